@@ -2,10 +2,8 @@
 
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import (
-    AIC,
     BIC,
     Criterion,
-    CrossValidation,
     Evaluation,
     Importance,
     KernelFit,
@@ -22,7 +20,7 @@ from autokernel.exceptions import (
 )
 from autokernel.expression import Expression, parse_expression
 from autokernel.kernels import BaseKernel, CallableKernel, KernelParameter, Operator
-from autokernel.model import Averaging, FeatureKernel, PosteriorAveraging, Stacking
+from autokernel.model import FeatureKernel, PosteriorAveraging
 from autokernel.scoring import log_predictive_density_score
 from autokernel.search import (
     BOMS,
@@ -43,7 +41,6 @@ from autokernel.search import (
 from autokernel.version import __version__
 
 __all__ = [
-    "AIC",
     "BIC",
     "BOMS",
     "SKC",
@@ -52,11 +49,9 @@ __all__ = [
     "Arc",
     "AutoKernelError",
     "AutoKernelGPRegressor",
-    "Averaging",
     "BaseKernel",
     "CallableKernel",
     "Criterion",
-    "CrossValidation",
     "Evaluation",
     "EvaluationError",
     "ExpectedImprovement",
@@ -76,7 +71,6 @@ __all__ = [
     "RandomWalks",
     "Score",
     "SeriesKernels",
-    "Stacking",
     "Strategy",
     "ThompsonSampling",
     "TreeGEP",

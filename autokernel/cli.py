@@ -219,7 +219,6 @@ def _errors_named(path: Path) -> Iterator[None]:
 
 
 def _read_cells(path: Path, options: argparse.Namespace) -> tuple[Any, str]:
-    """Read the cells of a file as texts, and its separator."""
     import pandas as pd
 
     how = {"dtype": str, "index_col": False, "skipinitialspace": True, "encoding": options.encoding}
@@ -251,7 +250,6 @@ def _chosen(cells: Any, options: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _kind(cells: Any, target: str, options: argparse.Namespace) -> str:
-    """Decide whether a column holds numbers, categories, or dates of a form."""
     if cells.name in (target, options.weights):
         return NUMBER
     known, form = cells.dropna().drop_duplicates(), options.date_format

@@ -71,7 +71,6 @@ def load_mauna_loa(*, return_X_y: bool = False, as_frame: bool = False) -> Datas
 
 
 def _load(name: str, *, return_X_y: bool, as_frame: bool) -> Dataset:
-    """Read one file as scikit-learn's loaders do, into arrays or pandas objects."""
     folder = files("autokernel") / "bundled"
     with (folder / f"{name}.csv").open(encoding="utf-8") as file:
         names = file.readline().strip().split(",")

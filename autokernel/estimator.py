@@ -4,6 +4,7 @@ import os
 from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar, Self
 
@@ -12,19 +13,17 @@ import numpy.typing as npt
 from joblib import Memory
 from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
+from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import FitData, Kind, check_fit_data, check_inputs
-from autokernel.data.dates import dates_of
-from autokernel.data.steps import rows_ahead
+from autokernel.data import Columns, FitData, check_fit_data, check_inputs
 from autokernel.data.tables import series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError
 from autokernel.explain import (
-    Axis,
     Decomposition,
     Description,
     Table,
@@ -32,6 +31,7 @@ from autokernel.explain import (
     axes_of,
     compared,
     contributions,
+    forecast_table,
     history_table,
     inclusion_table,
     leaderboard,
@@ -42,23 +42,21 @@ from autokernel.explain import (
 from autokernel.expression import Expression
 from autokernel.fit import (
     EARLY,
-    MAX_CHANGES_OF_ROWS,
     Arguments,
     Monitor,
-    RowJudge,
     Run,
     finished,
+    first_run,
+    last_with_kernel,
     model_of,
     refitted,
-    text_of_outliers,
+    search,
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
-from autokernel.fit.progress import print_now
 from autokernel.kernels import BaseKernel, Operator, Priors
-from autokernel.model import Averaging, FittedModel
-from autokernel.search import CUT, MEANINGS, StopReason, Store, Strategy, columns_of
+from autokernel.model import FittedModel, PosteriorAveraging
+from autokernel.search import CUT, MEANINGS, StopReason, Strategy, columns_of
 from autokernel.typing import FloatArray
-from autokernel.validation import check_has_searched, check_seed
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
@@ -74,126 +72,92 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     Parameters
     ----------
     base_kernels : "auto", sequence of str or BaseKernel, or mapping, default="auto"
-        Base kernels of the search: any of ``"SE"`` (smooth), ``"LIN"`` (linear), ``"PER"``
-        (periodic), ``"RQ"`` (smooth on several scales), ``"MAT12"``, ``"MAT32"`` and ``"MAT52"``
-        (rough), ``"RW"`` (a random walk), ``"IRW"`` (its integral), ``"IOU"`` (a trend that is
-        forgotten), and custom :class:`BaseKernel` objects. ``"auto"`` is SE, LIN, PER and RQ for
-        one or two columns. For more it is SE, LIN and RQ, and PER too for columns along which the
-        target has a period of at least four cycles that chance does not explain. Only columns with
-        four distinct values in each of two cycles have PER. Columns of dates have LIN, RW, IOU and
-        MAT12 too.
-        A mapping chooses base kernels by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``.
-        Its keys are names or zero-based indices of columns, and ``"*"`` for all other columns,
-        which by default have ``"auto"``. A column with ``()`` is not used. Columns of categories
-        that have no entry have ``"CAT"``, which a mapping can also give to a column of numbers.
+        Base kernels of the search: any of ``"SE"``, ``"LIN"``, ``"PER"``, ``"RQ"``, ``"MAT12"``,
+        ``"MAT32"``, ``"MAT52"``, ``"RW"``, ``"IRW"``, ``"IOU"``, and custom :class:`BaseKernel`
+        objects. ``"auto"`` is SE, LIN and RQ, and PER where a column can show a period. A mapping
+        chooses by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``. Its keys are names or
+        zero-based indices, and ``"*"`` for all others. A column with ``()`` is not used. Categories
+        without an entry have ``"CAT"``.
     categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
         Columns of categories, by names, by zero-based indices or by a mask. ``"auto"`` is those of
         a category type, of truth values in a data frame, and of texts that are neither numbers nor
-        dates. Their kernel ``CAT`` has a value for each level: as a term, as in ``SE[time] +
-        CAT[shop]``, it shifts a level, and as a factor, as in ``CAT[shop] * PER[time]``, it gives
-        each level a function that differs from the common one. Missing values are a level. A level
-        that ``predict`` meets first is another draw from the same prior. Categories with an order,
-        as of ``pandas.CategoricalDtype(ordered=True)``, may also act as the numbers 0, 1, 2; their
-        missing and new levels are missing numbers.
+        dates.
     column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
         Scales on which base kernels act on a column. With ``"auto"`` the search may take the
         logarithm or the square root of a positive column whose largest value is at least ten times
-        the smallest, as in ``SE[log(age)]``, but not of dates. A name is the scale of all columns.
-        A mapping such as ``{"age": "log", "*": None}`` chooses scales by column, and with ``"*"``
-        for all others, which by default have ``"auto"``. None, like ``"identity"``, uses columns as
-        they are. Periodic kernels always do.
+        the smallest, as in ``SE[log(age)]``. A name is the scale of all columns. A mapping such as
+        ``{"age": "log", "*": None}`` chooses by column. None is ``"identity"``.
     target_scale : "auto", {"identity", "log", "sqrt", "logit"} or None, default="auto"
         Scale of the target on which kernels act. With ``"auto"`` the search also tries the
         logarithm and the square root of a positive target, and the logit of one between 0 and 1,
-        and compares evidences of the target itself, as in ``log(y) ~ SE[age]``. Predictions are in
-        the units of ``y`` and average over scales. None, like ``"identity"``, uses the target as
-        it is.
+        as in ``log(y) ~ SE[age]``. Predictions are in the units of ``y`` and average over scales.
+        None is ``"identity"``.
     outliers : "auto" or None, default="auto"
-        With ``"auto"``, rows that do not fit are excluded: those for which a noise variance of
-        only this row raises the log evidence by more than its price of log n_samples, if they
-        stand apart from the other rows, which heavy tails do not. ``outliers_`` names them. None
-        fits all rows.
+        Whether outliers are excluded: rows whose own noise variance would raise the evidence, and
+        which stand apart from all others. None fits all rows.
     periods : mapping or None, default=None
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
-        together they replace ``PER[month]``. The prior standard deviation of a known period is 5
-        percent. A column of dates without an entry has year, quarter, week and day in addition to
-        ``PER``, if there are four rows in a cycle and two cycles in its extent, and
-        ``base_kernels`` leaves the choice to ``"auto"``; an empty list leaves them out.
+        together they replace ``PER[month]``. A column of dates without an entry has year, quarter,
+        week and day, as far as its rows can show them; an empty list leaves them out.
     start_kernel : str, Expression, list of them or None, default=None
-        Kernels to evaluate first, such as ``"LIN[time] + PER[time]"``. The search continues from
-        the best kernel so far, which may be another one.
+        Kernels to evaluate first, such as ``"LIN[time] + PER[time]"``.
     operators : sequence of str or Operator, default=("+", "*")
-        Operators that combine kernels: any of ``"+"``, ``"*"``, ``"cp"`` (a change point: one
-        kernel before a point of a column, another one after it), ``"cw"`` (a change window: another
-        kernel inside an interval), and custom :class:`Operator` objects.
+        Operators that combine kernels: any of ``"+"``, ``"*"``, ``"cp"`` (a change point), ``"cw"``
+        (a change window), and custom :class:`Operator` objects.
     strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random", "series"} or \
             Strategy
-        Search strategy, by default ``"sot"``. ``"sot"``, ``"boms"`` and ``"arc"`` are Bayesian
-        optimisation, with a distance between kernels from symbolical optimal transport, from
-        Hellinger distances of priors, or from a kernel for hierarchical spaces. ``"greedy"``
-        extends the best kernel, ``"skc"`` does so by bounds on up to 4096 rows, ``"tree_gep"`` is a
-        genetic algorithm, and ``"random"`` is random search. ``"series"`` fits
-        only a few kernels that forecast series well, see :class:`SeriesKernels`. An object such as
-        ``SOT(population_size=200)`` sets the parameters of the strategy.
-    criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion, default="laplace"
+        Search strategy, by default ``"sot"``, Bayesian optimisation. An object such as
+        ``SOT(population_size=200)`` sets the parameters of the strategy. ``"series"`` fits only a
+        few kernels that forecast series well, see :class:`SeriesKernels`.
+    criterion : {"laplace", "importance", "bic", "loo"} or Criterion, default="laplace"
         Score to maximise. ``"laplace"`` and ``"importance"`` estimate the log evidence, by
-        Laplace's method and by importance sampling; ``"bic"`` and ``"aic"`` are the log likelihood
-        minus a penalty for parameters; ``"loo"`` and ``"cv"`` are log predictive densities of
-        held-out rows, one at a time or in folds. An object such as ``CrossValidation(cv=10)`` sets
-        the parameters of the criterion.
+        Laplace's method and by importance sampling; ``"bic"`` is the log likelihood minus a penalty
+        for parameters; ``"loo"`` is the log predictive density of each row given all others. An
+        object such as ``Importance(max_draws=1000)`` sets the parameters of the criterion.
     n_iter : int, default=50
-        Largest number of kernels to evaluate after the initial design. Simplifications of the best
-        kernel do not count.
+        Largest number of kernels to evaluate after the initial design.
     tol : float, default=0.05
         The search ends when its last 30 kernels have improved the score by less than ``tol`` nats,
         and ``"sot"`` and ``"arc"`` also when no kernel that they could evaluate next is expected to
-        gain a fifth of that. With 0 it goes on until ``n_iter``.
+        gain a fifth of that.
     max_time : float or None, default=None
-        Limit on the wall-clock time of ``fit``, in seconds. An evaluation that exceeds the limit is
-        dropped. If none finishes in time, the model is a rough fit, with a warning.
+        Limit on the wall-clock time of ``fit``, in seconds. If no evaluation finishes in time, the
+        model is a rough fit, with a warning.
     max_leaves : int or "auto", default="auto"
         Largest number of base kernels in an expression. ``"auto"`` is the larger of 10 and
         ``2 * n_features + 4``, constant columns not counted.
     batch_size : int, default=1
         Number of kernels to propose and evaluate at a time. At least ``n_jobs`` keeps all workers
-        busy. ``batch_size`` changes which kernels are proposed, ``n_jobs`` does not.
+        busy.
     priors : {"default", "paper"} or mapping, default="default"
         Gamma priors of the hyperparameters, for inputs that are scaled to the unit interval and a
         standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` sets shape and rate.
     structure_prior : "default", float or None, default="default"
-        Log prior of an expression, in nats, which is added to the criterion. ``"default"`` is the
-        prior of a grammar, but for ``strategy="series"``, whose kernels are equally probable. A
-        float is a penalty for each base kernel, where a product of one base
-        kernel over all columns counts once. None is the uniform prior of the papers, under which
-        equal kernels such as SE and SE * SE are different candidates.
-    averaging : {"posterior", "stacking"}, Averaging or None, default="posterior"
-        How predictions average over kernels and parameters: by posterior probability, or with the
-        weights that maximise the leave-one-out density. An object such as
-        ``PosteriorAveraging(n_components=16)`` sets the parameters. None predicts with
+        Log prior of an expression, in nats, which is added to the criterion. A float is a penalty
+        for each base kernel, where a product of one base kernel over all columns counts once. None
+        is the uniform prior of the papers.
+    averaging : "posterior", PosteriorAveraging or None, default="posterior"
+        How predictions average over kernels and parameters: by posterior probability. An object
+        such as ``PosteriorAveraging(n_components=16)`` sets the number of draws. None predicts with
         ``best_kernel_`` only, as all approximations do.
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
         Treatment of many rows. ``"exact"`` searches on all rows. The others search on 500 rows if
         there are more than 600, and then fit the best kernels to all rows. ``"auto"`` does so
-        exactly up to 1000 rows, and beyond with ``"neighbours"``, in which each row depends on its
-        nearest rows. Predictions then use neighbours or inducing points, whichever predicts
-        held-out rows better.
+        exactly up to 1000 rows, and beyond with ``"neighbours"``.
     n_inducing : int, default=512
         Largest number of inducing points.
     memory : str, path, joblib.Memory or None, default=None
-        Folder for evaluations and proposals. The same fit finds them there after a crash, or with
-        a larger ``n_iter``. Several fits may share a folder. A kernel that failed is tried again.
-        Use another folder after changing the code of a custom kernel, criterion or strategy. The
-        files are pickles, which run code when they are loaded: nobody else should have write
-        access.
+        Folder for evaluations and proposals, where the same fit finds them after a crash, or with
+        a larger ``n_iter``. A kernel that failed is tried again. Use another folder after changing
+        the code of a custom kernel, criterion or strategy. The files are pickles, which run code
+        when they are loaded: nobody else should have write access.
     n_jobs : int or None, default=None
-        Number of parallel workers for the initial design and for batches, as in
-        :class:`joblib.Parallel`. ``joblib.parallel_config`` chooses processes, threads or Dask.
+        Number of parallel workers, as in :class:`joblib.Parallel`. The result does not depend on
+        it. ``joblib.parallel_config`` chooses processes, threads or Dask.
     warm_start : bool, default=False
         Whether ``fit`` continues the last search, also an interrupted one. It repeats that search
-        but reads what has been computed: evaluations of the same kernel with the same data,
-        ``priors``, ``criterion`` and seed. With a larger ``n_iter``, which is the total, it goes on
-        from there. The seed stays the same unless ``random_state`` is another integer.
+        but reads what has been computed. ``n_iter`` is the total.
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
     verbose : int, default=0
@@ -206,12 +170,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ``GaussianProcessRegressor(kernel=best_kernel_, optimizer=None, normalize_y=True, alpha=0)``
         fitted to the same data predicts the same as this estimator with ``averaging=None``. With
         weights w or known errors d, ``alpha`` holds what the noise of each row has more:
-        ``(noise_variance_ * (1 / w - 1) + d**2) / scale**2``, for ``normalize_y=False`` and a
-        target that is standardised by its weighted mean and standard deviation, the ``scale``. If
-        ``best_expression_`` begins with a scale of the target, such as ``log(y) ~``, this regressor
-        in ``TransformedTargetRegressor(regressor, func=np.log, inverse_func=np.exp)`` predicts the
-        median, as ``predict_quantiles(X, [0.5])`` does; ``alpha`` then also holds the rounding of
-        each row, ``resolution_**2 / 12`` times the squared slope of the scale at its target.
+        ``(noise_variance_ * (1 / w - 1) + d**2) / std**2``, for ``normalize_y=False`` and a target
+        that is standardised by its weighted mean and standard deviation. On a scale of the target,
+        it predicts the median in a ``TransformedTargetRegressor``.
     best_expression_ : str
         Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
         without any base kernel.
@@ -219,9 +180,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Score of the best kernel in nats: the value of ``criterion``, by default the log evidence
         for the standardised target, plus the log prior of the structure. It is the score for all
         rows; with an approximation, ``"importance"`` is replaced by Laplace's method. It is the
-        score for the rows of the search, if these are fewer, after Ctrl-C, for ``"loo"`` and
-        ``"cv"`` with an approximation, and, with a warning, if the fit to all rows fails or
-        ``max_time`` ends it. ``-inf`` for the rough fit of a ``max_time`` that was too short.
+        score for the rows of the search, if these are fewer, after Ctrl-C, for ``"loo"`` with an
+        approximation, and, with a warning, if the fit to all rows fails or ``max_time`` ends it.
+        ``-inf`` for the rough fit of a ``max_time`` that was too short.
     posterior_ : dict of ndarray of shape (n_kernels,)
         The most probable kernels, with ``probability``, ``log_evidence``, ``log_prior``,
         ``n_leaves``, ``pareto_k`` and ``kernel``. Prints as a table.
@@ -230,18 +191,16 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         along the column within the data, and that it is ``linear`` in the column, plus a function
         of the others. Prints as a table.
     scales_ : dict of ndarray of shape (n_scales,)
-        Probabilities of scales: ``subject`` is ``"target"`` or a column, ``scale`` is
-        ``"identity"``, ``"log"``, ``"sqrt"`` or ``"logit"``, and ``probability`` is that of the
-        scale, for a column given that the target depends on it. Prints as a table.
+        The ``probability`` of each ``scale`` of a ``subject``, which is ``"target"`` or a column,
+        for a column given that the target depends on it. Prints as a table.
     noise_variance_ : float
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
         up to rounding for a constant target. It is that of a row of weight one without a known
-        error. The rounding of a recorded target is included, on another scale that of a typical
-        row.
+        error, and includes the rounding of a typical row.
     resolution_ : float
-        The largest step of 1, 2 or 5 times a power of ten, or 1/2, 1/4 or 1/8, of which all targets
-        are multiples, in the unit of y; zero if there is none above a millionth of their range.
-        Its rounding is a known error of every row, as ``noise_std`` is, and of new observations.
+        The largest round step of which all targets are multiples, such as 0.5 or 20, in the unit of
+        y; zero if there is none. Its rounding is a known error of every row, and of new
+        observations.
     outliers_ : ndarray of shape (n_outliers,)
         Zero-based indices of the rows of ``X`` that do not fit and are excluded, sorted.
     approximation_ : str
@@ -249,21 +208,18 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     search_history_ : dict of ndarray of shape (n_kernels,)
         Evaluated kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
         ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``, ``phase``, ``status``,
-        ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate``, ``standard_error``,
-        ``pareto_k``, ``upper_bound`` and ``row_set``. ``estimate`` is what the score was expected
-        to be, NaN where nothing was expected. ``row_set`` is zero, and larger by one each time that
-        the best kernel has changed which rows fit; scores of different sets cannot be compared.
-        The three before it are NaN for criteria and strategies that have no such value:
-        ``standard_error`` and ``pareto_k`` belong to ``criterion="importance"``, and
-        ``upper_bound`` to ``strategy="skc"``, for which ``score`` is a lower bound. Prints as a
-        table.
+        ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate`` (what the score was
+        expected to be), ``standard_error`` and ``pareto_k`` (of ``criterion="importance"``),
+        ``upper_bound`` (of ``strategy="skc"``, for which ``score`` is a lower bound) and
+        ``row_set``. ``row_set`` is larger by one each time that the best kernel has changed which
+        rows fit; scores of different sets cannot be compared. Prints as a table.
     n_iter_ : int
         Number of kernels evaluated after the initial design.
     stop_reason_ : str
         ``"n_iter"``; ``"converged"`` according to ``tol``; ``"max_time"``; ``"interrupted"`` by
         Ctrl-C; ``"callback"``; ``"local_maximum"``, if no kernel one operation away from the best
-        is expected to be better, and jumps have found nothing; for ``"greedy"``, if none is better;
-        ``"exhausted"``, if no kernel was left; or ``"refit"`` if the estimator has never searched.
+        is better or expected to be; ``"exhausted"``, if no kernel was left; or ``"refit"`` if the
+        estimator has never searched.
     date_columns_ : list of int
         Zero-based indices of the columns of dates. ``X_train_`` has their days since 1970-01-01.
     categories_ : dict of int to Levels
@@ -272,8 +228,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         whether the category ``is_ordered``.
     target_name_ : str or None
         Name of ``y`` where it is a Series, unless a column has the same.
-    claims_ : Table
-        What :meth:`describe` says, with a value, an interval and a probability for each claim.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs, without outliers and rows of weight zero.
     y_train_ : ndarray of shape (n_samples,)
@@ -285,7 +239,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     Notes
     -----
-    The evaluation of a kernel takes O(n_samples^3) operations. Callbacks of :mod:`sklearn.callback`
+    The guides of the documentation say more of each parameter. The evaluation of a kernel takes
+    O(n_samples^3) operations. Callbacks of :mod:`sklearn.callback`
     receive one task per kernel. The default search is that of Bitzer, Meister and Zimmer (2022),
     *Structural kernel search via Bayesian optimization and symbolical optimal transport*.
 
@@ -321,7 +276,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         batch_size: int = 1,
         priors: str | Priors = "default",
         structure_prior: str | float | None = "default",
-        averaging: str | Averaging | None = "posterior",
+        averaging: str | PosteriorAveraging | None = "posterior",
         approximation: str = "auto",
         n_inducing: int = 512,
         memory: str | os.PathLike[str] | Memory | None = None,
@@ -404,70 +359,29 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         X, y = series_with_dates(X, y)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
-        arguments = Arguments.of(self)
-        data = check_fit_data(self, X, y, sample_weight, noise_std)
-        judge, runs = self._begin(data, arguments, deadline)  # the last run is under way
+        runs = [self._begin(X, y, sample_weight, noise_std, deadline=deadline)]
         self._store = runs[0].store
         context = self._init_callback_context(max_subtasks=runs[0].n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        monitor = Monitor(
-            self, context, runs[0], X=X, y=y, attributes=lambda: self._attributes_so_far(runs, data)
-        )
+        so_far = partial(self._attributes_so_far, runs)
+        monitor = Monitor(self, context, runs, X=X, y=y, attributes=so_far)
         try:
-            reason = self._search(runs, judge, monitor, deadline)
-            last = _last_with_kernel(runs)
-            self._set_model(finished(last, reason, deadline), data)
+            reason = search(runs, monitor, deadline=deadline)
+            last = last_with_kernel(runs)
+            self._set_model(finished(last, reason, deadline), last.given)
             self._set_search(runs, reason)
-            if self.verbose and not last.searches_all_exactly:
-                print_now(f"predictions: {self.approximation_}")
+            if not last.searches_all_exactly:
+                monitor.say(f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
             with suppress(EvaluationError):  # nothing can be fitted: Ctrl-C comes first
-                interrupted = StopReason.INTERRUPTED
-                found = finished(_last_with_kernel(runs), interrupted, deadline)
-                self._set_model(found, data)
+                last, interrupted = last_with_kernel(runs), StopReason.INTERRUPTED
+                self._set_model(finished(last, interrupted, deadline), last.given)
                 self._set_search(runs, interrupted)
             raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
             self._store.forget_unused()
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
         return self
-
-    def _begin(
-        self, data: FitData, arguments: Arguments, deadline: Deadline
-    ) -> tuple[RowJudge, list[Run]]:
-        """Exclude outliers and pose the search, with what the last one found for a warm start."""
-        known = getattr(self, "_store", None) if self.warm_start else None
-        store = Store(known, folder=arguments.memory, parts=arguments.parts)
-        if store.seed is None or isinstance(arguments.random_state, Integral):
-            store.seed = check_seed(arguments.random_state)
-        judge = RowJudge(data, arguments, store, seed=store.seed)
-        outliers = judge.before_search(deadline)
-        n_iter = arguments.n_iter
-        return judge, [Run(data, outliers, arguments, store, seed=store.seed, n_iter=n_iter)]
-
-    def _search(
-        self, runs: list[Run], judge: RowJudge, monitor: Monitor, deadline: Deadline
-    ) -> StopReason:
-        """Search, and go on with other rows if the best kernel changes which of them fit.
-
-        Runs are appended to the first one.
-        """
-        while True:
-            run = runs[-1]
-            if self.verbose and not run.searches_all_exactly:
-                print_now(run.text)
-            if self.verbose and len(run.outliers):
-                print_now(text_of_outliers(run.given.rows[run.outliers]))
-            reason = run.search(monitor, deadline=deadline)
-            if self.verbose:
-                print_now(run.end_of_search(reason))
-            may_go_on = reason not in EARLY and len(runs) <= MAX_CHANGES_OF_ROWS
-            other = run.on_other_rows(judge, deadline=deadline) if may_go_on else None
-            if other is None:
-                monitor.finish()
-                return reason
-            runs.append(other)
-            monitor.go_on(other)
 
     def refit(
         self,
@@ -508,62 +422,46 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         X, y = series_with_dates(X, y)
         if kernel is None:
             check_is_fitted(self, "best_kernel_")
-        arguments = Arguments.of(self)
         known = self._fitted.columns if hasattr(self, "_fitted") else None
-        data = check_fit_data(self, X, y, sample_weight, noise_std, known=known)
-        judge, (run,) = self._begin(data, arguments, NEVER)
+        run = self._begin(X, y, sample_weight, noise_std, known=known, deadline=NEVER)
         chosen = self._fitted.evaluation if kernel is None else kernel
-        self._set_model(refitted(run, judge, chosen), data)
+        self._set_model(refitted(run, chosen), run.given)
         return self
 
+    def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
+        """Check the parameters and the data, and pose the search, for a warm start as before."""
+        arguments = Arguments.of(self)
+        data = check_fit_data(self, *given, known=known)
+        store = getattr(self, "_store", None) if self.warm_start else None
+        return first_run(data, arguments, store, deadline=deadline)
+
     def _set_model(self, model: FittedModel, data: FitData) -> None:
-        """Set the fitted attributes of a model and its data."""
-        is_kept = ~np.isin(data.rows, model.outliers[0])
-        self._set_fitted(model, data.X[is_kept], data.y[is_kept])
+        kept = np.isin(data.rows, model.rows)
+        self._set_fitted(model, data.X[kept], data.y[kept])
         self.target_name_, self.resolution_ = data.target_name, data.resolution
         self._end = data.end  # where forecasts begin
 
     def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray) -> None:
-        """Set what follows from a model and its rows."""
-        self._fitted = model
-        self.X_train_, self.y_train_ = X, y
-        self.n_features_in_ = X.shape[1]
-        columns = model.columns
-        if columns.has_names:
-            self.feature_names_in_ = np.array(columns.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):  # of an earlier fit
-            del self.feature_names_in_
-        self.date_columns_ = columns.of_kind(Kind.DATE)
-        levels = enumerate(column.levels for column in columns.every)
-        self.categories_ = {number: own for number, own in levels if own is not None}
-        self.outliers_ = model.outliers[0]
-        self.best_kernel_ = model.kernel
-        self.best_expression_ = model.evaluation.expression.to_text(columns.feature_names)
-        self.best_score_ = model.evaluation.score
-        self.noise_variance_ = model.noise_variance
-        self.approximation_ = model.approximation
-        self.posterior_ = posterior_table(model)
-        self.inclusion_probabilities_ = inclusion_table(model)
-        self.scales_ = scale_table(model)
+        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
+        self.__dict__.update(_attributes_of(model, X, y))
         if not hasattr(self, "search_history_"):
             self.n_iter_, self.stop_reason_ = 0, "refit"
 
     def _set_search(self, runs: Sequence[Run], reason: str) -> None:
-        """Set the attributes of a search, whose rows may have changed between its runs."""
         names, histories = runs[0].columns.feature_names, [run.history for run in runs]
         self._tried = [one.expression.canonical for own in histories for one in own.evaluations]
         self.search_history_ = history_table(columns_of(histories, names))
         self.n_iter_ = sum(history.n_searched for history in histories)
         self.stop_reason_ = reason
 
-    def _attributes_so_far(self, runs: Sequence[Run], data: FitData) -> dict[str, Any] | None:
+    def _attributes_so_far(self, runs: Sequence[Run]) -> dict[str, Any] | None:
         """Return what is set if a callback ends the search now, None if no kernel is fitted."""
-        run = _last_with_kernel(runs)
+        run = last_with_kernel(runs)
         best = run.best()
         if best is None:
             return None
         other = copy(self)
-        other._set_model(model_of(run, best), data)
+        other._set_model(model_of(run, best), run.given)
         other._set_search(runs, StopReason.CALLBACK)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
@@ -572,15 +470,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Predict the target, by averaging over kernels and their parameters.
 
-        On the log scale of the target, the mean of a wide distribution is dominated by its upper
-        tail. Means and standard deviations are therefore those of distributions that are at most as
-        wide, on a scale other than the identity, as the training targets are: with w the standard
-        deviation of the logarithms of the targets, the mean of a kernel is at most
-        ``exp(w**2 / 2)`` times its median, which ``predict_quantiles(X, [0.5])`` predicts.
-
-        Quantiles, densities and draws have the full width, and tails as heavy as those of held-out
-        rows; with ``strategy="series"``, one of ten futures has three times the deviation. Means
-        and standard deviations do not include these tails.
+        On a scale of the target, means and standard deviations are those of distributions that are
+        at most as wide as the training targets, as the upper tail would dominate a mean of
+        exponentials. Quantiles, densities and draws have the full width, and tails as heavy as
+        those of held-out rows, which means and standard deviations do not include.
 
         Parameters
         ----------
@@ -627,8 +520,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ndarray of shape (n_samples, n_quantiles)
             Quantiles of the mixture, which need not be symmetric about its mean.
         """
-        levels, inputs = _check_levels(quantiles), self._check_inputs(X)
-        return self._fitted.quantiles(inputs, levels)
+        probabilities, inputs = _check_probabilities(quantiles), self._check_inputs(X)
+        return self._fitted.quantiles(inputs, probabilities)
 
     def forecast(
         self, horizon: int, quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975)
@@ -659,31 +552,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         check_is_fitted(self, "best_kernel_")
         check_scalar(horizon, "horizon", Integral, min_val=1)
-        levels = _check_levels(quantiles)
-        if self.n_features_in_ != 1 or self.categories_:
-            raise ValueError(
-                f"forecast knows the next rows of one column of numbers or dates, got "
-                f"{self.n_features_in_} columns{' of categories' if self.categories_ else ''}: "
-                "give the rows to predict_quantiles"
-            )
-        are_dates = bool(self.date_columns_)
         x = np.append(self.X_train_[:, 0], self._end)  # the last row may be excluded
-        ahead = rows_ahead(x, horizon, are_dates=are_dates)
-        bands = self._fitted.quantiles(ahead[:, None], levels).T
-        name, of_levels = self._fitted.columns[0].name, [f"{level:g}" for level in levels]
-        names = [name, "mean", *of_levels]
-        if len(set(names)) < len(names):
-            raise ValueError(
-                f"forecast has columns that must differ in their names, got {names}: rename the "
-                "column of X, or give quantiles that differ in six digits"
-            )
-        return Table(
-            {
-                name: dates_of(ahead) if are_dates else ahead,
-                "mean": self._fitted.mean(ahead[:, None]),
-                **dict(zip(of_levels, bands, strict=True)),
-            }
-        )
+        return forecast_table(self._fitted, x, horizon, _check_probabilities(quantiles))
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> FloatArray:
         """Predict the central interval that holds a new observation with a given probability.
@@ -874,7 +744,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         groups = [("all", inputs)]
         if by is not None:
             other = columns.index_of(by, argument="by")
-            axis = self._axes(None)[0][other]
+            axis = axes_of(columns, None)[0][other]
             groups = [
                 (axis.level(value), inputs[inputs[:, other] == value])
                 for value in np.unique(inputs[:, other]).tolist()
@@ -953,12 +823,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         NotFittedError
             If there was no search.
         """
-        check_has_searched(self)
+        check_is_fitted(self, "best_kernel_")
+        if not hasattr(self, "search_history_"):
+            raise NotFittedError(
+                f"this {type(self).__name__} was fitted by refit, which does not search: call fit "
+                "to have a search"
+            )
         check_scalar(k, "k", Integral, min_val=1)
-        chosen = self._fitted.evaluation.expression.canonical
-        is_chosen = np.array([text == chosen for text in self._tried], dtype=bool)
-        note = self._fitted_since(self.search_history_["score"][is_chosen])
-        return leaderboard(self.search_history_, k=k, is_chosen=is_chosen, note=note)
+        return leaderboard(self.search_history_, self._tried, self._fitted, k=k)
 
     def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
         check_is_fitted(self, "best_kernel_")
@@ -966,35 +838,18 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self._fitted.warn_beyond_scales(inputs)
         return inputs
 
-    def _axes(self, units: Mapping[str, str] | None) -> tuple[list[Axis], str]:
-        """Return the columns with their units, and the unit of the target."""
-        check_is_fitted(self, "best_kernel_")
-        return axes_of(self._fitted.columns, units, self.target_name_)
-
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Explain the fitted function: one explanation has its words, facts and pictures."""
-        axes, unit = self._axes(units)
-        is_cut = self.stop_reason_ in CUT
-        if is_cut and self.best_expression_ not in self.search_history_["kernel"]:
-            is_cut = False  # a later refit was not
+        check_is_fitted(self, "best_kernel_")
+        tried = self.search_history_["kernel"] if hasattr(self, "search_history_") else ()
+        is_cut = self.stop_reason_ in CUT and self.best_expression_ in tried  # no later refit
         return Description(
             self._fitted,
-            axes,
-            unit,
+            units,
             target_name=self.target_name_,
             cut=MEANINGS[self.stop_reason_] if is_cut else "",
-            has_tried_log=any(text.startswith("log(y) ~") for text in getattr(self, "_tried", ())),
+            has_tried_log=any(text.startswith("log(y) ~") for text in tried),
         )
-
-    def _fitted_since(self, scores: FloatArray) -> str:
-        """Say what was fitted after the search, which gave the present kernel these scores."""
-        score = self.best_score_
-        if not np.isfinite(score) or np.isclose(scores, score, rtol=1e-9, atol=1e-9).any():
-            return ""
-        how = f"to {len(self.y_train_)} rows, with score {score:.2f}"
-        if len(scores):
-            return f"* this kernel was fitted again after the search, {how}"
-        return f"another kernel was fitted after the search, {how}: {self.best_expression_}"
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -1011,23 +866,40 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             self.best_kernel_ = self._fitted.kernel
 
     def _sk_visual_block_(self) -> _VisualBlock:
-        """Show the kernel below the name in a notebook."""
         words = getattr(self, "best_expression_", None)
         details = {"name_details": str(self), "name_caption": words}
         return _VisualBlock("single", self, names=type(self).__name__, **details)
 
 
-def _last_with_kernel(runs: Sequence[Run]) -> Run:
-    """Return the last run that has evaluated a kernel, or the first one."""
-    return next((run for run in reversed(runs) if run.history.best is not None), runs[0])
+def _attributes_of(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+    """Return the attributes that follow from a model and the rows that it was fitted to."""
+    columns = model.columns
+    names = {"feature_names_in_": np.array(columns.names, dtype=object)}
+    return {
+        "_fitted": model,
+        "X_train_": X,
+        "y_train_": y,
+        "n_features_in_": X.shape[1],
+        **(names if columns.has_names else {}),
+        "date_columns_": columns.dates,
+        "categories_": {n: one.levels for n, one in enumerate(columns.every) if one.levels},
+        "outliers_": model.outliers[0],
+        "best_kernel_": model.kernel,
+        "best_expression_": model.evaluation.expression.to_text(columns.feature_names),
+        "best_score_": model.evaluation.score,
+        "noise_variance_": model.noise_variance,
+        "approximation_": model.approximation,
+        "posterior_": posterior_table(model),
+        "inclusion_probabilities_": inclusion_table(model),
+        "scales_": scale_table(model),
+    }
 
 
-def _check_levels(quantiles: Sequence[float]) -> FloatArray:
-    """Turn the levels of quantiles into an array (n_quantiles,)."""
-    levels = np.atleast_1d(np.asarray(quantiles, dtype=float))
-    if levels.ndim != 1 or not np.all((levels > 0) & (levels < 1)):
+def _check_probabilities(quantiles: Sequence[float]) -> FloatArray:
+    given = np.atleast_1d(np.asarray(quantiles, dtype=float))
+    if given.ndim != 1 or not np.all((given > 0) & (given < 1)):
         raise ValueError(
             f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
             f"{quantiles!r}"
         )
-    return levels
+    return given

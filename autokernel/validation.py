@@ -8,9 +8,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.exceptions import NotFittedError
 from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
 Named = TypeVar("Named", bound=BaseEstimator)
 
@@ -69,19 +67,3 @@ def did_you_mean(
     alias = aliases.get(wrong, "").casefold()
     near = [alias] if alias in by_case else get_close_matches(wrong, by_case, n=1)
     return f"; did you mean {by_case[near[0]]!r}?" if near else ""
-
-
-def check_has_searched(estimator: BaseEstimator) -> None:
-    """Refuse an estimator that has never searched.
-
-    Raises
-    ------
-    NotFittedError
-        If it is not fitted, or only by ``refit``.
-    """
-    check_is_fitted(estimator, "best_kernel_")
-    if not hasattr(estimator, "search_history_"):
-        raise NotFittedError(
-            f"this {type(estimator).__name__} was fitted by refit, which does not search: call fit "
-            "to have a search"
-        )

@@ -17,7 +17,6 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 import autokernel
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluation, Laplace
-from autokernel.evidence.evaluation import name_parameters
 from autokernel.search import STRATEGIES
 
 TIMES = ("fit_seconds", "proposal_seconds", "elapsed")
@@ -29,15 +28,12 @@ def evaluation_of(expression, theta, *, score=0.0, status="ok", seconds=0.0):
     """A fit that nobody has made, of a kernel at some log parameters, with a Hessian of one."""
     return Evaluation(
         expression=expression,
-        parameters=name_parameters(expression, theta),
         theta=theta,
-        log_likelihood=score,
         log_prior=0.0,
         log_posterior=score,
         log_evidence=score,
         score=score,
         hessian=np.eye(len(theta)),
-        n_params=len(theta),
         n_evaluations=1,
         seconds=seconds,
         status=status,

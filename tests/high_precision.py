@@ -1,13 +1,12 @@
 """The log posterior to sixty digits, straight from its definition, and its Hessian."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 
 import numpy as np
-from mpmath import MPContext, mpf
+from mpmath import MPContext
 
-from autokernel.expression import Expression, parse_expression
+from autokernel.expression import parse_expression
 from autokernel.kernels import ADD
-from autokernel.typing import FloatArray
 
 mp = MPContext()
 mp.dps = 60
@@ -40,7 +39,7 @@ class PreciseLogPosterior:
     ``priors`` says what differs from ``PRIORS``.
     """
 
-    def __init__(self, text: str, X: FloatArray, y: FloatArray, *, priors: Priors) -> None:
+    def __init__(self, text, X, y, *, priors):
         self._expression = parse_expression(text)
         self._rows, self._columns = np.tril_indices(len(y))
         self._X, self._y = number(X), number(y)
@@ -48,7 +47,7 @@ class PreciseLogPosterior:
         own = {**PRIORS, **priors}
         self._priors = [own[name] for name in [*names, "noise_variance"]]
 
-    def __call__(self, theta: list[mpf]) -> mpf:
+    def __call__(self, theta):
         """Log posterior in nats, priors as densities of the logarithms."""
         params = iter([mp.exp(t) for t in theta])
         K = np.empty((len(self._y), len(self._y)), dtype=object)
@@ -62,11 +61,11 @@ class PreciseLogPosterior:
             for t, (shape, rate) in zip(theta, self._priors, strict=True)
         )
 
-    def negative_hessian(self, theta: FloatArray) -> FloatArray:
+    def negative_hessian(self, theta):
         """Hessian (n_params, n_params) of the negative log posterior, each entry of 15 digits."""
         here = [mp.mpf(t) for t in theta.tolist()]
 
-        def value(*moved: int) -> mpf:
+        def value(*moved):
             return self([t + STEP * moved.count(place) for place, t in enumerate(here)])
 
         middle, forward = value(), [value(i) for i in range(len(here))]
@@ -77,7 +76,7 @@ class PreciseLogPosterior:
                 hessian[i, j] = hessian[j, i] = -second / STEP**2
         return hessian
 
-    def _covariance(self, expression: Expression, params: Iterator[mpf]) -> np.ndarray:
+    def _covariance(self, expression, params):
         """Covariance of the pairs of the lower triangle."""
         if expression.n_leaves > 1:
             left, right = (self._covariance(operand, params) for operand in expression.operands)
@@ -98,7 +97,7 @@ class PreciseLogPosterior:
         raise AssertionError(leaf.kernel.name)
 
 
-def _cholesky(K: np.ndarray) -> np.ndarray:
+def _cholesky(K):
     """Lower factor, row by row; the upper triangle is not read."""
     L = K.copy()
     for i in range(len(L)):
@@ -108,7 +107,7 @@ def _cholesky(K: np.ndarray) -> np.ndarray:
     return L
 
 
-def _solve_lower(L: np.ndarray, y: np.ndarray) -> np.ndarray:
+def _solve_lower(L, y):
     """Forward substitution."""
     z = y.copy()
     for i in range(len(z)):

@@ -46,7 +46,7 @@ class Toy:
     def n_evaluations(self):
         return len(self.points)
 
-    def step_scales(self, theta):
+    def step_units(self, theta):
         return np.ones(len(theta))
 
     def value_and_gradient(self, theta):

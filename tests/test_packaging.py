@@ -12,7 +12,6 @@ from pathlib import Path
 import pytest
 
 import autokernel
-from tests.fits import run_together
 
 ROOT = Path(__file__).parent.parent
 SETTINGS = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -128,16 +127,13 @@ def test_the_sdist_has_what_is_needed_to_test_it_and_no_more(sdist):
     assert sum(sdist.values()) < 10_000_000
 
 
-def test_every_requirement_has_one_lower_bound_everywhere():
+def test_every_requirement_has_one_lower_bound_everywhere_and_tests_can_build_the_package():
     bounds = {}
     for text in [*PROJECT["dependencies"], *(text for texts in EXTRAS.values() for text in texts)]:
         if "[" not in text:
             assert ">=" in text, text
             name = re.match(r"[A-Za-z0-9._-]+", text)[0]
             assert bounds.setdefault(name, text) == text
-
-
-def test_the_tests_require_what_builds_the_package():
     assert set(SETTINGS["build-system"]["requires"]) <= set(EXTRAS["test"])
 
 
@@ -151,23 +147,3 @@ def test_messages_and_documents_name_extras_that_exist():
         named |= set(re.findall(r"autokernel-gp\[([a-z,]+)\]", text))
     assert "plot" in named
     assert {extra for names in named for extra in names.split(",")} <= set(EXTRAS)
-
-
-def test_importing_the_package_needs_and_loads_no_extra():
-    version, tried = run_together(
-        # scikit-learn imports pandas if it can
-        "import json, sys, sklearn.gaussian_process, sklearn.datasets\n"
-        "extras, tried = ('matplotlib', 'pandas', 'rich', 'skops'), []\n"
-        "class Absent:\n"
-        "    def find_spec(name, *_):\n"
-        "        if name in extras:\n"
-        "            tried.append(name)\n"
-        "            raise ImportError(name)\n"
-        "for extra in extras:\n"
-        "    sys.modules.pop(extra, None)\n"
-        "sys.meta_path.insert(0, Absent)\n"
-        "import autokernel, autokernel.displays, autokernel.export\n"
-        "print(json.dumps([autokernel.__version__, tried]))"
-    )[0]
-    assert version == autokernel.__version__
-    assert tried == []

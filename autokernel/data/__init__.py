@@ -1,7 +1,7 @@
 """The table of the user: its columns, its target, and the noise of its rows."""
 
 from autokernel.data.checks import FitData, check_fit_data, check_inputs
-from autokernel.data.columns import Column, Columns, Inputs, Kind, Levels
+from autokernel.data.columns import Column, Columns, Inputs, Levels
 from autokernel.data.dates import SINCE
 from autokernel.data.noise import RowNoise
 from autokernel.data.target import Target
@@ -12,7 +12,6 @@ __all__ = [
     "Columns",
     "FitData",
     "Inputs",
-    "Kind",
     "Levels",
     "RowNoise",
     "Target",

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
-from autokernel.data.columns import Columns, Kind
+from autokernel.data.columns import Columns
 from autokernel.data.dates import is_number
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
@@ -37,10 +37,10 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     """
     refuse_times(X, y)
     refuse_gaps_in_target(y)
-    inputs, target = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
-    target = target.astype(np.float64)
-    check_range(inputs, target)
-    return inputs, target
+    inputs, values = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
+    values = values.astype(np.float64)
+    check_range(inputs, values)
+    return inputs, values
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -95,7 +95,7 @@ def check_fit_data(
     refuse_odd_targets(y)
     refuse_gaps_in_target(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
-    inputs, target = validate_data(
+    inputs, values = validate_data(
         checked,
         X,
         y,
@@ -108,9 +108,9 @@ def check_fit_data(
     )
     names = getattr(checked, "feature_names_in_", None)
     _refuse_infinity(inputs, names)
-    target = target.astype(np.float64)
-    weights = _check_of_rows("sample_weight", sample_weight, len(target), default=1.0)
-    errors = _check_of_rows("noise_std", noise_std, len(target), default=0.0)
+    values = values.astype(np.float64)
+    weights = _check_of_rows("sample_weight", sample_weight, len(values), default=1.0)
+    errors = _check_of_rows("noise_std", noise_std, len(values), default=0.0)
     kept = weights > 0
     if kept.sum() < MIN_ROWS:
         raise ValueError(
@@ -125,36 +125,27 @@ def check_fit_data(
         )
     end = float(np.nanmax(inputs[:, 0], initial=-np.inf))
     if not kept.all():
-        inputs, target, weights, errors = (one[kept] for one in (inputs, target, weights, errors))
+        inputs, values, weights, errors = (one[kept] for one in (inputs, values, weights, errors))
     empty = np.flatnonzero(np.isnan(inputs).all(axis=0))
     if len(empty):
         raise ValueError(
             f"X must have values in {_named_column(empty[0], names)}, got only missing ones: leave "
             "the column out"
         )
-    check_range(inputs, target)
+    check_range(inputs, values)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
-    resolution = resolution_of(target)
+    resolution = resolution_of(values)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
     return FitData(
         inputs,
-        target,
+        values,
         RowNoise(weights, errors**2, variance_of_rounding(resolution)),
-        columns=_columns(names, inputs.shape[1], kinds),
+        columns=Columns.of_names(names, inputs.shape[1], kinds),
         target_name=target_name,
         rows=np.flatnonzero(kept),
         end=end,
         resolution=resolution,
     )
-
-
-def _columns(names: Sequence[str] | None, n_features: int, kinds: Kinds) -> Columns:
-    """Return the columns with their kinds."""
-    columns = Columns.of_names(names, n_features)
-    every = list(columns.every)
-    for number, (kind, levels) in kinds.items():
-        every[number] = replace(every[number], kind=kind, levels=levels)
-    return replace(columns, every=tuple(every))
 
 
 def _check_of_rows(
@@ -181,13 +172,7 @@ def _check_of_rows(
 
 
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> FloatArray:
-    """Turn the inputs to predict at into an array of float64 with the columns of the fit.
-
-    Raises
-    ------
-    ValueError
-        If the inputs are not valid, or if the columns are others than those of the fit.
-    """
+    """Turn the inputs to predict at into an array of float64 with the columns of the fit."""
     X, _ = _in_numbers(estimator, X, known)
     refuse_times(X)
     inputs: FloatArray = validate_data(
@@ -203,15 +188,14 @@ def _in_numbers(estimator: BaseEstimator, X: Any, known: Columns | None) -> tupl
     if known is None:
         chosen = chosen_columns(X, estimator.categorical_features)
         return to_numbers(with_dates_of_index(X), chosen, None)
-    if known.of_kind(Kind.DATE):
+    if known.dates:
         X = with_dates_of_index(X)
-    if known.of_kind(Kind.CATEGORY) and hasattr(X, "columns"):
+    if any(one.levels for one in known.every) and hasattr(X, "columns"):
         _check_feature_names(estimator, X, reset=False)  # what a column holds depends on its name
     return to_numbers(X, None, known)
 
 
 def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:
-    """Refuse infinite inputs (n_samples, n_features), and say where the first is."""
     rows, columns = np.nonzero(np.isinf(X))
     if len(rows):
         more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
@@ -229,13 +213,13 @@ def refuse_gaps_in_target(y: npt.ArrayLike) -> None:
     """Refuse missing and infinite targets, and say in which rows the first ones are."""
     try:
         values = np.asarray(y)
-        target = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
+        known = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
     except (TypeError, ValueError):  # no numbers, of which scikit-learn says more
         return
-    rows = np.flatnonzero(~np.isfinite(target))
+    rows = np.flatnonzero(~np.isfinite(known))
     if values.ndim == 0 or not len(rows):
         return
-    what = "NaN" if np.isnan(target[rows[0]]) else "infinity"
+    what = "NaN" if np.isnan(known[rows[0]]) else "infinity"
     named = ", ".join(map(str, rows[:MAX_ROWS_NAMED]))
     more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
     raise ValueError(

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from enum import StrEnum
+from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -27,14 +27,6 @@ class Levels(NamedTuple):
         return tuple("missing" if one is None else str(one) for one in self.values)
 
 
-class Kind(StrEnum):
-    """What a column holds."""
-
-    NUMBER = "number"
-    DATE = "date"  # days since 1970-01-01
-    CATEGORY = "category"  # the numbers of levels
-
-
 @dataclass(frozen=True, slots=True)
 class Column:
     """A column of X, which is searched as a unit interval.
@@ -44,8 +36,8 @@ class Column:
     """
 
     name: str
-    kind: Kind = Kind.NUMBER
-    levels: Levels | None = None  # of categories
+    is_date: bool = False  # in days since 1970-01-01
+    levels: Levels | None = None  # of categories, whose values are the numbers of levels
     low: float = 0.0  # the smallest known value
     extent: float = 1.0  # of the known values, one for a constant
     varies: bool = True  # by more than rounding
@@ -98,10 +90,20 @@ class Columns:
     has_names: bool = False  # of the user, and not x0, x1 and so on
 
     @classmethod
-    def of_names(cls, names: Sequence[str] | None, n_features: int) -> "Columns":
-        """Return columns of numbers that are used as they come."""
+    def of_names(
+        cls,
+        names: Sequence[str] | None,
+        n_features: int,
+        kinds: Mapping[int, Levels | None] = MappingProxyType({}),
+    ) -> "Columns":
+        """Return columns that are used as they come, of numbers but for those with other kinds.
+
+        These are the levels of categories, or None for dates.
+        """
         known = names or [f"x{number}" for number in range(n_features)]
-        return cls(tuple(map(Column, known)), has_names=names is not None)
+        is_date = [number in kinds and kinds[number] is None for number in range(n_features)]
+        levels = [kinds.get(number) for number in range(n_features)]
+        return cls(tuple(map(Column, known, is_date, levels)), has_names=names is not None)
 
     @property
     def record(self) -> dict[str, object]:
@@ -115,7 +117,6 @@ class Columns:
         for one in record["every"]:
             levels, scales = one["levels"], one["scales"]
             known = {
-                "kind": Kind(one["kind"]),
                 "levels": None if levels is None else Levels(tuple(levels[0]), levels[1]),
                 "places": tuple(one["places"]),
                 "scales": {name: scale_of_record(scale) for name, scale in scales.items()},
@@ -170,9 +171,10 @@ class Columns:
         """The names of the columns, None if the user gives none."""
         return self.names if self.has_names else None
 
-    def of_kind(self, kind: Kind) -> list[int]:
-        """List the columns of a kind."""
-        return [number for number, column in enumerate(self.every) if column.kind == kind]
+    @property
+    def dates(self) -> list[int]:
+        """The indices of the columns of dates."""
+        return [number for number, column in enumerate(self.every) if column.is_date]
 
     def inputs(self, X: FloatArray, *, first_row: int | None = None) -> "Inputs":
         """Scale inputs (n, n_features), by default of new rows."""

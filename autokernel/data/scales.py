@@ -162,8 +162,8 @@ class Scale:
         covariance = covariance * np.outer(limit, limit)
         variance = np.diag(covariance)
         if self.name == "log":
-            log_level = self.shift + self.width * mean + self.width**2 * variance / 2
-            pairs = np.add.outer(log_level, log_level), self.width**2 * covariance
+            log_mean = self.shift + self.width * mean + self.width**2 * variance / 2
+            pairs = np.add.outer(log_mean, log_mean), self.width**2 * covariance
             return _covariance_of_exponentials(*pairs) / self.unit**2
         std = np.sqrt(np.maximum(variance, 1e-300))
         correlation, power = covariance / np.outer(std, std), np.ones_like(covariance)
@@ -229,14 +229,14 @@ def scale_of_record(record: Mapping[str, Any]) -> Scale:
     return (Identity if record["name"] == IDENTITY else Scale)(**record)
 
 
-def _covariance_of_exponentials(log_level: FloatArray, c: FloatArray) -> FloatArray:
+def _covariance_of_exponentials(log_mean: FloatArray, c: FloatArray) -> FloatArray:
     """Compute the covariances of exponentials of normal numbers with covariances ``c``.
 
-    They are ``exp(log_level) (exp(c) - 1)``, where ``log_level`` is the sum of both means and of
+    They are ``exp(log_mean) (exp(c) - 1)``, where ``log_mean`` is the sum of both means and of
     half of both variances.
     """
     above = np.maximum(c, 0.0)  # in two cases, so that nothing overflows
-    log_size = np.minimum(log_level + above, LARGEST_LOG)
+    log_size = np.minimum(log_mean + above, LARGEST_LOG)
     return np.exp(log_size) * np.where(c > 0, -np.expm1(-above), np.expm1(c - above))
 
 

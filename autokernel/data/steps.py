@@ -24,11 +24,6 @@ def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool) -> FloatArray:
     months, and by working days if none is on a weekend and most are one day apart. Otherwise, and
     for numbers, the spacing is the step between neighbours that is most frequent. Rows may be
     missing, and numbers may be rounded.
-
-    Raises
-    ------
-    ValueError
-        If there is only one value, or if fewer than half of the steps are equal.
     """
     known = np.unique(x[~np.isnan(x)])
     if len(known) < 2:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.data.columns import Column, Columns, Kind, Levels
+from autokernel.data.columns import Column, Columns, Levels
 from autokernel.data.dates import (
     NAMES_OF_TEXT_TYPES,
     days_of,
@@ -25,12 +25,11 @@ _NAME_OF_INDEX = "time"  # of one without a name
 _KINDS_OF_LEVELS: Mapping[str, type] = {"text": str, "truth value": bool, "number": Real}
 
 
-Kinds = dict[int, tuple[Kind, Levels | None]]
-"""What the columns hold that are not of numbers, by their indices."""
+Kinds = dict[int, Levels | None]
+"""The levels of the columns that are not of numbers by their indices, None for dates."""
 
-
-Reading = tuple[FloatArray, Kind, Levels | None]
-"""The numbers (n,) of a column of dates or categories, and what it holds."""
+Reading = tuple[FloatArray, Levels | None]
+"""The numbers (n,) of a column of categories or dates, and its levels, None for dates."""
 
 
 def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[Any, Kinds]:
@@ -40,13 +39,6 @@ def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[
     array of two dimensions. Times with a zone are converted to UTC. The user may have ``chosen``
     the columns of categories. New rows have the ``known`` columns of the fit. Levels that the fit
     has not met get numbers after those.
-
-    Raises
-    ------
-    ValueError
-        If a column holds texts that are neither dates, numbers nor categories, if values of one
-        column cannot be levels of one category, or if columns are of other kinds than in the fit.
-        If X is a single column of dates or texts without a second dimension.
     """
     numbers: dict[Any, FloatArray] = {}
     kinds: Kinds = {}
@@ -57,8 +49,7 @@ def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[
         else:
             found = _read_as_known(values, known[number] if number < len(known) else None, str(key))
         if found is not None:
-            numbers[key], kind, levels = found
-            kinds[number] = kind, levels
+            numbers[key], kinds[number] = found
     return _with(X, numbers), kinds
 
 
@@ -68,27 +59,27 @@ def _read_column(values: Any, name: str, is_chosen: bool | None) -> Reading | No
     if not is_category:
         days = days_of(values, name)
         if days is not None:
-            return days, Kind.DATE, None
+            return days, None
         texts = _texts(values)
         if not texts:
             return None
         if is_chosen is not None:
             raise _texts_refused(texts[0], name, "or leave it out")
-    return _numbers_of(values, _levels_of(values, name), name, Kind.CATEGORY)
+    return _numbers_of(values, _levels_of(values, name), name)
 
 
 def _read_as_known(values: Any, column: Column | None, name: str) -> Reading | None:
     """Read a column of new rows as that of the fit, None if it holds numbers."""
     if column is not None and column.levels is not None:
-        return _numbers_of(values, column.levels, name, Kind.CATEGORY)
+        return _numbers_of(values, column.levels, name)
     days = days_of(values, name)
-    if days is not None and (column is None or column.kind != Kind.DATE):
+    if days is not None and (column is None or not column.is_date):
         raise ValueError(
             f"X must hold numbers in column {name!r}, as it did in fit, got dates: give dates to "
             "both, or numbers to both"
         )
     if days is not None:
-        return days, Kind.DATE, None
+        return days, None
     texts = _texts(values)
     if texts:
         raise _texts_refused(texts[0], name, "in which it held no texts")
@@ -166,7 +157,6 @@ def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
 
 
 def _is_index(X: Any) -> bool:
-    """Whether X is an index of pandas."""
     return hasattr(X, "to_frame") and not hasattr(X, "index")
 
 
@@ -212,7 +202,6 @@ def chosen_columns(X: Any, categorical: Any) -> set[int] | None:
 
 
 def _index_of(column: Any, names: Sequence[str]) -> int:
-    """Return the index of a column that is given by its name or by its index."""
     index = index_of_column(column, names, len(names))
     if index is None:
         raise ValueError(
@@ -239,7 +228,6 @@ def _texts(values: Any) -> list[Any]:
 
 
 def _plain(value: Any) -> Any:
-    """Return a value of Python for one of numpy."""
     return value.item() if isinstance(value, np.generic) else value
 
 
@@ -253,12 +241,6 @@ def _levels_of(values: Any, name: str) -> Levels:
     """Return the levels of a column of categories.
 
     Levels of a type that declares them are in its order, others are sorted.
-
-    Raises
-    ------
-    ValueError
-        If the column holds values of several kinds, none at all, or other kinds than texts, truth
-        values and numbers.
     """
     present = [_plain(one) for one in values]
     known = [one for one in present if not has_no_value(one)]
@@ -290,16 +272,11 @@ def _levels_of(values: Any, name: str) -> Levels:
     return Levels(tuple(levels), is_ordered)
 
 
-def _numbers_of(values: Any, levels: Levels, name: str, kind: Kind) -> Reading:
+def _numbers_of(values: Any, levels: Levels, name: str) -> Reading:
     """Return the numbers (n,) of levels, and the levels with those that were not known before.
 
     These get numbers after the others. Among ordered levels they have no place, as missing ones:
     their number is NaN.
-
-    Raises
-    ------
-    ValueError
-        If a value is of another kind than the levels.
     """
     numbers = {level: number for number, level in enumerate(levels.values)}
     first = levels.values[0]
@@ -314,4 +291,4 @@ def _numbers_of(values: Any, levels: Levels, name: str, kind: Kind) -> Reading:
         if not levels.is_ordered:
             numbers.setdefault(one, len(numbers))
     found = np.array([numbers.get(one, np.nan) for one in present], dtype=float)
-    return found, kind, Levels(tuple(numbers), levels.is_ordered)
+    return found, Levels(tuple(numbers), levels.is_ordered)

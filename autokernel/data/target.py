@@ -17,14 +17,14 @@ _ROUNDS = 20  # of weights and the spread that they give
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """The standardisation ``u = (y - shift) / scale`` of the target, and its scales ``t(u)``.
+    """The standardisation ``u = (y - shift) / width`` of the target, and its scales ``t(u)``.
 
     On each of ``scales``, one of which is the identity, the training targets have zero mean and
     unit variance.
     """
 
     shift: float
-    scale: float  # positive
+    width: float  # positive
     scales: Mapping[str, Scale]  # by name
 
     @classmethod
@@ -32,23 +32,23 @@ class Target:
         """Standardise targets (n_samples,), and find the scales that have at least two of them.
 
         The standardisation is that of ``GaussianProcessRegressor(normalize_y=True)``, except for a
-        constant, whose scale is the rounding of its value, so that no unit makes it vary. Rows with
+        constant, whose width is the rounding of its value, so that no unit makes it vary. Rows with
         known errors count less.
         """
         weights = _standardising_weights(y, noise)
-        shift, scale = float(y[0]), _rounding(float(y[0]))
+        shift, width = float(y[0]), _rounding(float(y[0]))
         if np.ptp(y) > 0:
             shift, variance = mean_and_variance(y, weights)
-            scale = float(np.sqrt(variance))
-        found: dict[str, Scale] = {IDENTITY: Identity(IDENTITY, shift=shift, width=scale)}
+            width = float(np.sqrt(variance))
+        found: dict[str, Scale] = {IDENTITY: Identity(IDENTITY, shift=shift, width=width)}
         for name in TARGET_SCALES:
             has = SCALES[name].has_slope(y)
             t = SCALES[name].function(y[has])
             if len(t) > 1 and np.ptp(t) > 0:
                 centre, variance = mean_and_variance(t, weights[has])
-                width = float(np.sqrt(variance))
-                found[name] = Scale(name, shift / scale, scale, centre, width)
-        return cls(shift, scale, found)
+                spread = float(np.sqrt(variance))
+                found[name] = Scale(name, shift / width, width, centre, spread)
+        return cls(shift, width, found)
 
     @classmethod
     def raw(cls) -> "Target":
@@ -60,7 +60,7 @@ class Target:
     def record(self) -> dict[str, object]:
         """All numbers as plain data, of which :meth:`of_record` makes the same target."""
         scales = [asdict(scale) for scale in self.scales.values()]
-        return {"shift": self.shift, "scale": self.scale, "scales": scales}
+        return {"shift": self.shift, "scale": self.width, "scales": scales}
 
     @classmethod
     def of_record(cls, record: Mapping[str, Any]) -> "Target":
@@ -71,15 +71,15 @@ class Target:
     @property
     def is_constant(self) -> bool:
         """Whether the target was the same in all rows, up to rounding."""
-        return self.scale <= _rounding(self.shift)
+        return self.width <= _rounding(self.shift)
 
     def forward(self, y: FloatArray) -> FloatArray:
         """Standardise targets (n_samples,)."""
-        return (y - self.shift) / self.scale
+        return (y - self.shift) / self.width
 
     def inverse(self, u: FloatArray) -> FloatArray:
         """Convert standardised targets to the units of the user."""
-        return self.shift + self.scale * u
+        return self.shift + self.width * u
 
     def on(self, name: str) -> Scale:
         """Return a scale by its name."""

@@ -3,6 +3,5 @@
 from autokernel.displays.calibration import CalibrationDisplay
 from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
-from autokernel.displays.search import SearchDisplay
 
-__all__ = ["CalibrationDisplay", "DecompositionDisplay", "ForecastDisplay", "SearchDisplay"]
+__all__ = ["CalibrationDisplay", "DecompositionDisplay", "ForecastDisplay"]

@@ -36,10 +36,10 @@ def _import_pyplot() -> Any:
     return plt
 
 
-def new_axes(*shape: int, size: tuple[float, float], **options: Any) -> "list[Axes]":
+def new_axes(*shape: int, size: tuple[float, float]) -> "list[Axes]":
     """Return the axes of a new figure of this size in inches, row by row."""
     plt = _import_pyplot()
-    _, made = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False, **options)
+    _, made = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
     return [ax for row in made for ax in row]
 
 

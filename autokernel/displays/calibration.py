@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 MOST_LEFT_OUT = 2000
 """Most rows that are left out one by one, as each kernel costs O(n^3)."""
 
-_N_LEVELS = 199
+_N_PROBABILITIES = 199
 _N_BINS = 10
 _SIZE = (9.0, 4.0)  # inches
 _TWO_SIDED = 1.96
@@ -83,11 +83,13 @@ class CalibrationDisplay:
             return cls(pit=estimator._fitted.mixture.leave_one_out()[0]).plot(axes)
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
-        levels = (np.arange(_N_LEVELS) + 1) / (_N_LEVELS + 1)
+        probabilities = (np.arange(_N_PROBABILITIES) + 1) / (_N_PROBABILITIES + 1)
         rows = zip(
-            np.asarray(y, float), estimator.predict_quantiles(X, levels.tolist()), strict=True
+            np.asarray(y, float),
+            estimator.predict_quantiles(X, probabilities.tolist()),
+            strict=True,
         )
-        pit = [np.interp(one, of_row, levels, left=0.0, right=1.0) for one, of_row in rows]
+        pit = [np.interp(one, of_row, probabilities, left=0.0, right=1.0) for one, of_row in rows]
         return cls(pit=np.array(pit)).plot(axes)
 
     def coverage(self, probability: FloatArray) -> FloatArray:

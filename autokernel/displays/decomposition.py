@@ -181,7 +181,6 @@ class DecompositionDisplay:
 
     @staticmethod
     def _finish(ax: "Axes", which: str, panel: Panel, number: int) -> None:
-        """Label an axis for a column, with ticks on its scale."""
         if panel.is_log[number] and panel.axes[number].dtype.kind != "M":
             log_axis(ax, which, panel.axes[number])
         elif which == "x":
@@ -228,7 +227,8 @@ def _panel_of_pair(description: Description, pair: Interaction, title: str) -> P
     categories = [column for column in pair.columns if description.axes[column].levels]
     columns = sorted(pair.columns, key=lambda column: column not in categories)
     axes = [description.axes[column] for column in columns]
-    values = [np.linspace(*description.explained.ends(column), _N_SURFACE) for column in columns]
+    parts = [next(p for p in description.parts if p.column == column) for column in columns]
+    values = [description.explained.steps(part, _N_SURFACE) for part in parts]
     levels: list[str] = []
     for place, column in enumerate(columns):
         if column in categories:
@@ -237,15 +237,15 @@ def _panel_of_pair(description: Description, pair: Interaction, title: str) -> P
     grid = np.meshgrid(*values, indexing="ij")
     points = np.column_stack([one.ravel() for one in grid])
     mean = description.explained.both(columns, points).reshape(grid[0].shape)
-    units = [axis.shift + axis.scale * one for axis, one in zip(axes, values, strict=True)]
+    units = [axis.low + axis.extent * one for axis, one in zip(axes, values, strict=True)]
     if categories:
         levels = list(map(axes[0].level, units[0]))
     shown = [axis.shown(one) for axis, one in zip(axes, units, strict=True)]
-    names = [axis.name for axis in axes]
-    return Panel(title, names, shown, mean, np.zeros_like(mean), [False, False], levels)
+    names, is_log = [axis.name for axis in axes], [part.scale == "log" for part in parts]
+    title = title and f"{title.split(':')[0].removesuffix('.')}."  # the picture shows the rest
+    return Panel(title, names, shown, mean, np.zeros_like(mean), is_log, levels)
 
 
 def _frequent(x: FloatArray) -> IntArray:
-    """Return which levels of a category are most frequent, in the order of the levels."""
     _, counts = np.unique(x, return_counts=True)
     return np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])

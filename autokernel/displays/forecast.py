@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_scalar
+from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import (
     BLUE,
@@ -20,12 +21,13 @@ from autokernel.displays._style import (
     round_ticks,
 )
 from autokernel.estimator import AutoKernelGPRegressor
+from autokernel.explain import axes_of
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_LEVELS = (0.025, 0.25, 0.75, 0.975)
+_QUANTILES = (0.025, 0.25, 0.75, 0.975)
 _LEAST_POINTS, _MOST_POINTS = 500, 4000  # of the curve
 _SIZE = (7.0, 4.0)  # inches
 
@@ -102,9 +104,10 @@ class ForecastDisplay:
         ValueError
             If the estimator has several columns.
         """
-        axes, _ = estimator._axes(units)
-        kind = "categories" if axes[0].levels else "several columns"
-        if len(axes) > 1 or axes[0].levels:
+        check_is_fitted(estimator, "best_kernel_")
+        axes, _ = axes_of(estimator._fitted.columns, units, estimator.target_name_)
+        kind = "several columns" if axes[0].is_numeric else "categories"
+        if len(axes) > 1 or not axes[0].is_numeric:
             raise ValueError(
                 f"ForecastDisplay shows one column of numbers or dates, got {kind}: "
                 "DecompositionDisplay shows the effects of several columns and of levels"
@@ -122,7 +125,7 @@ class ForecastDisplay:
         return cls(
             x=axis.shown(x),
             mean=fitted.mean(inputs),
-            quantiles=fitted.quantiles(inputs, np.array(_LEVELS)),
+            quantiles=fitted.quantiles(inputs, np.array(_QUANTILES)),
             X_train=axis.shown(train),
             y_train=estimator.y_train_[is_known],
             x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",

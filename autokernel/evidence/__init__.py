@@ -1,11 +1,9 @@
 """The posterior of one kernel: its maximum, its scores, the record of an evaluation."""
 
 from autokernel.evidence.criteria import (
-    AIC,
     BIC,
     CRITERIA,
     Criterion,
-    CrossValidation,
     Importance,
     KernelFit,
     Laplace,
@@ -13,7 +11,7 @@ from autokernel.evidence.criteria import (
     Score,
     check_criterion,
 )
-from autokernel.evidence.evaluation import Evaluation, name_parameters
+from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.evaluator import (
     Changes,
     Evaluator,
@@ -25,29 +23,3 @@ from autokernel.evidence.evaluator import (
 from autokernel.evidence.outliers import find_outliers, update_outliers
 from autokernel.evidence.screening import Estimate
 from autokernel.evidence.starts import columns_with_season
-
-__all__ = [
-    "AIC",
-    "BIC",
-    "CRITERIA",
-    "Changes",
-    "Criterion",
-    "CrossValidation",
-    "Estimate",
-    "Evaluation",
-    "Evaluator",
-    "Importance",
-    "Job",
-    "KernelFit",
-    "Laplace",
-    "LeaveOneOut",
-    "Score",
-    "check_criterion",
-    "check_expression",
-    "columns_with_season",
-    "evaluate_kernel",
-    "find_outliers",
-    "name_parameters",
-    "parameters_of",
-    "update_outliers",
-]

@@ -6,22 +6,20 @@ from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from itertools import chain
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.model_selection import BaseCrossValidator, KFold, TimeSeriesSplit
-from sklearn.utils._param_validation import HasMethods, Interval
+from sklearn.utils._param_validation import Interval
 
 from autokernel.evidence.importance import MAX_DRAWS, STANDARD_ERROR, importance_sample
 from autokernel.evidence.laplace import log_evidence
-from autokernel.evidence.maximise import HOPELESS_NATS, MAX_STEPS, Point, maximise
+from autokernel.evidence.maximise import HOPELESS_NATS, Point
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import NotAMaximumError, warn_user
+from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import node_swaps, theta_order
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import resolve
@@ -118,9 +116,6 @@ class Criterion(ABC, BaseEstimator):
         """
         return None
 
-    def check_data(self, X: FloatArray, y: FloatArray) -> None:
-        """Raise a ``ValueError`` if no kernel can be scored on these data."""
-
 
 class _OfApproximations(Criterion):
     """A criterion that also scores kernels fitted by an approximate likelihood."""
@@ -148,18 +143,6 @@ class BIC(_OfApproximations):
     def __call__(self, fit: KernelFit) -> Score:
         """Score by the log likelihood and the numbers of parameters and rows."""
         return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(fit.n_samples))
-
-
-class AIC(_OfApproximations):
-    """Akaike's information criterion: ``log likelihood - d``, in nats; larger is better.
-
-    This is the usual AIC divided by -2, at the MAP parameters. ``d`` is the number of parameters
-    with the noise variance.
-    """
-
-    def __call__(self, fit: KernelFit) -> Score:
-        """Score by the log likelihood and the number of parameters."""
-        return Score(fit.log_likelihood - len(fit.theta))
 
 
 _MAX_OTHER_MODES = 5  # modes besides the best one around which draws are made; each takes a Hessian
@@ -255,108 +238,12 @@ class LeaveOneOut(Criterion):
         return Score(float(fit._posterior.leave_one_out(fit.theta).sum()))
 
 
-_FOLD_SEED = 0  # of the random division into folds, which is the same for all kernels
-
-
-class CrossValidation(Criterion):
-    """Log predictive density of held-out rows, summed over them, in nats; larger is better.
-
-    Each held-out row is predicted by itself, with its noise.
-
-    Parameters
-    ----------
-    cv : int or splitter, default=5
-        Number of folds, at least 2, into which the rows are divided at random and in the same way
-        for every kernel. Or a scikit-learn splitter that makes the same folds in every call, such
-        as ``TimeSeriesSplit()``; the sum is then over the rows that it holds out.
-    refit : bool, default=True
-        Whether the parameters are fitted again to the training rows of each fold, by a run that
-        starts from the mode of all rows. Otherwise the parameters of all rows are used, as in
-        :class:`LeaveOneOut`.
-
-    Notes
-    -----
-    Each fold takes some five to fifteen likelihood calls with their gradients, or one
-    factorisation without ``refit``.
-    """
-
-    _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "cv": [Interval(Integral, 2, None, closed="left"), HasMethods(["split", "get_n_splits"])],
-        "refit": ["boolean"],
-    }
-
-    def __init__(self, *, cv: int | BaseCrossValidator = 5, refit: bool = True) -> None:
-        self.cv = cv
-        self.refit = refit
-
-    def __call__(self, fit: KernelFit) -> Score:
-        """Score by the predictions of the held-out rows of each fold."""
-        folds = self._folds(fit.X, fit.y)
-        return Score(sum(self._predict(fit, train, held_out) for train, held_out in folds))
-
-    def check_data(self, X: FloatArray, y: FloatArray) -> None:
-        """Raise a ``ValueError`` if the rows cannot be divided in the same way every time."""
-        if isinstance(self.cv, Integral) and int(self.cv) > len(y):
-            raise ValueError(
-                f"cv must not be larger than the number of rows, got cv={self.cv} and {len(y)} "
-                "rows: take fewer folds, or criterion='loo'"
-            )
-        if not self._divides_alike():
-            raise ValueError(
-                "cv must divide the rows in the same way for every kernel, got "
-                f"{self.cv!r}: give it an int as random_state"
-            )
-        try:
-            folds = self._folds(X, y)
-        except (AttributeError, TypeError, ValueError) as error:
-            raise ValueError(f"cv={self.cv!r} cannot divide {len(y)} rows: {error}") from error
-        if not folds or not all(map(len, chain.from_iterable(folds))):
-            raise ValueError(
-                f"cv must leave rows to train on and rows to hold out in each fold, got {self.cv!r}"
-            )
-        if isinstance(self.cv, TimeSeriesSplit) and not _has_rising_column(X):
-            warn_user(
-                "TimeSeriesSplit takes rows in the order of time, but no column of X rises from "
-                "row to row: sort the rows by time"
-            )
-
-    def _divides_alike(self) -> bool:
-        is_random = getattr(self.cv, "shuffle", True)  # splitters without it are always random
-        return not is_random or isinstance(getattr(self.cv, "random_state", _FOLD_SEED), Integral)
-
-    def _folds(self, X: FloatArray, y: FloatArray) -> list[tuple[IntArray, IntArray]]:
-        splitter: Any = self.cv
-        if isinstance(splitter, Integral):
-            splitter = KFold(int(splitter), shuffle=True, random_state=_FOLD_SEED)
-        return list(splitter.split(X, y))
-
-    def _predict(self, fit: KernelFit, train: IntArray, held_out: IntArray) -> float:
-        """Compute the log predictive density of the held-out rows of a fold, in nats."""
-        posterior, theta = fit._posterior, fit.theta
-        if self.refit:
-            given = posterior.on_rows(train)
-            theta = maximise(given, theta, max_iterations=MAX_STEPS, curvature=fit.hessian).theta
-            posterior.n_evaluations += given.n_evaluations
-        both = posterior.on_rows(np.concatenate([train, held_out]))
-        value = float(both.held_out(theta, len(train)).sum())
-        posterior.n_evaluations += both.n_evaluations
-        if not np.isfinite(value):
-            raise NotAMaximumError("the covariance of a fold of cv has no Cholesky factor")
-        return value
-
-
-def _has_rising_column(X: FloatArray) -> bool:
-    return not X.shape[1] or bool((np.diff(X, axis=0) >= 0).all(axis=0).any())
-
-
 CRITERIA: Mapping[str, type[Criterion]] = MappingProxyType(
     {
         "laplace": Laplace,
         "importance": Importance,
         "bic": BIC,
-        "aic": AIC,
         "loo": LeaveOneOut,
-        "cv": CrossValidation,
     }
 )
 

@@ -31,22 +31,44 @@ class Evaluation:
     """One scored kernel; a failed fit has ``score == -inf`` and says why in ``status``."""
 
     expression: Expression  #: the structure
-    parameters: tuple[Parameter, ...]  #: same order as theta, noise variance last
     theta: FloatArray  #: (n_params,), logs of the parameters, noise variance last
-    log_likelihood: float  #: nats
     log_prior: float  #: nats, as a density in theta
     log_posterior: float  #: nats
     log_evidence: float  #: nats, by Laplace, exact for noise alone; -inf on failure
     score: float  #: nats, larger is better; the criterion plus log_structure_prior
     hessian: FloatArray  #: (n_params, n_params), Hessian of the negative log posterior in theta
-    n_params: int  #: number of parameters, the noise variance included
     n_evaluations: int  #: number of likelihood calls
     seconds: float  #: wall-clock time of fit and criterion together
     status: str  #: "ok", or the reason for the failure
+    n_rows: float = np.nan  #: of the score and the Hessian, or the sum of their weights
+    rows_for_each: float = 1.0  #: of these, for each one that has entered the likelihood
     standard_error: float = np.nan  #: nats; nan where the score draws no random numbers
     pareto_k: float = np.nan  #: above 0.7 the standard error is unreliable
     log_structure_prior: float = 0.0  #: nats, of the expression itself
     upper_bound: float = np.nan  #: nats, of the score where that is a lower bound
+
+    @property
+    def log_likelihood(self) -> float:
+        """Log likelihood at the MAP parameters, in nats."""
+        return self.log_posterior - self.log_prior
+
+    @property
+    def n_params(self) -> int:
+        """Number of parameters, the noise variance included."""
+        return len(self.theta)
+
+    @property
+    def parameters(self) -> tuple[Parameter, ...]:
+        """The fitted parameters node by node, in the order of theta, noise variance last."""
+        values = np.exp(self.theta).tolist()
+        named: list[Parameter] = []
+        n_leaves = 0
+        for node, entries in slots_of(self.expression):
+            number = n_leaves if isinstance(node, Leaf) else None
+            n_leaves += isinstance(node, Leaf)
+            own = zip(node.parameters, values[entries], strict=True)
+            named += [Parameter(number, str(node), one.name, value) for one, value in own]
+        return (*named, Parameter(None, None, NOISE_VARIANCE.name, values[-1]))
 
     def __repr__(self) -> str:
         error = "" if np.isnan(self.standard_error) else f" ± {self.standard_error:.2f}"
@@ -83,35 +105,20 @@ def record_fit(
     order = np.arange(n_params)
     if posterior.expression is not expression:
         order = np.argsort(theta_order(expression, arrange(expression)[1]))
-    theta = mode.theta[order]
     return Evaluation(
         expression=expression,
-        parameters=name_parameters(expression, theta),
-        theta=theta,
-        log_likelihood=mode.log_posterior - log_prior,
+        theta=mode.theta[order],
         log_prior=log_prior,
         log_posterior=mode.log_posterior,
         log_evidence=log_evidence,
         score=score.value + log_structure_prior,
         hessian=hessian[np.ix_(order, order)],
-        n_params=n_params,
         n_evaluations=n_other_evaluations + posterior.n_evaluations,
         seconds=seconds,
         status=status,
+        n_rows=posterior.data.noise.n_readings,
+        rows_for_each=posterior.likelihood.rows_for_each,
         standard_error=score.standard_error,
         pareto_k=score.pareto_k,
         log_structure_prior=log_structure_prior,
     )
-
-
-def name_parameters(expression: Expression, theta: FloatArray) -> tuple[Parameter, ...]:
-    """Name the entries of theta: the parameters node by node, then the noise variance."""
-    values = np.exp(theta).tolist()
-    named: list[Parameter] = []
-    n_leaves = 0
-    for node, entries in slots_of(expression):
-        number = n_leaves if isinstance(node, Leaf) else None
-        n_leaves += isinstance(node, Leaf)
-        own = zip(node.parameters, values[entries], strict=True)
-        named += [Parameter(number, str(node), parameter.name, value) for parameter, value in own]
-    return (*named, Parameter(None, None, NOISE_VARIANCE.name, values[-1]))

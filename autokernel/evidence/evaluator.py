@@ -93,8 +93,8 @@ class Evaluator:
         structure_prior: StructurePrior = uniform_prior,
     ) -> None:
         self.criterion = check_criterion(criterion)
-        self.criterion.check_data(data.X, data.y)
         self.data = data
+        self.n_samples = data.noise.n_readings  # of the score
         self.priors, self.seed = priors, seed
         self.structure_prior = structure_prior
         self._settings: dict[str, Any] = {  # from which another process rebuilds this evaluator
@@ -186,11 +186,6 @@ class Evaluator:
             return screening.estimates(changes(screening.parent), self.structure_prior)
         return []
 
-    @property
-    def n_samples(self) -> float:
-        """Number of rows of the score, or the sum of their weights."""
-        return self.data.noise.n_readings
-
     @cached_property
     def _few_rows(self) -> TrainingData:
         """The rows on which neighbours are screened."""
@@ -256,17 +251,6 @@ class Evaluator:
                 max_draws=max_draws,
                 standard_error=_STANDARD_ERROR_OF_DRAWS,
             )
-
-    def leave_one_out(
-        self, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
-    ) -> FloatArray:
-        """Compute log densities (n_draws, n_samples) of each row given all others.
-
-        An ``EvaluationError`` is raised if the kernel fails at a draw.
-        """
-        with kernel_errors(), one_blas_thread():
-            posterior = self._posterior(expression, deadline)
-            return np.array([posterior.leave_one_out(theta) for theta in draws])
 
     @property
     def score_is_laplace(self) -> bool:
@@ -398,10 +382,10 @@ def evaluate_kernel(
         Inputs, which are not scaled.
     y : array-like of shape (n_samples,)
         Targets, which are not scaled. The mean function of the model is zero.
-    criterion : {"laplace", "importance", "bic", "aic", "loo", "cv"} or Criterion
+    criterion : {"laplace", "importance", "bic", "loo"} or Criterion
         Definition of ``score``, which is in nats; larger is better: :class:`Laplace`,
-        :class:`Importance`, :class:`BIC`, :class:`AIC`, :class:`LeaveOneOut` or
-        :class:`CrossValidation`. An object such as ``CrossValidation(cv=10)`` sets its parameters.
+        :class:`Importance`, :class:`BIC` or :class:`LeaveOneOut`. An object such as
+        ``Importance(max_draws=1000)`` sets its parameters.
     priors : {"default", "paper"} or mapping of str to (shape, rate)
         Gamma priors by parameter name. A mapping replaces entries of the default.
     base_kernels, operators : iterable
@@ -421,8 +405,8 @@ def evaluate_kernel(
     ExpressionSyntaxError
         If the text cannot be read.
     ValueError
-        If the data, the criterion or the priors are not valid, if the data cannot be split as the
-        criterion requires, or if ``X`` lacks a column of the expression.
+        If the data, the criterion or the priors are not valid, or if ``X`` lacks a column of the
+        expression.
 
     Examples
     --------
@@ -441,11 +425,7 @@ def evaluate_kernel(
     names = _get_feature_names(X)
     X, y = check_training_data(X, y)
     expression = check_expression(
-        expression,
-        names,
-        n_features=X.shape[1],
-        base_kernels=base_kernels,
-        operators=operators,
+        expression, names, n_features=X.shape[1], base_kernels=base_kernels, operators=operators
     )
     for leaf in expression.leaves:
         x, label = X[:, leaf.column], leaf.column if names is None else names[leaf.column]

@@ -25,8 +25,6 @@ def pareto_shape(weights: FloatArray) -> float:
     Moments of the weights below the order ``1 / k`` exist. The shape is ``-inf`` for equal weights,
     and ``inf`` if fewer than five weights lie above the start of the tail.
 
-    Notes
-    -----
     This is the estimate of Zhang & Stephens (2009, Technometrics 51) on the tail that Vehtari et
     al. (2024, JMLR 25) use, with the latter's prior, worth ten draws at 0.5.
     """
@@ -40,17 +38,15 @@ def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
     The log weights (n_draws,) are known up to a constant. Before normalisation no weight is larger
     than the largest one was.
 
-    Notes
-    -----
     Vehtari et al. (2024, JMLR 25), section 2. A single draw then dominates less often.
     """
     weights = np.exp(log_weights - log_weights.max())
     order = np.argsort(weights)
     shape, spread, n = _fit_tail(weights[order])
     if n and np.isfinite(shape):
-        levels = (np.arange(n) + 0.5) / n
+        probabilities = (np.arange(n) + 0.5) / n
         k = shape if abs(shape) > 1e-9 else 1e-9
-        quantiles = weights[order[-n - 1]] + spread * np.expm1(-k * np.log1p(-levels)) / k
+        quantiles = weights[order[-n - 1]] + spread * np.expm1(-k * np.log1p(-probabilities)) / k
         weights[order[-n:]] = np.minimum(quantiles, 1.0)
     return weights / weights.sum()
 
@@ -200,8 +196,6 @@ class Mixture:
     def refit(self, theta: FloatArray, weights: FloatArray) -> "Mixture":
         """Fit the mixture to points (n, n_params) with weights (n,) that sum to one.
 
-        Notes
-        -----
         This is one EM step with weighted points (Cappe et al. 2008, Statistics and Computing 18).
         """
         by_component = softmax(self._log_parts(theta), axis=0) * weights
@@ -266,8 +260,6 @@ def importance_sample(
     A ``NotAMaximumError`` is raised if there is no maximum, a maximum is not finite, no draw has a
     finite density, or a draw has the density nan or plus infinity.
 
-    Notes
-    -----
     The weight of a draw is its density divided by the density of its batch's proposal. Given the
     earlier batches, the mean weight of a batch is unbiased. So is an average over batches whose
     coefficients are fixed beforehand (Owen & Zhou 2019, arXiv:1901.02976); here they are

@@ -58,8 +58,6 @@ def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
     The log posterior at the MAP point is a density in theta, and ``hessian`` (n_params, n_params)
     is that of its negative. A ``NotAMaximumError`` is raised if it is not positive definite.
 
-    Notes
-    -----
     SOT appendix A.3; exact if the posterior is Gaussian. O(n_params^3).
     """
     try:

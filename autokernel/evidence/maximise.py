@@ -66,16 +66,14 @@ def maximise(
 
     The run begins with ``curvature`` (n_params, n_params) as the Hessian of the negative log
     posterior, such as that of a similar kernel. Without it, it begins with that of
-    :meth:`LogPosterior.step_scales`, which limit the steps in either case.
+    :meth:`LogPosterior.step_units`, which limit the steps in either case.
 
-    Notes
-    -----
     Nocedal and Wright (2006), algorithm 6.1 and section 18.3 for Powell's damping. Parameters that
     the slope holds at a bound stay there; all others take a Newton step, cut off at the bounds. If
     the covariance has no Cholesky factor at a point, the step is shortened.
     """
     theta = np.clip(theta, posterior.lower, posterior.upper)
-    units = posterior.step_scales(theta)
+    units = posterior.step_units(theta)
     value, gradient = posterior.value_and_gradient(theta)
     if not np.isfinite(value):
         return Point(theta, -np.inf)

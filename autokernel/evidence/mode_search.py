@@ -11,7 +11,7 @@ from autokernel.evidence.maximise import HOPELESS_NATS, MAX_STEPS, Point, distin
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import (
-    DataScales,
+    Magnitudes,
     WarmStart,
     draw_starts,
     highest,
@@ -20,7 +20,7 @@ from autokernel.evidence.starts import (
     warm_points,
     with_warm_starts,
 )
-from autokernel.expression import Expression, Leaf, Split, arrange, splits
+from autokernel.expression import Expression, Leaf, arrange, splits
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, Priors, Role
 
@@ -193,7 +193,7 @@ class ModeSearch:
 
     def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
         self._data, self._priors, self._seed = data, priors, seed
-        self._scales: dict[str, DataScales] = {}
+        self._magnitudes: dict[str, Magnitudes] = {}
         self._parts: dict[Expression, tuple[list[Point], Mapping[str, int]]] = {}
         self._rows = np.random.default_rng(seed).permutation(len(data.y))
         self._has_subsample = len(data.y) > _MAX_FULL_ROWS
@@ -204,11 +204,7 @@ class ModeSearch:
         }
 
     def __call__(
-        self,
-        posterior: LogPosterior,
-        warm_starts: WarmStarts = (),
-        *,
-        is_estimated: bool = False,
+        self, posterior: LogPosterior, warm_starts: WarmStarts = (), *, is_estimated: bool = False
     ) -> tuple[list[Point], int]:
         """Search for the modes of the log posterior of an arranged kernel on all rows.
 
@@ -252,9 +248,13 @@ class ModeSearch:
         """
         warm_starts: list[list[WarmStart]] = []
         calls: dict[str, int] = {}
-        for split in _splits_to_fit(expression):
-            of_rest = self._modes_of_part(split.rest, split.rest_nodes, calls, deadline)
-            of_term = self._modes_of_part(split.term, split.term_nodes, calls, deadline)
+        found = list(splits(expression)) if expression.has_many_modes else []
+        if len(found) > 1:  # the first and the last one, so that parts have few parts
+            first = found[:1] if expression.n_leaves <= _MAX_LEAVES_OF_TWO_SPLITS else []
+            found = [*first, found[-1]]
+        for rest, term in found:
+            of_rest = self._modes_of_part(*rest, calls, deadline)
+            of_term = self._modes_of_part(*term, calls, deadline)
             for start in of_rest:
                 warm_starts += [[start], *([start, other] for other in of_term)]
         return warm_starts, calls
@@ -297,19 +297,21 @@ class ModeSearch:
         expression = posterior.expression
         n_nodes = len(expression.nodes) if expression.has_many_modes else 0
         nodes = set(range(n_nodes)).difference(known)
-        return CoordinateScan(posterior, self._scales_for(expression), nodes, coarse=coarse)
+        return CoordinateScan(posterior, self._magnitudes_for(expression), nodes, coarse=coarse)
 
     def _starting_points(
         self, posterior: LogPosterior, warm_starts: WarmStarts, *, purpose: str
     ) -> list[Point]:
         """Draw starting points, most of them with warm starts."""
         expression = posterior.expression
-        n_own = _N_STARTS_WITH_WARM if warm_starts else _n_starts(expression)
+        n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
+        n_own = _N_STARTS_OF_FEW_MODES if expression.has_few_modes else n_own
+        n_own = _N_STARTS_WITH_WARM if warm_starts else n_own
         n_known = [sum(len(fit.nodes) for fit in fits) for fits in warm_starts]
         sizes = [1 if n >= len(expression.nodes) else _N_DRAWS for n in n_known]
         rng = random_stream(self._seed, expression, purpose)
-        scales = self._scales_for(expression)
-        draws = draw_starts(posterior, scales, n_own + sum(sizes), rng=rng)
+        magnitudes = self._magnitudes_for(expression)
+        draws = draw_starts(posterior, magnitudes, n_own + sum(sizes), rng=rng)
         if expression.has_few_modes:  # no other than those of periods that are known
             draws[:, posterior.is_period] = posterior.centre[posterior.is_period]
         own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
@@ -322,46 +324,32 @@ class ModeSearch:
         self, posterior: LogPosterior, warm_starts: WarmStarts
     ) -> Iterator[Point]:
         """Yield starts at warm starts where new nodes explain some of the noise."""
-        expression, scales = posterior.expression, self._scales_for(posterior.expression)
+        expression, magnitudes = posterior.expression, self._magnitudes_for(posterior.expression)
         for fits in warm_starts:
             new = set(range(len(expression.nodes))).difference(*(fit.nodes for fit in fits))
             if new:
                 (point,) = with_warm_starts(expression, posterior.centre[None], fits)
-                theta = taken_from_noise(point, expression, new, scales=scales)
+                theta = taken_from_noise(point, expression, new, magnitudes=magnitudes)
                 yield from warm_points(posterior, theta[None], fits)
 
     def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> Iterator[Point]:
         """Yield variants of a mode in which one leaf of the sum explains some of the noise."""
-        expression, scales = posterior.expression, self._scales_for(posterior.expression)
+        expression, magnitudes = posterior.expression, self._magnitudes_for(posterior.expression)
         for node in _leaf_terms(expression):
-            theta = taken_from_noise(mode.theta, expression, [node], scales=scales)
+            theta = taken_from_noise(mode.theta, expression, [node], magnitudes=magnitudes)
             theta = np.clip(theta, posterior.lower, posterior.upper)
             yield Point(theta, curvature=mode.curvature)
 
-    def _scales_for(self, expression: Expression) -> DataScales:
-        """Return the scales of the data, with the target on the scale of a kernel."""
+    def _magnitudes_for(self, expression: Expression) -> Magnitudes:
+        """Return the magnitudes of the data, with the target on the scale of a kernel."""
         target = expression.target
-        if target not in self._scales:
-            self._scales[target] = DataScales(self._data.on(target))
-        return self._scales[target]
+        if target not in self._magnitudes:
+            self._magnitudes[target] = Magnitudes(self._data.on(target))
+        return self._magnitudes[target]
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         data = self._subsamples[expression.has_many_modes]
         return LogPosterior.exact(expression, data, priors=self._priors, deadline=deadline)
-
-
-def _n_starts(expression: Expression) -> int:
-    if expression.has_few_modes:
-        return _N_STARTS_OF_FEW_MODES
-    return _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
-
-
-def _splits_to_fit(expression: Expression) -> list[Split]:
-    """Return the first and the last split, so that parts have few parts; none without a period."""
-    found = list(splits(expression)) if expression.has_many_modes else []
-    if len(found) < 2:
-        return found
-    return [found[0], found[-1]] if expression.n_leaves <= _MAX_LEAVES_OF_TWO_SPLITS else found[-1:]
 
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:

@@ -20,15 +20,10 @@ from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.starts import DataScales, draw_starts, highest, random_stream
+from autokernel.evidence.starts import Magnitudes, draw_starts, highest, random_stream
 from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.expression import IDENTITY, Expression, arrange, theta_order
-from autokernel.inference import (
-    ExactLikelihood,
-    ExactPredictor,
-    TrainingData,
-    one_blas_thread,
-)
+from autokernel.inference import ExactLikelihood, ExactPredictor, TrainingData, one_blas_thread
 from autokernel.kernels import Priors
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -46,7 +41,7 @@ MAX_ROUNDS = 5  # in which single rows come and go
 _N_STARTS = 6  # of each fit, besides the end of the last one
 _FIRST_STEPS, _STEPS = 25, 6  # of the first fit, and of those after rows are freed
 _ACCURACY = 1e-2  # nats
-_ROUNDS_OF_SCALE = 50  # of the scale of heavy tails
+_ROUNDS_OF_WIDTH = 50  # of the width of heavy tails
 _MEDIAN = float(norm.ppf(0.75))  # of the size of a standard normal number
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -67,8 +62,6 @@ def find_outliers(
     ``rivals``, are fitted to all rows, on the same scale. An ``OutOfTimeError`` is raised after the
     deadline.
 
-    Notes
-    -----
     A fit takes O(n^3), with n the number of rows, at most ``MAX_ROWS``. There are two of them for
     data in which no row is suspicious.
     """
@@ -179,7 +172,7 @@ class _Pursuit:
         posterior = self._posterior(kept)
         modes = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)
         rng = random_stream(self._seed, self._expression, "outliers")
-        drawn = draw_starts(posterior, DataScales(posterior.data), _N_STARTS, rng=rng)
+        drawn = draw_starts(posterior, Magnitudes(posterior.data), _N_STARTS, rng=rng)
         self._starts = [Point(theta) for theta in drawn]
         return self._fit(kept, posterior, [modes.rough_mode(posterior)], n_steps=_FIRST_STEPS)
 
@@ -315,14 +308,10 @@ class _Pursuit:
             others += noise.log_factors(theta[-1])
         freed = self.rows & ~kept
         score = point.log_posterior + others[freed[rest]].sum() - self._price * freed.sum()
-        score += self._log_density_beyond(freed & ~self.has_target, kept)
-        return _Fit(kept, point, score, deviations, precision, alpha)
-
-    def _log_density_beyond(self, beyond: BoolArray, kept: BoolArray) -> float:
-        """Compute the log density of rows that are not on the scale of the target, as it is."""
-        y = self._data.on(IDENTITY).y
-        mean, variance = mean_and_variance(y[kept])
-        return float(_log_normal_at_best(np.maximum((y[beyond] - mean) ** 2, variance)).sum())
+        beyond, y = freed & ~self.has_target, self._data.on(IDENTITY).y
+        centre, spread = mean_and_variance(y[kept])  # rows beyond the scale count as they are
+        score += _log_normal_at_best(np.maximum((y[beyond] - centre) ** 2, spread)).sum()
+        return _Fit(kept, point, float(score), deviations, precision, alpha)
 
 
 def _log_normal_at_best(sum_of_squares: FloatArray, n: IntArray | int = 1) -> FloatArray:
@@ -383,10 +372,10 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
     log_choices = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     as_outliers = _log_normal_at_best(of_near, n - k) + _log_normal_at_best(of_far, k) - log_choices
     nu = DEGREES_OF_FREEDOM[:, None]
-    scale = np.full((len(nu), 1), max(float(np.median(squares)), np.finfo(float).tiny))  # squared
-    for _ in range(_ROUNDS_OF_SCALE):  # the EM algorithm
-        scale = np.mean((nu + 1) / (nu + squares / scale) * squares, axis=1, keepdims=True)
-    as_tails = t.logpdf(np.sqrt(squares), nu, scale=np.sqrt(scale)).sum(axis=1).max()
+    width = np.full((len(nu), 1), max(float(np.median(squares)), np.finfo(float).tiny))  # squared
+    for _ in range(_ROUNDS_OF_WIDTH):  # the EM algorithm
+        width = np.mean((nu + 1) / (nu + squares / width) * squares, axis=1, keepdims=True)
+    as_tails = t.logpdf(np.sqrt(squares), nu, scale=np.sqrt(width)).sum(axis=1).max()
     best = int(np.argmax(as_outliers))
     found = np.sort(np.concatenate([candidates[: best + 1], beyond]))
     return found, float(as_outliers[best] - as_tails)

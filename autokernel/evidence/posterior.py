@@ -32,8 +32,6 @@ def difference_hessian(
     The mask ``oscillates`` (n_params,) is true for parameters along which the function oscillates,
     as it does along a period. Its fourth derivative is then larger, and the steps are shorter.
 
-    Notes
-    -----
     One-sided differences take n_params + 1 calls. A parameter along which the function oscillates,
     or that is determined sharply, has central differences instead, with two to seven calls. Their
     step is short compared with ``1 / sqrt(H_ii)``, the conditional standard deviation along the
@@ -48,17 +46,17 @@ def difference_hessian(
     axes = np.eye(len(theta))
 
     @cache
-    def central_row(number: int, scale: float) -> FloatArray:
+    def central_row(number: int, factor: float) -> FloatArray:
         """Compute one row; the step shrinks until it is short in the standard deviation found."""
-        axis, step = axes[number], scale * _FIRST
+        axis, step = axes[number], factor * _FIRST
         for _ in range(_ROUNDS):
             above, below = gradient(theta + step * axis), gradient(theta - step * axis)
             # The larger of both sides counts: far from the point, one may vanish by chance.
             curvature = float(max(abs(axis @ (above - here)), abs(axis @ (here - below))) / step)
             row = (above - below) / (2 * step)
-            if step * sqrt(curvature) <= scale * longest[number]:
+            if step * sqrt(curvature) <= factor * longest[number]:
                 break
-            step = scale * _STEP / sqrt(curvature)
+            step = factor * _STEP / sqrt(curvature)
         return row
 
     def quick_row(number: int) -> FloatArray:
@@ -142,18 +140,18 @@ class LogPosterior:
         data = self.data.take(rows)
         return self.exact(self.expression, data, priors=self._priors, deadline=self.deadline)
 
-    def step_scales(self, theta: FloatArray) -> FloatArray:
-        """Guess the scale (n_params,) of the posterior along each parameter around a point.
+    def step_units(self, theta: FloatArray) -> FloatArray:
+        """Guess the extent (n_params,) of the posterior along each parameter around a point.
 
         The data determine a period to a small fraction of a cycle over the extent of its column.
-        With steps measured in this scale, a run needs half as many of them.
+        With steps measured in these units, a run needs half as many of them.
         """
-        scales = np.ones(len(theta))
+        units = np.ones(len(theta))
         periods = np.exp(theta[self.is_period])
-        scales[self.is_period] = np.clip(
+        units[self.is_period] = np.clip(
             _FRACTION_OF_CYCLE * periods / np.maximum(self._extents, 1e-9), 1e-4, 1.0
         )
-        return scales
+        return units
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log posterior in nats, ``-inf`` if K has no Cholesky factor.
@@ -172,17 +170,10 @@ class LogPosterior:
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
-        return self._exact_likelihood().leave_one_out(theta)
-
-    def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Compute log predictive densities of targets after the first ``n_given``, given these."""
-        return self._exact_likelihood().held_out(theta, n_given)
-
-    def _exact_likelihood(self) -> ExactLikelihood:
         self._begin_call()
-        if not isinstance(self.likelihood, ExactLikelihood):  # only it predicts rows left out
-            raise NotImplementedError("predictive criteria need approximation='exact'")
-        return self.likelihood
+        if not isinstance(self.likelihood, ExactLikelihood):
+            raise NotImplementedError("criterion='loo' needs approximation='exact'")
+        return self.likelihood.leave_one_out(theta)
 
     def _begin_call(self) -> None:
         self.deadline.check()
@@ -191,16 +182,10 @@ class LogPosterior:
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Compute the Hessian (n_params, n_params) of the *negative* log posterior.
 
-        Notes
-        -----
         It takes about n_params likelihood calls, see :func:`difference_hessian`. Its log
         determinant agrees with a computation in sixty digits to 1e-3 nats, even with the noise at
-        its floor, and mostly to 1e-4.
-
-        Raises
-        ------
-        NotAMaximumError
-            If the covariance has no Cholesky factor next to the point.
+        its floor, and mostly to 1e-4. A ``NotAMaximumError`` is raised if the covariance has no
+        Cholesky factor next to the point.
         """
 
         def gradient(point: FloatArray) -> FloatArray:

@@ -16,7 +16,7 @@ from scipy.ndimage import generate_binary_structure, maximum_filter
 
 from autokernel.evidence.maximise import Point, distinct_points
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.starts import DataScales
+from autokernel.evidence.starts import Magnitudes
 from autokernel.expression import Expression, Slot, View, meeting_operator, slots_of
 from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
 from autokernel.typing import BoolArray, FloatArray
@@ -45,12 +45,12 @@ class CoordinateScan:
     def __init__(
         self,
         posterior: LogPosterior,
-        scales: DataScales,
+        magnitudes: Magnitudes,
         nodes: Iterable[int],
         *,
         coarse: bool = False,
     ) -> None:
-        self._posterior, self._scales, self._coarse = posterior, scales, coarse
+        self._posterior, self._magnitudes, self._coarse = posterior, magnitudes, coarse
         slots = slots_of(posterior.expression)
         periodic = [n for n in sorted(nodes) if _is_periodic(slots[n])]
         others = [n for n in sorted(nodes) if n not in periodic and _has_grid(slots[n])]
@@ -77,7 +77,7 @@ class CoordinateScan:
     def _periodic(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
         """Scan the period at several lengthscales, and at short ones also with less noise."""
         lengthscales = _cycle_lengthscales(leaf.node)[:: 2 if self._coarse else 1]
-        least = np.log(_MIN_VARIANCE * self._scales.mean_square)
+        least = np.log(_MIN_VARIANCE * self._magnitudes.mean_square)
         variance = _entry(leaf, Role.VARIANCE)
         for length in lengthscales:
             is_sharp = length < _SHARP_CYCLE_LENGTHSCALE and not self._coarse
@@ -94,10 +94,11 @@ class CoordinateScan:
         The grid is even in the number of cycles over the extent. Half a grid step changes the phase
         at the far end of the extent by one lengthscale, whatever the period.
         """
-        length = max(length, np.pi / self._scales.n_samples)  # no shorter one correlates two points
+        shortest = np.pi / self._magnitudes.n_samples  # a shorter one correlates no two points
+        length = max(length, shortest)
         period, in_cycle = _entry(leaf, Role.PERIOD), _entry(leaf, Role.CYCLE_LENGTHSCALE)
         assert period is not None  # the leaf is periodic
-        extent = self._scales.spacing_and_extent(_view(leaf))[1]
+        extent = self._magnitudes.spacing_and_extent(_view(leaf))[1]
         found: list[Point] = []
         within = self._posterior.data.parameters(leaf.node)[period - leaf.entries.start].start
         for low, high in self._windows(_view(leaf), np.exp(base[period]), within):
@@ -117,15 +118,15 @@ class CoordinateScan:
         For a period with a declared range, in extents, they are those near the middle of the range,
         ``period`` and the peaks within the range.
         """
-        extent = self._scales.spacing_and_extent(view)[1]
+        extent = self._magnitudes.spacing_and_extent(view)[1]
         if within is None:
-            peaks = extent / self._scales.periods(view)[:_MAX_PEAKS]
+            peaks = extent / self._magnitudes.periods(view)[:_MAX_PEAKS]
             centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
             centres, least, most = centres[centres > 1.5], 0.0, np.inf
             merged = [(0.5, 1.5)]  # near one cycle, the kernel decays except between the two ends
         else:
             most, least = (1.0 / end for end in within)
-            found = self._scales.periods(view, within)
+            found = self._magnitudes.periods(view, within)
             middle = np.sqrt(least * most)
             near = np.clip(extent / period, least, most)
             centres = np.array([middle, near, *(extent / found[:_MAX_PEAKS])])
@@ -156,10 +157,11 @@ class CoordinateScan:
 
     def _grid_values(self, parameter: KernelParameter, view: View) -> FloatArray:
         """Return the log values at which a parameter is scanned, none if it is fixed."""
-        spacing, extent = self._scales.spacing_and_extent(view)
+        spacing, extent = self._magnitudes.spacing_and_extent(view)
         if parameter.role == Role.LENGTHSCALE and not parameter.grid:
             return np.linspace(np.log(spacing / 2), np.log(2 * extent), _N_LENGTHSCALES)
-        units = {Unit.INPUT: extent, Unit.SQUARED_TARGET: self._scales.mean_square, Unit.NONE: 1.0}
+        square = self._magnitudes.mean_square
+        units = {Unit.INPUT: extent, Unit.SQUARED_TARGET: square, Unit.NONE: 1.0}
         return np.log(np.array(parameter.grid) * units[parameter.unit])
 
     def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> list[Point]:
@@ -178,7 +180,7 @@ class CoordinateScan:
         lengthscale, period = _entry(smooth, Role.LENGTHSCALE), _entry(periodic, Role.PERIOD)
         if lengthscale is None or period is None:  # nothing that the period could be exchanged with
             return []
-        spacing, extent = self._scales.spacing_and_extent(_view(periodic))
+        spacing, extent = self._magnitudes.spacing_and_extent(_view(periodic))
         in_cycle = _entry(periodic, Role.CYCLE_LENGTHSCALE)
         # within one period, a periodic leaf decays over the lengthscale l p / pi
         within = 0.0 if in_cycle is None else theta[in_cycle]
@@ -190,7 +192,7 @@ class CoordinateScan:
 
     def _decaying_cycles(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Point]:
         """Scan the period of smooth cycles whose correlation decays over several lengthscales."""
-        spacing, extent = self._scales.spacing_and_extent(_view(smooth))
+        spacing, extent = self._magnitudes.spacing_and_extent(_view(smooth))
         for decay_length in np.geomspace(4 * spacing, extent / 4, _N_DECAY_LENGTHSCALES):
             for length in _SMOOTH_CYCLES:
                 base = theta.copy()

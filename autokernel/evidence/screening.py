@@ -20,7 +20,7 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import (
     NOISE_LEFT,
-    DataScales,
+    Magnitudes,
     WarmStart,
     curvature_from,
     draw_starts,
@@ -35,8 +35,10 @@ from autokernel.expression import (
     Slot,
     StructurePrior,
     fold_nodes,
+    meeting_operator,
     slots_of,
     theta_order,
+    with_leaves,
 )
 from autokernel.inference import ExactLikelihood, TrainingData, diagonal_covariance
 from autokernel.inference.packed import unpack
@@ -99,10 +101,7 @@ class Screening:
         self._rows_for_each = n_samples / data.noise.n_readings  # of the screening
         self._posterior = partial(LogPosterior.exact, data=data, priors=priors, deadline=deadline)
         self._starts: dict[tuple[Leaf, bytes], tuple[FloatArray, list[float]]] = {}
-        self.parent = fit.expression
-        for place, tree in enumerate(fit.expression.subtrees()):
-            if isinstance(tree, Leaf):
-                self.parent = self.parent.replace(place, replace(tree))
+        self.parent = with_leaves(fit.expression, replace)
 
     def estimates(
         self, changes: Iterable[Expression], structure_prior: StructurePrior
@@ -176,7 +175,7 @@ class Screening:
         if len(new) == 1 and isinstance(new[0].node, Leaf):
             return self._with_leaf(posterior, theta, new[0])
         rng = random_stream(self._seed, posterior.expression, "new nodes")
-        drawn = draw_starts(posterior, self._scales, _N_STARTS, rng=rng)
+        drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
         return np.where(np.isnan(theta), drawn, theta)
 
     def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
@@ -205,12 +204,12 @@ class Screening:
         A factor that has gone may have scaled the others.
         """
         before = self._variance(self._fit.expression, self._fit.theta[:-1])
-        scale = _ratio_or_one(before, self._variance(neighbour, theta[:-1]))
+        ratio = _ratio_or_one(before, self._variance(neighbour, theta[:-1]))
         slots, scaled = slots_of(neighbour), theta.copy()
-        chosen = [slots[number] for number in _leaves_of_scale(neighbour)]
-        if all(_has_scale(node).any() for node, _ in chosen):
+        chosen = [slots[number] for number in _leaves_of_variance(neighbour)]
+        if all(_is_variance(node).any() for node, _ in chosen):
             for node, entries in chosen:
-                scaled[entries] += np.log(scale) * _has_scale(node)
+                scaled[entries] += np.log(ratio) * _is_variance(node)
         return np.stack([theta, scaled])
 
     def _with_leaf(self, posterior: LogPosterior, theta: FloatArray, new: Slot) -> FloatArray:
@@ -219,11 +218,15 @@ class Screening:
         Where a leaf with a period is a factor, what it multiplies may be as before, or vary more
         slowly, since the period explains what was fast.
         """
-        slots = slots_of(posterior.expression)
+        whole, slots = posterior.expression, slots_of(posterior.expression)
+        own = slots.index(new)
         factors = [
-            slots[number] for number in _factors_with(posterior.expression, slots.index(new))
+            slot
+            for number, slot in enumerate(slots)
+            if isinstance(slot.node, Leaf) and number != own
+            if meeting_operator(whole, own, number) == MULTIPLY
         ]
-        variance = self._variance_to_keep(posterior.expression, is_factor=bool(factors))
+        variance = self._variance_to_keep(whole, is_factor=bool(factors))
         found = [self._with_starts(posterior, theta, new, variance)]
         lengths = [
             entries.start + index
@@ -248,22 +251,22 @@ class Screening:
         leaf, entries = new
         assert isinstance(leaf, Leaf)
         starts, variances = self._starts_of(leaf, self._others(posterior, theta, new))
-        thetas, has_scale = np.tile(theta, (len(starts), 1)), _has_scale(leaf)
+        thetas, are_variances = np.tile(theta, (len(starts), 1)), _is_variance(leaf)
         thetas[:, entries] = starts
         if variance is None:
             thetas[1::2, -1] += np.log(NOISE_LEFT)
         else:
-            scales = [_ratio_or_one(variance, one) for one in variances]
-            thetas[:, entries] += np.log(scales)[:, None] * has_scale
+            ratios = [_ratio_or_one(variance, one) for one in variances]
+            thetas[:, entries] += np.log(ratios)[:, None] * are_variances
         return thetas
 
     def _others(self, posterior: LogPosterior, theta: FloatArray, new: Slot) -> FloatArray | None:
-        """Compute the packed covariance without a new leaf, None if its scales are not needed."""
-        has_scale = _has_scale(new.node)
-        if not new.node.has_many_modes or not has_scale.any():
+        """Compute the packed covariance without a new leaf, None if nothing depends on it."""
+        are_variances = _is_variance(new.node)
+        if not new.node.has_many_modes or not are_variances.any():
             return None
         theta = theta.copy()
-        theta[new.entries] = np.where(has_scale, -np.inf, 0.0)
+        theta[new.entries] = np.where(are_variances, -np.inf, 0.0)
         return _noiseless(posterior, theta)
 
     def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, list[float]]:
@@ -274,14 +277,14 @@ class Screening:
         """
         key = leaf, b"" if others is None else others.tobytes()
         if key not in self._starts:
-            scales = self._scales if others is None else self._scales_beside(others)
+            magnitudes = self._magnitudes if others is None else self._magnitudes_beside(others)
             n_starts = max(2, _STARTS_PER_PARAMETER * len(leaf.parameters))
             n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else n_starts
             rng = random_stream(self._seed, leaf, "new leaf")
-            starts = draw_starts(self._posterior(leaf), scales, n_starts, rng=rng)[:, :-1]
+            starts = draw_starts(self._posterior(leaf), magnitudes, n_starts, rng=rng)[:, :-1]
             if leaf.has_many_modes:
-                _place_at_peaks(starts, leaf, self._data.parameters(leaf), scales)
-            _flatten(starts[-1], leaf, extent=self._scales.spacing_and_extent(leaf.view)[1])
+                _place_at_peaks(starts, leaf, self._data.parameters(leaf), magnitudes)
+            _flatten(starts[-1], leaf, extent=self._magnitudes.spacing_and_extent(leaf.view)[1])
             self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
         return self._starts[key]
 
@@ -330,33 +333,33 @@ class Screening:
         return best if best is not None and in_common[best] else None
 
     @cached_property
-    def _scales(self) -> DataScales:
-        """The scales of what the fitted kernel leaves unexplained."""
-        return self._scales_beside(_noiseless(self._posterior(self.parent), self._fit.theta))
+    def _magnitudes(self) -> Magnitudes:
+        """The magnitudes of what the fitted kernel leaves unexplained."""
+        return self._magnitudes_beside(_noiseless(self._posterior(self.parent), self._fit.theta))
 
-    def _scales_beside(self, K: FloatArray) -> DataScales:
-        """Compute the scales of what a packed covariance without noise leaves unexplained."""
+    def _magnitudes_beside(self, K: FloatArray) -> Magnitudes:
+        """Compute the magnitudes of what a packed covariance without noise leaves unexplained."""
         noise, data = np.exp(self._fit.theta[-1]), self._data.on(self._fit.expression.target)
-        return DataScales(data, unpack(K, len(data.y)) + np.diag(data.noise.variance(noise)), noise)
+        return Magnitudes(data, unpack(K, len(data.y)) + np.diag(data.noise.variance(noise)), noise)
 
     def _gain(self, one: Screened, before: Screened) -> float:
         """Estimate the gain of log evidence, in nats, on the rows of the score."""
-        scale, (_, end), (_, start) = self._rows_for_each, one, before
+        times, (_, end), (_, start) = self._rows_for_each, one, before
         n_more = len(end.theta) - len(start.theta)
         priors = [float(own.prior.log_density(point.theta)) for own, point in (one, before)]
         gain_of_prior = priors[0] - priors[1]
-        gain = scale * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
+        gain = times * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
         of_volume = -_COST_OF_PARAMETER * n_more
         if end.curvature is not None and start.curvature is not None:
             with suppress(NotAMaximumError, ValueError):
                 volume_before = laplace_log_evidence(0.0, start.curvature)
                 of_volume = laplace_log_evidence(0.0, end.curvature) - volume_before
-        return gain + of_volume - 0.5 * n_more * np.log(scale)
+        return gain + of_volume - 0.5 * n_more * np.log(times)
 
 
 def _with_curvature(posterior: LogPosterior, point: Point, known: WarmStart) -> Point:
-    scales = posterior.step_scales(point.theta)
-    return replace(point, curvature=curvature_from(posterior.expression, [known], scales))
+    units = posterior.step_units(point.theta)
+    return replace(point, curvature=curvature_from(posterior.expression, [known], units))
 
 
 def _refined(one: Screened, n_steps: int) -> Screened:
@@ -389,14 +392,14 @@ def _noiseless(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
 
 
 def _place_at_peaks(
-    starts: FloatArray, leaf: Leaf, parameters: Sequence[KernelParameter], scales: DataScales
+    starts: FloatArray, leaf: Leaf, parameters: Sequence[KernelParameter], magnitudes: Magnitudes
 ) -> None:
     """Move the first starting points of a periodic leaf to the peaks of the periodogram."""
     index = role_index(parameters, Role.PERIOD)
     if index is None:
         return
-    periods = scales.periods(leaf.view, parameters[index].start)
-    low, high = np.log([scales.mean_square, scales.largest_mean_square])
+    periods = magnitudes.periods(leaf.view, parameters[index].start)
+    low, high = np.log([magnitudes.mean_square, magnitudes.largest_mean_square])
     points = product(_SHAPES_OF_CYCLE, periods)
     for start, ((lengthscale, share), period) in zip(starts, points, strict=False):
         known = {
@@ -438,28 +441,15 @@ def _differ_by_scale(one: Expression, other: Expression) -> bool:
     return is_same and one.view != other.view
 
 
-def _has_scale(node: Expression) -> IntArray:
+def _is_variance(node: Expression) -> IntArray:
     """Return for each parameter of a node whether it scales with the variance."""
     return np.array([int(one.unit == Unit.SQUARED_TARGET) for one in node.parameters], dtype=int)
 
 
-def _leaves_of_scale(expression: Expression) -> set[int]:
+def _leaves_of_variance(expression: Expression) -> set[int]:
     """Return the nodes of leaves, one of each product, whose variances scale the whole."""
 
     def join(tree: Operation, _: int | None, below: list[set[int]]) -> set[int]:
         return below[0] if tree.operator == MULTIPLY else set().union(*below)
 
     return fold_nodes(expression, lambda _, node: {node}, join)
-
-
-def _factors_with(expression: Expression, own: int) -> set[int]:
-    """Return the nodes of the leaves that the leaf ``own`` multiplies."""
-    found = set[int]()
-
-    def join(tree: Operation, _: int | None, below: list[set[int]]) -> set[int]:
-        if tree.operator == MULTIPLY and any(own in leaves for leaves in below):
-            found.update(*(leaves for leaves in below if own not in leaves))
-        return set().union(*below)
-
-    fold_nodes(expression, lambda _, node: {node}, join)
-    return found

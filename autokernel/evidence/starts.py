@@ -1,4 +1,4 @@
-"""Starting points of runs: drawn by the scales of the data, or taken from fits of other kernels."""
+"""Starting points of runs: drawn by magnitudes of the data, or taken from fits of other kernels."""
 
 import hashlib
 from collections import Counter
@@ -15,7 +15,7 @@ from autokernel.data.scales import mean_and_variance
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, View, align, seed_text, slots_of, theta_order
+from autokernel.expression import Expression, View, align, slots_of, theta_order
 from autokernel.inference import TrainingData
 from autokernel.kernels import KernelParameter, Role, Unit
 from autokernel.typing import FloatArray
@@ -32,11 +32,11 @@ _MAX_SIMILAR = 3  # known fits that give warm starts
 _LESS_NOISE = np.log(4.0)  # log factor, as new terms explain some of the noise
 
 
-class DataScales:
+class Magnitudes:
     """The lengthscales and periods of the data, estimated before any fit.
 
     With a ``covariance`` (n_samples, n_samples) of the target, and the variance ``noise`` in it,
-    they are scales of what it takes for noise, and the periods those that would explain most.
+    they are those of what it takes for noise, and the periods those that would explain most.
     """
 
     def __init__(
@@ -48,7 +48,7 @@ class DataScales:
             with suppress(np.linalg.LinAlgError):
                 self._precision = precision = np.linalg.inv(covariance).astype(float)
                 unexplained = (data.noise.variance(noise)[:, None] * precision) @ data.y
-        self._scales: dict[View, tuple[float, float]] = {}
+        self._spacings: dict[View, tuple[float, float]] = {}
         self._periods: dict[tuple[View, tuple[float, float] | None], FloatArray] = {}
         self.mean_square = float(np.average(unexplained**2, weights=data.noise.influence)) or 1.0
         self.largest_mean_square = max(self.mean_square, data.mean_square)
@@ -56,13 +56,13 @@ class DataScales:
 
     def spacing_and_extent(self, view: View) -> tuple[float, float]:
         """Return the median spacing and the extent of the distinct values of a view of a column."""
-        if view not in self._scales:
+        if view not in self._spacings:
             distinct = distinct_values(self._data.inputs.known(view))
             known = (0.1, 1.0)
             if len(distinct) >= 2:
                 known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
-            self._scales[view] = known
-        return self._scales[view]
+            self._spacings[view] = known
+        return self._spacings[view]
 
     def periods(self, view: View, within: tuple[float, float] | None = None) -> FloatArray:
         """Return the periods (n_peaks,) of the target along a column, the strongest first.
@@ -104,7 +104,7 @@ def columns_with_season(data: TrainingData) -> list[int]:
 
 
 def draw_starts(
-    posterior: LogPosterior, scales: DataScales, n_starts: int, *, rng: np.random.Generator
+    posterior: LogPosterior, magnitudes: Magnitudes, n_starts: int, *, rng: np.random.Generator
 ) -> FloatArray:
     """Draw starting points of shape (n_starts, n_params), within the bounds of theta.
 
@@ -119,7 +119,7 @@ def draw_starts(
     views += [None] * (len(parameters) - len(views))  # the likelihood's parameters
     quantiles = posterior.prior.quantile(np.tile(_TAILS[:, None], len(parameters)))
     ranges = [
-        _range(parameter, view, tails, scales)
+        _range(parameter, view, tails, magnitudes)
         for parameter, view, tails in zip(parameters, views, np.exp(quantiles.T), strict=True)
     ]
     low, high = np.log(ranges).T
@@ -127,13 +127,13 @@ def draw_starts(
     # Each half has its own sequence: every other point of one lies in the same half of an axis.
     theta = np.concatenate(
         [
-            posterior.prior.quantile(_spread(n_prior, len(parameters), rng)),
-            low + _spread(n_starts - n_prior, len(parameters), rng) * (high - low),
+            posterior.prior.quantile(sobol_points(n_prior, len(parameters), rng)),
+            low + sobol_points(n_starts - n_prior, len(parameters), rng) * (high - low),
         ]
     )
     for entry, (parameter, view) in enumerate(zip(parameters, views, strict=True)):
         if parameter.role == Role.PERIOD and view is not None:
-            _draw_periods(theta[:, entry], scales.periods(view, parameter.start), rng)
+            _draw_periods(theta[:, entry], magnitudes.periods(view, parameter.start), rng)
     return np.clip(theta, posterior.lower, posterior.upper)
 
 
@@ -148,21 +148,21 @@ def _draw_periods(theta: FloatArray, periods: FloatArray, rng: np.random.Generat
 
 
 def _range(
-    parameter: KernelParameter, view: View | None, tails: FloatArray, scales: DataScales
+    parameter: KernelParameter, view: View | None, tails: FloatArray, magnitudes: Magnitudes
 ) -> tuple[float, float]:
     """Return the range of a parameter's log-uniform draws, given the tails of its prior."""
     low, high = parameter.start or (0.0, 0.0)
     if parameter.unit == Unit.INPUT and view is not None:
-        spacing, extent = scales.spacing_and_extent(view)
+        spacing, extent = magnitudes.spacing_and_extent(view)
         return (low * extent, high * extent) if parameter.start else (spacing, extent)
     if parameter.unit == Unit.SQUARED_TARGET:
         low, high = parameter.start or _SQUARED_TARGET_RANGE
-        return (low * scales.mean_square, high * scales.largest_mean_square)
+        return (low * magnitudes.mean_square, high * magnitudes.largest_mean_square)
     return parameter.start or (float(tails[0]), float(tails[1]))
 
 
-def _spread(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
-    """Draw points (n_points, n_axes) of a Sobol sequence in the open unit cube."""
+def sobol_points(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
+    """Draw scrambled Sobol points (n_points, n_axes) in the open unit cube."""
     sequence = qmc.Sobol(n_axes, rng=rng)
     points = sequence.random_base2(max(n_points - 1, 0).bit_length())[:n_points]
     return np.clip(points, 1e-6, 1 - 1e-6)
@@ -178,7 +178,7 @@ def highest(posterior: LogPosterior, starts: Sequence[Point], n: int) -> Sequenc
 
 
 def taken_from_noise(
-    theta: FloatArray, expression: Expression, nodes: Iterable[int], *, scales: DataScales
+    theta: FloatArray, expression: Expression, nodes: Iterable[int], *, magnitudes: Magnitudes
 ) -> FloatArray:
     """Return the point (n_params,) at which some nodes explain what was noise.
 
@@ -192,7 +192,7 @@ def taken_from_noise(
             if parameter.role == Role.VARIANCE:
                 theta[entry] = theta[-1] + np.log1p(-NOISE_LEFT)
             elif parameter.role == Role.LENGTHSCALE and node.view is not None:
-                spacing, _ = scales.spacing_and_extent(node.view)
+                spacing, _ = magnitudes.spacing_and_extent(node.view)
                 theta[entry] = np.log(_NEW_LENGTHSCALE * spacing)
     theta[-1] += np.log(NOISE_LEFT)
     return theta
@@ -200,7 +200,7 @@ def taken_from_noise(
 
 def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:
     """Return a generator for one kernel and purpose, the same in every process."""
-    digest = hashlib.sha256(f"{purpose}: {seed_text(expression)}".encode()).digest()
+    digest = hashlib.sha256(f"{purpose}: {expression.canonical}".encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])
 
 
@@ -297,14 +297,14 @@ def with_warm_starts(
 
 
 def curvature_from(
-    expression: Expression, fits: Iterable[WarmStart], scales: FloatArray
+    expression: Expression, fits: Iterable[WarmStart], units: FloatArray
 ) -> FloatArray | None:
     """Join the Hessians of fits to that (n_params, n_params) of a kernel, None if none is known.
 
     The parameters that no fit has are taken as independent, with the standard deviations
-    ``scales`` (n_params,).
+    ``units`` (n_params,).
     """
-    curvature, is_known = np.diag(scales**-2), False
+    curvature, is_known = np.diag(units**-2), False
     for fit in fits:
         if fit.hessian is None or not np.all(np.isfinite(fit.hessian)):
             continue
@@ -320,7 +320,7 @@ def warm_points(
     """Return starts at points (n_points, n_params), with the curvature of their warm starts."""
     points = []
     for theta in np.clip(thetas, posterior.lower, posterior.upper):
-        scales = posterior.step_scales(theta)
-        curvature = curvature_from(posterior.expression, fits, scales)
+        units = posterior.step_units(theta)
+        curvature = curvature_from(posterior.expression, fits, units)
         points.append(Point(theta, curvature=curvature))
     return points

@@ -1,11 +1,12 @@
 """Components, sentences and tables about a fitted model."""
 
-from autokernel.explain.axes import TARGET, Axis, axes_of
+from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.decomposition import Component, Decomposition, Interaction
 from autokernel.explain.description import Description
 from autokernel.explain.questions import average_slopes, compared, contributions
 from autokernel.explain.tables import (
     Table,
+    forecast_table,
     history_table,
     inclusion_table,
     leaderboard,
@@ -15,8 +16,7 @@ from autokernel.explain.tables import (
 )
 
 __all__ = [
-    "TARGET",
-    "Axis",
+    "Y_NAME",
     "Component",
     "Decomposition",
     "Description",
@@ -26,6 +26,7 @@ __all__ = [
     "axes_of",
     "compared",
     "contributions",
+    "forecast_table",
     "history_table",
     "inclusion_table",
     "leaderboard",

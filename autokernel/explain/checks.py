@@ -167,7 +167,7 @@ def _changing_spread(
     data, residuals = model.mixture.data, residuals[near]
     along = {"the prediction": model.mixture.mean(data.X)}
     along |= {
-        axis.name: x for axis, x in zip(axes, data.inputs.filled.T, strict=True) if not axis.levels
+        axis.name: x for axis, x in zip(axes, data.inputs.filled.T, strict=True) if axis.is_numeric
     }
     along = {name: values[near] for name, values in along.items() if np.ptp(values[near]) > 0}
     tests = {name: spearmanr(np.abs(residuals), values) for name, values in along.items()}
@@ -213,7 +213,7 @@ def _coverage(residuals: FloatArray) -> list[Said]:
 def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]:
     """Say whether residuals still rise or fall along a column, repeat, or follow each other."""
     X = model.mixture.data.inputs.filled
-    numbers = [column for column, axis in enumerate(axes) if not axis.levels]
+    numbers = [column for column, axis in enumerate(axes) if axis.is_numeric]
     varying = [column for column in numbers if np.ptp(X[:, column]) > 0]
     for column in varying:
         trend = spearmanr(residuals, X[:, column])
@@ -241,7 +241,7 @@ def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
     frequencies = np.arange(MIN_CYCLES, len(distinct) // 2) / (x[-1] - x[0])
     steps = np.diff(distinct)
     if np.ptp(steps) > steps.mean():  # shorter periods than two steps have no aliases
-        calendar = axis.scale / np.array(calendar_lengths(axis.unit))
+        calendar = axis.extent / np.array(calendar_lengths(axis.unit))
         frequencies = np.append(frequencies, calendar[calendar > frequencies.max(initial=0.0)])
     waves = np.exp(2j * np.pi * np.outer(frequencies, x))
     is_wave = np.abs(waves.mean(axis=1)) < MAX_MEAN  # whole days have no wave of a day
@@ -249,7 +249,7 @@ def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
     if not power.max(initial=0.0) > 0:
         return []
     pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-power.max()))))
-    period = axis.scale / float(frequencies[is_wave][np.argmax(power)])
+    period = axis.extent / float(frequencies[is_wave][np.argmax(power)])
     every = between(*readable(period, np.nan, np.nan, axis.unit))
     fact = Fact("residuals", "repeat", period, unit=axis.unit, evidence=f"periodogram of {BEFORE}")
     return _alarm(
@@ -276,8 +276,7 @@ def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArra
     Returns the values (n,) of the column in order, and the residuals (n,) in their standard
     deviations, none where the covariance matrix has no Cholesky factor.
     """
-    evaluation = model.evaluation
-    data = model.mixture.data.on(evaluation.expression.target)
+    evaluation, data = model.evaluation, model.transformed
     data = data.take(np.argsort(data.inputs.filled[:, column], kind="stable"))
     covariance = cross_covariance(evaluation.expression, data.inputs, data.inputs)
     K = covariance.forward(np.exp(evaluation.theta[:-1])).copy()

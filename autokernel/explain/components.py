@@ -162,7 +162,7 @@ class ComponentFacts:
         said = self._say.curve(fact, self._column, view, self._begin, curve=curve)
         most = None
         if said[0].predicate in ("rises", "falls"):
-            most = self._most(curve, is_on_scale=view.name != IDENTITY)
+            most = self._most(curve, is_transformed=view.name != IDENTITY)
         return [said] if most is None else self._say.most(said, most, self._column, view)
 
     def _values(self, ends: tuple[float, float]) -> FloatArray:
@@ -175,13 +175,13 @@ class ComponentFacts:
             return inside  # nothing is known between them
         return self._explained.steps(self._part, N_GRID, (low, high))
 
-    def _most(self, curve: Curve, *, is_on_scale: bool) -> Fact | None:
+    def _most(self, curve: Curve, *, is_transformed: bool) -> Fact | None:
         fact = jump(curve, self._subject)
         if fact is not None and fact.probability >= SURE and fact.high - fact.low <= MAX_BLUR:
             return fact
         near = nearly_line(curve, self._subject)
-        if not is_on_scale or (near is not None and near.probability >= SURE):
-            return near if is_on_scale else None
+        if not is_transformed or (near is not None and near.probability >= SURE):
+            return near if is_transformed else None
         return half_way(curve, self._subject)
 
     def _difference(self, fact: Fact, places: FloatArray) -> Said:

@@ -21,7 +21,7 @@ from autokernel.inference import (
 )
 from autokernel.kernels import Share
 from autokernel.model import FittedModel
-from autokernel.model.averaging import support_points
+from autokernel.model.averaging import MixtureComponent, support_points
 from autokernel.typing import FloatArray
 
 LEAST_SHARE = -0.005  # below it a component works against another one, and is joined with it
@@ -121,15 +121,6 @@ class Decomposition:
         return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}{on}"])
 
 
-@dataclass(frozen=True, eq=False)
-class KernelDraw:
-    """A kernel with parameters, and the probability for which it stands in the posterior."""
-
-    probability: float
-    expression: Expression
-    theta: FloatArray
-
-
 @dataclass(frozen=True, slots=True, eq=False)
 class Interaction:
     """How the effect of a column depends on another one, besides the effects of both."""
@@ -169,7 +160,7 @@ class ExplainedFunction:
         weights = mixture.data.noise.weights[some]
         self._weights = weights / weights.sum()
         self._function = self._averaged(best.expression, best.theta)
-        self._found: dict[tuple[Part, KernelDraw], list[int]] = {}
+        self._found: dict[tuple[Part, MixtureComponent], list[int]] = {}
         parts, means = [], []
         for column in sorted(best.expression.columns):
             own = [self._with_season(one) for one in parts_of(best.expression, best.theta, column)]
@@ -252,7 +243,7 @@ class ExplainedFunction:
         return next(one.draws for one in every if one.evaluation is best)
 
     @cached_property
-    def posterior(self) -> list[KernelDraw]:
+    def posterior(self) -> list[MixtureComponent]:
         """Draws of kernel and parameters for the posterior; all of a kernel have its probability.
 
         Approximate predictions, which have many rows, are explained at the best parameters.
@@ -266,16 +257,16 @@ class ExplainedFunction:
             if n > 1:
                 draws = kernel.draws[support_points(kernel.draws, count)]
             share, expression = kernel.probability / len(draws), kernel.evaluation.expression
-            found += [KernelDraw(share, expression, theta) for theta in draws]
+            found += [MixtureComponent(expression, theta, share) for theta in draws]
         return found
 
     @cached_property
-    def _functions(self) -> dict[KernelDraw, AveragedFunction]:
+    def _functions(self) -> dict[MixtureComponent, AveragedFunction]:
         """The functions of draws on the scale of the target of the best kernel.
 
         Others are no sum of the same things. A draw without a Cholesky factor has none.
         """
-        found: dict[KernelDraw, AveragedFunction] = {}
+        found: dict[MixtureComponent, AveragedFunction] = {}
         for one in self.posterior:
             if one.expression.target == self._best.expression.target:
                 with suppress(LinAlgError):
@@ -284,15 +275,13 @@ class ExplainedFunction:
 
     def probability(self, part: Part) -> float:
         """Compute the probability that a part is there."""
-        return sum(one.probability for one in self.posterior if self._like(part, one))
+        return sum(one.weight for one in self.posterior if self._like(part, one))
 
     def probability_of_interaction(self, columns: Sequence[int]) -> float:
         """Compute the probability of the kernels in which the effects of columns interact."""
-        return sum(
-            one.probability for one in self.posterior if _has_product(one.expression, columns)
-        )
+        return sum(one.weight for one in self.posterior if _has_product(one.expression, columns))
 
-    def _like(self, part: Part, draw: KernelDraw) -> list[int]:
+    def _like(self, part: Part, draw: MixtureComponent) -> list[int]:
         """List the products of a draw that stand for a part.
 
         A season has those with its period, and what is confined to a region those of the same
@@ -312,7 +301,7 @@ class ExplainedFunction:
 
     def _known(self, part: Part) -> list[tuple[float, list[int], AveragedFunction]]:
         """List the products that a part has in each draw, with weights that sum to one."""
-        likes = [(one.probability, self._like(part, one), f) for one, f in self._functions.items()]
+        likes = [(one.weight, self._like(part, one), f) for one, f in self._functions.items()]
         found = [one for one in likes if one[1]]
         total = sum(weight for weight, *_ in found)
         return [(p / total, numbers, own) for p, numbers, own in found] or [
@@ -336,7 +325,7 @@ class ExplainedFunction:
         self, columns: tuple[int, int], points: FloatArray, n_draws: int
     ) -> FloatArray:
         """Draw the common effect (n_draws, n) of two columns at points (n, 2)."""
-        known = [(one.probability, None, own) for one, own in self._functions.items()]
+        known = [(one.weight, None, own) for one, own in self._functions.items()]
         return self._drawn(columns, points, n_draws, known)
 
     def _drawn(

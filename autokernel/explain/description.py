@@ -3,15 +3,17 @@
 A component is described by what its curve does, and named after its kernel only where it repeats.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Any
 
 import numpy as np
+from scipy.sparse.csgraph import connected_components
 
-from autokernel.explain.axes import Axis
+from autokernel.data.resolution import resolution_with
+from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
 from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
@@ -24,16 +26,31 @@ from autokernel.explain.decomposition import (
 )
 from autokernel.explain.facts import Fact
 from autokernel.explain.interactions import said_of
-from autokernel.explain.overview import Overview
 from autokernel.explain.parts import Part
-from autokernel.explain.sentences import Said, Sentences
-from autokernel.explain.tables import Table
-from autokernel.explain.words import listing
+from autokernel.explain.sentences import SCALE_WORDS, Said, Sentences
+from autokernel.explain.tables import Table, inclusion_table, scale_table
+from autokernel.explain.words import (
+    CERTAIN,
+    capital,
+    counted,
+    interval,
+    level_text,
+    listing,
+    percent,
+    perhaps,
+    with_unit,
+)
 from autokernel.expression import IDENTITY
 from autokernel.model import FittedModel
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 MAX_SHORT = 3  # components in a short description
+EXCLUDED = 0.05  # probability up to which a column does not matter
+MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
+ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
+LARGE_ERROR = 1.5  # deviations of the noise, from which the error is worth a sentence
+LARGE_ROUNDING = 0.1  # of the variance of the noise, from which rounding is worth a sentence
+USED = "kernels that use the column"
 
 
 class Description:
@@ -45,17 +62,17 @@ class Description:
     def __init__(
         self,
         model: FittedModel,
-        axes: Sequence[Axis],
-        unit: str = "",
+        units: Mapping[str, str] | None = None,
         *,
         target_name: str | None = None,
         cut: str = "",
         has_tried_log: bool = False,
     ) -> None:
-        self._model, self.axes, self._cut, self._has_tried_log = model, axes, cut, has_tried_log
+        self._model, self._cut, self._has_tried_log = model, cut, has_tried_log
+        self.axes, unit = axes_of(model.columns, units, target_name)
         self.scale = model.scale.name
-        self.explained, target = ExplainedFunction(model), target_name or "the target"
-        self._say = Sentences(axes, target=target, unit=unit, scale=model.scale)
+        self.explained, y_name = ExplainedFunction(model), target_name or "the target"
+        self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=model.scale)
         self.names = self._say.names
 
     def decompose(self, X: FloatArray) -> Decomposition:
@@ -129,7 +146,7 @@ class Description:
         if part.is_of_levels:
             steps = np.unique(explained.X[:, part.column])
         axis = self.axes[part.column]
-        return axis.shift + axis.scale * steps, *explained.mean_and_std(part, steps)
+        return axis.low + axis.extent * steps, *explained.mean_and_std(part, steps)
 
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
@@ -142,16 +159,16 @@ class Description:
 
     def overview(self) -> str:
         """Say how many components there are, how much noise, and which columns matter."""
-        text = _in_one(self._overview.target())
+        text = _in_one(self._target())
         if not self._model.evaluation.expression.leaves:
             return text
-        others = [_in_one(self._overview.columns())]
-        others += [self._overview.averaging(), self._overview.best_kernel()]
+        others = [_in_one(self._columns())]
+        others += [self._averaging(), self._best_kernel()]
         return " ".join(one for one in (text, *others, _in_one(self._search())) if one)
 
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
-        lines = [_in_one(self._overview.target())]
+        lines = [_in_one(self._target())]
         for number in self.shown[:MAX_SHORT]:
             every = self._component(number)
             of_curve = takewhile(lambda one: one[0].predicate != "share", every)
@@ -165,7 +182,7 @@ class Description:
 
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
-        said = [*self._overview.target(), *self._overview.columns(), *self._search()]
+        said = [*self._target(), *self._columns(), *self._search()]
         for number in self.shown:
             said += self._component(number)
         said += [*self._small(), *self._residuals]
@@ -196,7 +213,7 @@ class Description:
         y, has_tried_log = model.target.inverse(model.mixture.data.y), self._has_tried_log
         has_tried_log |= any(one.evaluation.expression.target != IDENTITY for one in model.kernels)
         may_have_log = not has_tried_log and 0 < FACTOR_FOR_LOG * y.min() <= y.max()
-        advice = f": try the log of {self._say.target}" if may_have_log else ""
+        advice = f": try the log of {self._say.y_name}" if may_have_log else ""
         return found + list(checked(model, self._held_out, self.axes, advice))
 
     @cached_property
@@ -224,11 +241,174 @@ class Description:
             yield self._say.small(fact, len(small))
 
     @cached_property
-    def _overview(self) -> Overview:
-        has_outliers = any(fact.predicate.startswith("does not fit") for fact, _ in self._residuals)
-        about = self._model, self.explained, self._say, self._held_out
-        return Overview(*about, has_outliers=has_outliers)
+    def _has_outliers(self) -> bool:
+        return any(fact.predicate.startswith("does not fit") for fact, _ in self._residuals)
+
+    def _target(self) -> list[Said]:
+        """Say what the target is on average, how much is explained, and how much is noise."""
+        target, name, unit = self._model.target, self._say.y_name, self._say.unit
+        if target.is_constant:
+            how, value = "training targets", target.shift
+            text = f"{capital(name)} is constant, {with_unit(value, unit)}: the data do not show"
+            fact = Fact(Y_NAME, "is constant", value, unit=unit, evidence=how)
+            return [(fact, f"{text} how it would vary.")]
+        kind, average, has = "mean", target.shift, "has a standard deviation of"
+        if self.scale == "log":
+            kind, average = "geometric mean", float(np.exp(self._model.scale.shift))
+            has = "is typically"
+        written = level_text(average, target.width, unit)
+        noise, deviation = self._noise()
+        if not self._model.evaluation.expression.leaves:
+            has = "that is typically" if self.scale == "log" else "with a standard deviation of"
+            text = f"{name} is noise {has} {deviation} around its {kind}, {written}"
+            return [(noise, f"No structure was found: {text}.")]
+        mean = Fact(Y_NAME, kind, average, unit=unit, evidence=f"{kind} of the training targets")
+        what, more = "The noise", ""
+        if self._has_outliers:
+            what, more = "What is left", ", widened by outliers"
+        return [
+            *self._scale(),
+            (mean, f"The {kind} of {name} is {written}."),
+            *self._how_much(),
+            (noise, f"{what} {has} {deviation}{more}."),
+            *self._resolution(),
+        ]
+
+    def _columns(self) -> Iterator[Said]:
+        """Say which columns matter, with which probability, and which are nearly the same."""
+        if len(self.names) == 1:
+            return
+        found = np.round(inclusion_table(self._model)["depends"], 2).tolist()  # as it is written
+        rows = list(zip(self.names, found, strict=True))
+        yield from _matter([name for name, p in rows if p >= CERTAIN], "matters", "matter")
+        yield from _may_matter([(name, p) for name, p in rows if EXCLUDED < p < CERTAIN])
+        without = [name for name, p in rows if p <= EXCLUDED]
+        yield from _matter(without, "does not matter", "do not matter")
+        yield from self._alike()
+
+    def _averaging(self) -> str:
+        """Say how much averaging changes the predictions, if it is worth a sentence."""
+        added = float(self.explained.added_by_averaging(self.explained.X)[0].std())
+        if added <= np.sqrt(MIN_AVERAGING_SHARE) * self._model.scale.width:
+            return ""
+        by = f"{self._say.amount(added)} (root mean square over the data)"
+        text = "Predictions average over other kernels and parameters too, which changes them by"
+        return f"{text} {by}."
+
+    def _best_kernel(self) -> str:
+        """Say which kernel is described, and how probable it is, if there are others."""
+        names, best = self._model.columns.feature_names, self._model.evaluation
+        p = {
+            one.evaluation.expression.to_text(names): one.probability for one in self._model.kernels
+        }
+        text, (first, *others) = best.expression.to_text(names), p
+        if not others:
+            return ""
+        sure = f"its probability among those that were evaluated is {p[text]:.2f}"
+        if p[first] > p[text]:  # by draws, while the best one has the highest score
+            sure += f", and that of {first} is {p[first]:.2f}"
+        return f"What follows is the best kernel, {text}; {sure}."
+
+    def _scale(self) -> Iterator[Said]:
+        table = scale_table(self._model)
+        own = (table["subject"] == "target") & (table["scale"] == self.scale)
+        sure = float(table["probability"][own].sum())
+        what, text = "effects add up", f"Effects add up on the {SCALE_WORDS[self.scale]} scale"
+        if self.scale == "log":
+            what, text = "effects multiply", "The effects multiply (log scale)"
+        if sure < CERTAIN or self.scale != IDENTITY:
+            fact = Fact(
+                Y_NAME, what, probability=sure, evidence="kernels on this scale of the target"
+            )
+            yield fact, f"{perhaps(text, sure)}."
+
+    def _noise(self) -> Said:
+        model = self._model
+        variances = np.exp(self.explained.parameters[:, -1]) + model.typical_rounding
+        low, high = (self._model.scale.width * np.sqrt(interval(variances))).tolist()
+        deviation, how = float(np.sqrt(model.noise_variance)), "parameter of the best kernel"
+        predicate = "noise with outliers" if self._has_outliers else "noise"
+        fact = Fact(Y_NAME, predicate, deviation, low, high, evidence=how)
+        return self._say.measured(fact), self._say.amount(deviation, low, high)
+
+    def _resolution(self) -> Iterator[Said]:
+        model, unit, name = self._model, self._say.unit, capital(self._say.y_name)
+        rounding = model.typical_rounding
+        share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
+        if share >= LARGE_ROUNDING:
+            step = resolution_with(model.mixture.data.noise.rounding[0] * model.target.width**2)
+            fact = Fact(Y_NAME, "is rounded to", step, unit=unit, evidence="training targets")
+            text = f"{name} is recorded to the nearest {f'{step:g} {unit}'.rstrip()}"
+            yield fact, f"{text}: rounding is {percent(share)} of the variance of the noise."
+
+    def _how_much(self) -> Iterator[Said]:
+        """Say how much of the variance is explained, and how large errors are if they are large."""
+        model, rows, unit = self._model, self._model.mixture.data, self._say.unit
+        of, how = (
+            "the variance of held-out rows",
+            "errors of predictions of each row from all others",
+        )
+        if self._held_out is None:
+            of, how = "its variance", "variance of the fit to the rows"
+        errors = self._held_out[1] if self._held_out else rows.y - model.mixture.mean(rows.X)
+        explained = max(0.0, 1 - float(np.mean(errors**2) / np.var(rows.y)))
+        n = len(self.explained.parts)
+        text = f"{capital(counted(n, 'component'))} {'explains' if n == 1 else 'explain'}"
+        if self._say.is_table:
+            text = "The fit explains"
+        fact = Fact(Y_NAME, "explained", explained, evidence=how)
+        yield fact, f"{text} {percent(explained)} of {of}."
+        data = model.transformed
+        _, noise = model.scale.moments(data.y, data.noise.variance(model.scaled_noise_variance))
+        size = float(np.sqrt(np.mean(errors**2)))
+        if self._held_out and size > LARGE_ERROR * np.sqrt(noise.mean()):
+            error = model.target.width * size
+            fact = Fact(Y_NAME, "is missed", error, unit=unit, evidence=how)
+            yield fact, f"The leave-one-out error is {with_unit(error, unit)}."
+
+    def _alike(self) -> Iterator[Said]:
+        every = zip(self.axes, self.explained.X.T, strict=True)
+        varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and axis.is_numeric}
+        if len(varying) < 2:
+            return
+        r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])
+        for group, least in _groups(r, SAME_COLUMN):
+            yield _are_alike(names[group].tolist(), least, "are one column in different units")
+        for group, least in _groups(r, ALIKE):
+            if least <= SAME_COLUMN:
+                what = "can hardly be distinguished in these data"
+                yield _are_alike(names[group].tolist(), least, what)
 
 
 def _in_one(said: Iterator[Said] | Sequence[Said]) -> str:
     return " ".join(text for _, text in said if text)
+
+
+def _matter(names: Sequence[str], one: str, several: str) -> Iterator[Said]:
+    if names:
+        verb = one if len(names) == 1 else several
+        text = f"{listing(names)} {verb} (probability at least {CERTAIN})."
+        yield Fact(listing(names), one, probability=CERTAIN, evidence=USED), text
+
+
+def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:
+    names = listing([f"{name} ({p:.2f})" for name, p in found] or [""])
+    text = f"It is uncertain whether {names} {'matters' if len(found) == 1 else 'matter'}."
+    for name, p in found:
+        yield Fact(name, "may matter", probability=p, evidence=USED), text
+        text = ""  # which the first of them has
+
+
+def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:
+    """Yield groups of columns that are linked by correlations, with the least within each."""
+    n_groups, group = connected_components(r > least, directed=False)
+    for columns in (np.flatnonzero(group == number) for number in range(n_groups)):
+        if len(columns) > 1:
+            yield columns, float(r[np.ix_(columns, columns)].min())
+
+
+def _are_alike(names: Sequence[str], least: float, what: str) -> Said:
+    fact = Fact(listing(names), "are alike", least, evidence="least correlation of the columns")
+    size = "above 0.99" if least > 0.995 else f"{least:.2f}"
+    text = f"{listing(names)} {what} (their correlation is {size}{' or more' * (len(names) > 2)})"
+    return fact, f"{text}: what is said of one may be due to another."

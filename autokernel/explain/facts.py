@@ -23,7 +23,7 @@ N_DRAWS = 200
 N_GRID = 65  # points of a curve over the data
 BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
-POINTS_OF_CYCLE, N_LEVELS = 16, 17  # points of a cycle, and averages over cycles
+POINTS_OF_CYCLE, N_AVERAGES = 16, 17  # points of a cycle, and averages over cycles
 IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
 NEARLY_LINE = 0.95  # the same, from which a curve follows the logarithm or the root of a column
 SURE = 0.9  # probability of a direction or of a component below which none is named
@@ -298,7 +298,7 @@ def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     """
     begin, end = explained.ends(part.column)
     offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
-    n_starts = int(min(N_LEVELS, max(3, 2 * (end - begin) / part.period)))
+    n_starts = int(min(N_AVERAGES, max(3, 2 * (end - begin) / part.period)))
     starts = np.linspace(begin, end - part.period, n_starts)
     curve = curve_of(explained, part, (starts[:, None] + offsets).ravel())
     middles = curve.places.reshape(n_starts, -1).mean(axis=1)
@@ -306,14 +306,14 @@ def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     middles = np.concatenate([ends[:1], middles, ends[1:]])
     apart = np.diff(middles)
 
-    def levels(drawn: FloatArray) -> FloatArray:
-        averages = drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE).mean(axis=2)
-        steps = np.diff(averages, axis=1)
-        first = averages[:, :1] - apart[0] / apart[1] * steps[:, :1]
-        last = averages[:, -1:] + apart[-1] / apart[-2] * steps[:, -1:]
-        return np.concatenate([first, averages, last], axis=1)
+    def averages(drawn: FloatArray) -> FloatArray:
+        inside = drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE).mean(axis=2)
+        steps = np.diff(inside, axis=1)
+        first = inside[:, :1] - apart[0] / apart[1] * steps[:, :1]
+        last = inside[:, -1:] + apart[-1] / apart[-2] * steps[:, -1:]
+        return np.concatenate([first, inside, last], axis=1)
 
-    mean, drawn = levels(curve.mean[None])[0], levels(curve.draws)
+    mean, drawn = averages(curve.mean[None])[0], averages(curve.draws)
     return direction(Curve(middles, mean, drawn, curve.present), subject)
 
 
@@ -334,13 +334,13 @@ def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     places = np.array([end - ahead, end, end + ahead])
     curve = curve_of(explained, part, (places[:, None] + cycle).ravel())
 
-    def levels(drawn: FloatArray) -> FloatArray:
+    def averages(drawn: FloatArray) -> FloatArray:
         return drawn.reshape(len(drawn), len(places), len(cycle)).mean(axis=2)
 
-    before, last, later = levels(curve.mean[None])[0].tolist()
+    before, last, later = averages(curve.mean[None])[0].tolist()
     how = f"predictions up to {NEAR_BEYOND:g} extents beyond the data"
     changes = Fact(subject, "changes beyond", evidence=how)
-    change = _rise_or_fall(curve, lambda drawn: levels(drawn) @ [0.0, -1.0, 1.0], changes)
+    change = _rise_or_fall(curve, lambda drawn: averages(drawn) @ [0.0, -1.0, 1.0], changes)
     average = explained.mean(part, np.linspace(begin, end, N_GRID)).mean()
     if not change.low <= change.value <= change.high and np.isfinite(change.low):
         return replace(change, predicate="is open beyond", probability=0.0)  # kernels disagree

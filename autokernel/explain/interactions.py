@@ -60,7 +60,7 @@ def _details(
             text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
         facts.append(say.measured(fact))
         texts.append(f"{text} where {where}")
-    texts[0] = f"{along}, {say.target} {texts[0]}"
+    texts[0] = f"{along}, {say.y_name} {texts[0]}"
     return facts, texts
 
 
@@ -85,7 +85,7 @@ def _between_levels(
     low, high = np.quantile(np.std(drawn[..., -1] - drawn[..., 0], axis=0), INTERVAL_ENDS).tolist()
     fact = replace(about, predicate="changes differ").moved(spread, low, high)
     by = say.amount(spread, low, high)
-    text = f"the change of {say.target} {differs} between levels of {name}"
+    text = f"the change of {say.y_name} {differs} between levels of {name}"
     return [say.measured(fact)], [f"{text}, with a standard deviation of {by}"]
 
 

@@ -49,8 +49,8 @@ Said = tuple[Fact, str]
 class Sentences:
     """Writes facts about columns and a target with a unit, on the scale where amounts are."""
 
-    def __init__(self, axes: Sequence[Axis], *, target: str, unit: str, scale: Scale) -> None:
-        self.axes, self.target, self.unit, self.scale = axes, target, unit, scale.name
+    def __init__(self, axes: Sequence[Axis], *, y_name: str, unit: str, scale: Scale) -> None:
+        self.axes, self.y_name, self.unit, self.scale = axes, y_name, unit, scale.name
         self.names = [axis.name for axis in axes]
         self._average = scale.shift
 
@@ -104,14 +104,14 @@ class Sentences:
     def place(self, fact: Fact, column: int, view: Scale) -> Said:
         """Return a place on a scale of a column in the units of the column, and its text."""
         axis, ends = self.axes[column], view.inverse(np.array(fact.ends)).tolist()
-        moved = fact.moved(*ends).scaled(axis.scale, axis.shift)
+        moved = fact.moved(*ends).scaled(axis.extent, axis.low)
         return replace(moved, unit=axis.unit), axis.place(*ends)
 
     def level(self, column: int, value: float, *, is_one_of_two: bool = False) -> str:
         """Write a value of a column in the unit interval, in full if it is one of two."""
         axis = self.axes[column]
         if is_one_of_two and axis.origin is None and not axis.levels:
-            return f"{axis.shift + axis.scale * value:.6g}"
+            return f"{axis.low + axis.extent * value:.6g}"
         return axis.place(value)
 
     def curve(
@@ -142,7 +142,7 @@ class Sentences:
             fact = self.measured(fact)
         text = perhaps(text, fact.probability)
         if begin and self.is_table:
-            return fact, f"{begin.removesuffix('a ')}{self.target} {text}."
+            return fact, f"{begin.removesuffix('a ')}{self.y_name} {text}."
         return fact, f"{f'{begin}{noun}' if begin else 'it '}{text}."
 
     def _from_to(self, curve: Curve, column: int, view: Scale) -> str:
@@ -156,7 +156,7 @@ class Sentences:
         unknown = Fact(fact.subject, "is open", evidence=fact.evidence)
         if begin and self.is_table and curve:
             by = self.amount(curve.reach)
-            text = f"{self.target} varies by {by} along it, in a direction that is uncertain"
+            text = f"{self.y_name} varies by {by} along it, in a direction that is uncertain"
             return unknown, f"{begin.removesuffix('a ')}{text}."
         noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"
         return unknown, f"{noun} direction is uncertain."
@@ -184,8 +184,8 @@ class Sentences:
             return np.log(2.0) / view.width, "doubling", f"with each doubling of {name}"
         if view.name != IDENTITY:
             return 1 / view.width, f"{view.name}({name})", "per unit of this root"
-        step, unit, one = 1 / axis.scale, axis.unit, singular(axis.unit) or "unit"
-        if axis.origin is not None and axis.scale > MIN_YEARS * YEAR:
+        step, unit, one = 1 / axis.extent, axis.unit, singular(axis.unit) or "unit"
+        if axis.origin is not None and axis.extent > MIN_YEARS * YEAR:
             step, unit, one = step * YEAR, "years", "year"
         most = abs(fact.value) * step / MAX_LOG_STEP
         if self.scale == "log" and most > 1:  # a factor of 1e9 says nothing
@@ -218,7 +218,7 @@ class Sentences:
         if self.scale == "log":
             factor, bracket, ends = _factor(measured).partition(" (")
             than = f"{factor} times as high{bracket}{ends} as"
-        text = f"where {name} is {high}, {self.target} is {than} where it is {low}"
+        text = f"where {name} is {high}, {self.y_name} is {than} where it is {low}"
         return measured, f"{noun}{perhaps(text, fact.probability)}."
 
     def beyond(self, fact: Fact, column: int, begin: float, end: float) -> Said:
@@ -244,7 +244,7 @@ class Sentences:
         The period is in the unit interval; after the swing come its lowest and highest point.
         """
         axis, (size, *ends) = self.axes[column], swing
-        period = replace(period.scaled(axis.scale), unit=axis.unit)
+        period = replace(period.scaled(axis.extent), unit=axis.unit)
         word = calendar_word(*period.ends, axis.unit)
         noun = f"{word}season in {self.names[column]}"
         if not word:
@@ -254,7 +254,7 @@ class Sentences:
         amounts = [size]
         if self.scale == "log":
             factors = self.between(*(one.value for one in ends))
-            how = f" {'that' if word else 'and'} changes {self.target} by {factors}"
+            how = f" {'that' if word else 'and'} changes {self.y_name} by {factors}"
             amounts = [*swing]
         text = f"{begin}{perhaps(f'{noun}{how} in its last cycle', size.probability)}."
         return [(period, text), *((self.measured(one), "") for one in amounts)]
@@ -279,7 +279,7 @@ class Sentences:
             text = perhaps(f"{capital(noun)} repeats beyond the data", fact.probability)
             return fact, f"{text}."
         axis = self.axes[column]
-        fact = replace(fact.scaled(axis.scale), unit=axis.unit)
+        fact = replace(fact.scaled(axis.extent), unit=axis.unit)
         value, _, _, unit = readable(fact.value, np.nan, np.nan, axis.unit)
         text = f"Beyond the data half of its swing is left after {with_unit(value, unit)}"
         return fact, f"{perhaps(text, fact.probability)}."

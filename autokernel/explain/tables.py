@@ -8,11 +8,13 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.data.dates import dates_of
+from autokernel.data.steps import rows_ahead
 from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, View, addends, slots_of
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
-from autokernel.typing import BoolArray
+from autokernel.typing import FloatArray
 
 MAX_PRINTED_ROWS = 20
 LINE_WIDTH = 100  # characters
@@ -107,12 +109,15 @@ def history_table(columns: Mapping[str, npt.ArrayLike]) -> Table:
 
 
 def leaderboard(
-    history: Mapping[str, npt.NDArray[Any]], *, k: int, is_chosen: BoolArray, note: str = ""
+    history: Mapping[str, npt.NDArray[Any]], tried: Sequence[str], model: FittedModel, *, k: int
 ) -> Table:
-    """Return the k best rows of a history, the best first, with the chosen kernel marked.
+    """Return the k best rows of a history, the best first, with the kernel of the model marked.
 
     They are those of the last set of rows that was searched, as scores of others are of other data.
+    The canonical texts of the kernels that were ``tried`` are in the order of the history. A note
+    says what was fitted after the search.
     """
+    is_chosen = np.array([text == model.evaluation.expression.canonical for text in tried], bool)
     row_sets = history["row_set"]
     last = np.flatnonzero(row_sets == row_sets.max(initial=0))
     order = last[np.argsort(-history["score"][last], kind="stable")[:k]]
@@ -122,7 +127,45 @@ def leaderboard(
     return Table(
         {"rank": np.arange(1, len(order) + 1), "chosen": is_chosen[order], **columns},
         shown=("rank", "chosen", "score", "n_leaves", *(["status"] * has_failures), "kernel"),
-        note=note,
+        note=_text_of_refit(model, history["score"][is_chosen]),
+    )
+
+
+def _text_of_refit(model: FittedModel, scores: FloatArray) -> str:
+    """Say what was fitted after the search, which gave the present kernel these scores."""
+    score = model.evaluation.score
+    if not np.isfinite(score) or np.isclose(scores, score, rtol=1e-9, atol=1e-9).any():
+        return ""
+    how = f"to {len(model.rows)} rows, with score {score:.2f}"
+    if len(scores):
+        return f"* this kernel was fitted again after the search, {how}"
+    text = model.evaluation.expression.to_text(model.columns.feature_names)
+    return f"another kernel was fitted after the search, {how}: {text}"
+
+
+def forecast_table(model: FittedModel, x: FloatArray, horizon: int, quantiles: FloatArray) -> Table:
+    """Return predictions for the rows that follow those of a series at ``x`` (n_samples,)."""
+    columns = model.columns.every
+    has_categories = any(one.levels for one in columns)
+    if len(columns) > 1 or has_categories:
+        raise ValueError(
+            f"forecast knows the next rows of one column of numbers or dates, got {len(columns)} "
+            f"columns{' of categories' * has_categories}: give the rows to predict_quantiles"
+        )
+    (column,) = columns
+    are_dates = column.is_date
+    ahead = rows_ahead(x, horizon, are_dates=are_dates)
+    texts = [f"{one:g}" for one in quantiles]
+    names = [column.name, "mean", *texts]
+    if len(set(names)) < len(names):
+        raise ValueError(
+            f"forecast has columns that must differ in their names, got {names}: rename the "
+            "column of X, or give quantiles that differ in six digits"
+        )
+    bands = model.quantiles(ahead[:, None], quantiles).T
+    mean = model.mean(ahead[:, None])
+    return Table(
+        dict(zip(names, (dates_of(ahead) if are_dates else ahead, mean, *bands), strict=True))
     )
 
 
@@ -199,7 +242,6 @@ def scale_table(model: FittedModel) -> Table:
 
 
 def _is_linear(expression: Expression, column: int) -> bool:
-    """Whether a column enters a kernel only as one straight line that is an addend."""
     with_it = [term for term in expression.terms(ADD) if column in term.columns]
     return bool(with_it) and all(
         isinstance(term, Leaf) and term.kernel.is_linear and term.scale == IDENTITY

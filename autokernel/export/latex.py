@@ -52,7 +52,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         ]
         finest = min([scale, *lengths])
         values = {
-            "x": _on_scale(names[leaf.column], leaf.scale),
+            "x": _transformed(names[leaf.column], leaf.scale),
             "from": _minus(shift, finest),
             "scale": _number(scale, _MANY),
         }
@@ -84,12 +84,11 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     covariance = rf"{whole} \left({text}\right) + {noise}" if text else noise
     if fitted.scale.name == IDENTITY:
         return f"k(x, x') = {covariance}"
-    y = _on_scale("y", fitted.scale.name)
+    y = _transformed("y", fitted.scale.name)
     return rf"\operatorname{{cov}}({y}, {y}') = {covariance}"
 
 
-def _on_scale(symbol: str, scale: str) -> str:
-    """Write a symbol, or a function of it."""
+def _transformed(symbol: str, scale: str) -> str:
     if scale == IDENTITY:
         return symbol
     if scale == "sqrt":
@@ -99,7 +98,6 @@ def _on_scale(symbol: str, scale: str) -> str:
 
 
 def _bracketed(expression: Expression, text: str) -> str:
-    """Put a factor in brackets, unless it is a leaf or a product."""
     is_sum = isinstance(expression, Operation) and expression.operator != MULTIPLY
     return rf"\left({text}\right)" if is_sum else text
 

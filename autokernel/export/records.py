@@ -25,7 +25,7 @@ from autokernel.model.packing import as_columns, from_columns
 from autokernel.typing import FloatArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 6
+FORMAT_VERSION = 7
 """Version of the records; it changes whenever an older reader would misread one."""
 
 _PREDICTORS = {
@@ -67,8 +67,12 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         }
         search = {"history": history, "tried": model._tried}
         search |= {name: _as_json(getattr(model, name)) for name in _OF_SEARCH}
-    settings = model.get_params(deep=False)
-    objects = [name for name, value in settings.items() if not _is_plain(value)]
+    settings, objects = {}, []
+    for name, value in model.get_params(deep=False).items():
+        try:
+            settings[name] = _written_setting(value)
+        except TypeError:
+            objects.append(name)
     if objects:
         warn_user(
             f"to_dict leaves out what is no plain data, {', '.join(objects)}: the model that is "
@@ -78,9 +82,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "format": _FORMAT,
         "version": FORMAT_VERSION,
         "autokernel": __version__,
-        "settings": {
-            n: _written_setting(value) for n, value in settings.items() if n not in objects
-        },
+        "settings": settings,
         "target_name": model.target_name_,
         "X_train": _as_json(model.X_train_),
         "y_train": _as_json(model.y_train_),
@@ -144,17 +146,6 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         for name in _OF_SEARCH:
             setattr(model, name, search[name])
     return model
-
-
-def _is_plain(value: object) -> bool:
-    """Whether JSON can hold a value of a parameter."""
-    if isinstance(value, np.ndarray):
-        return _is_plain(value.tolist())
-    if isinstance(value, (list, tuple)):
-        return all(map(_is_plain, value))
-    if isinstance(value, Mapping):
-        return all(map(_is_plain, (*value.keys(), *value.values())))
-    return value is None or isinstance(value, (bool, int, float, str, np.integer, np.floating))
 
 
 def _written_setting(value: Any) -> Any:
@@ -239,7 +230,9 @@ def _as_json(value: Any) -> Any:
         return int(value)
     if isinstance(value, (float, np.floating)):
         return float(value) if np.isfinite(value) else str(float(value))
-    return value if value is None else str(value)
+    if value is None or isinstance(value, str):
+        return value if value is None else str(value)  # not that of an enumeration
+    raise TypeError(f"{value!r} is no plain data")
 
 
 def _array(values: Any) -> FloatArray:

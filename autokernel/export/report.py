@@ -20,9 +20,8 @@ from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
 from autokernel.displays.decomposition import DecompositionDisplay
 from autokernel.displays.forecast import ForecastDisplay
-from autokernel.displays.search import SearchDisplay
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.explain import TARGET, Table
+from autokernel.explain import Y_NAME, Table
 from autokernel.expression import IDENTITY
 from autokernel.search import MEANINGS
 from autokernel.version import __version__
@@ -42,15 +41,15 @@ BANDS = (
 )
 
 
-def page(title: str, body: str) -> str:
-    """Put a title and the style around the body of a page."""
+def page(title: str, content: str) -> str:
+    """Put a title and the style around the content of a page."""
     style = (files("autokernel") / "export" / "report.css").read_text(encoding="utf-8")
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
-        f"<body>\n{body}\n</body>\n</html>\n"
+        f"<body>\n{content}\n</body>\n</html>\n"
     )
 
 
@@ -112,7 +111,7 @@ def write_report(
         raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
     report = _Report(model, units or {})
     title = title or f"What explains {report.y_name}"
-    path.write_text(page(title, report.body(title)), encoding="utf-8")
+    path.write_text(page(title, report.content(title)), encoding="utf-8")
     return path
 
 
@@ -122,9 +121,9 @@ class _Report:
     def __init__(self, estimator: AutoKernelGPRegressor, units: Mapping[str, str]) -> None:
         self.estimator, self.units = estimator, units
         self.description = estimator._description(units)
-        self.y_name = estimator.target_name_ or units.get(TARGET) or "the target"
+        self.y_name = estimator.target_name_ or units.get(Y_NAME) or "the target"
 
-    def body(self, title: str) -> str:
+    def content(self, title: str) -> str:
         n, n_columns = self.estimator.X_train_.shape
         sections: dict[str, tuple[str, Iterator[str]]] = {
             "overview": ("Overview", self.overview()),
@@ -146,7 +145,7 @@ class _Report:
 
     def overview(self) -> Iterator[str]:
         yield paragraph(self.description.overview(), "overview")
-        if self.estimator.n_features_in_ == 1 and not self.estimator.categories_:
+        if [axis.is_numeric for axis in self.description.axes] == [True]:
             y_name, units = literal(self.y_name), self.units
             display = ForecastDisplay.from_estimator(self.estimator, units=units, y_name=y_name)
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
@@ -194,9 +193,8 @@ class _Report:
     def search(self) -> Iterator[str]:
         history = getattr(self.estimator, "search_history_", {"score": ()})
         if np.isfinite(history["score"]).any():
-            display = SearchDisplay.from_estimator(self.estimator)
-            yield self._picture(display.figure_, "Scores over evaluations and over sizes")
-            yield paragraph("The best kernels:")
+            n, seconds = len(history["score"]), history["elapsed"].max()
+            yield paragraph(f"{n} kernels were evaluated in {seconds:.1f} seconds. The best ones:")
             yield table(self.estimator.leaderboard())
 
     def calibration(self) -> Iterator[str]:

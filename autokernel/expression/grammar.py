@@ -2,8 +2,8 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from itertools import islice
-from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -11,25 +11,15 @@ import numpy as np
 from autokernel.expression.normal_form import reduced
 from autokernel.expression.parts import with_leaves
 from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, View
-from autokernel.kernels import BaseKernel, Operator, default_name
+from autokernel.kernels import BaseKernel, Operator
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
-
-class _Joint(NamedTuple):
-    """An operation that joins a subtree with a new leaf."""
-
-    operator: Operator
-    column: int | None  # column of the operator, None if it acts on none
-    operand: int  # index of the operand that the subtree becomes; all others are the leaf
-
-    def __call__(self, subtree: Expression, leaf: Leaf) -> Operation:
-        operands: list[Expression] = [leaf] * self.operator.n_operands
-        operands[self.operand] = subtree
-        return Operation(self.operator, *operands, column=self.column)
+_Joint = tuple[Operator, int | None, int]
+"""An operator, its column, and the operand that a subtree becomes; all others are a new leaf."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Grammar:
     """Expressions reachable from base kernels by ``S -> S op B`` and ``B -> B'``.
 
@@ -43,8 +33,7 @@ class Grammar:
 
     Where columns differ, ``by_column`` has the base kernels of each, and ``base_kernels`` all of
     them. ``scales`` are the scales of each column, and ``targets`` those of the target, the first
-    of which is that of new kernels. The ``leaves`` are every base kernel on
-    every column and scale, column by column, those with a period on the column as it is.
+    of which is that of new kernels. Leaves with a period are on the column as it is.
 
     A new leaf takes a scale that the expression has for its column, if it has any. Further
     operations exchange the scale of a column in all leaves, and the scale of the target.
@@ -59,42 +48,47 @@ class Grammar:
     scales: tuple[tuple[str, ...], ...] | None = field(default=None, kw_only=True)
     targets: tuple[str, ...] = field(default=(IDENTITY,), kw_only=True)
     unchanging: frozenset[int] = field(default=frozenset(), kw_only=True)
-    leaves: tuple[Leaf, ...] = field(init=False, compare=False, repr=False)
-    _scales_of: dict[int, tuple[str, ...]] = field(init=False, compare=False, repr=False)
-    _new_leaves: dict[frozenset[View], dict[str, Leaf]] = field(
-        init=False, compare=False, repr=False
-    )
-    _joints_by_room: tuple[tuple[_Joint, ...], ...] = field(init=False, compare=False, repr=False)
-    _leaf_numbers: dict[str, int] = field(init=False, compare=False, repr=False)  # index by text
 
-    def __post_init__(self) -> None:
-        put = object.__setattr__
+    @cached_property
+    def leaves(self) -> tuple[Leaf, ...]:
+        """Every base kernel on every column and scale, column by column."""
         by_column = self.by_column or (self.base_kernels,) * len(self.columns)
-        scales = self.scales or ((IDENTITY,),) * len(self.columns)
-        put(self, "_scales_of", dict(zip(self.columns, scales, strict=True)))
-        put(self, "_new_leaves", {})
         distinct = dict.fromkeys(
             self._on_scale(Leaf(kernel, column), scale)
             for column, kernels in zip(self.columns, by_column, strict=True)
             for scale in self._scales_of[column]
             for kernel in kernels
         )
-        leaves = tuple(distinct)
-        put(self, "leaves", leaves)
-        put(self, "_leaf_numbers", {leaf.canonical: number for number, leaf in enumerate(leaves)})
+        return tuple(distinct)
+
+    @cached_property
+    def _scales_of(self) -> dict[int, tuple[str, ...]]:
+        scales = self.scales or ((IDENTITY,),) * len(self.columns)
+        return dict(zip(self.columns, scales, strict=True))
+
+    @cached_property
+    def _leaf_texts(self) -> frozenset[str]:
+        return frozenset(leaf.canonical for leaf in self.leaves)
+
+    @cached_property
+    def _new_leaves(self) -> dict[frozenset[View], dict[str, Leaf]]:
+        return {}  # by the views of the leaves that are there, see _leaves_for
+
+    @cached_property
+    def _joints_by_room(self) -> tuple[tuple[_Joint, ...], ...]:
+        """The operations that join new leaves, by the largest number of these."""
         on_columns = [column for column in self.columns if column not in self.unchanging]
         joints = [
-            _Joint(operator, column, operand)
+            (operator, column, place)
             for operator in self.operators
             for column in (on_columns if operator.acts_on_column else (None,))
-            for operand in range(1 if operator.commutes else operator.n_operands)
+            for place in range(1 if operator.commutes else operator.n_operands)
         ]
         widest = max((operator.n_operands for operator in self.operators), default=2)
-        by_room = (
-            tuple(joint for joint in joints if joint.operator.n_operands - 1 <= room)
+        return tuple(
+            tuple(joint for joint in joints if joint[0].n_operands - 1 <= room)
             for room in range(widest)
         )
-        put(self, "_joints_by_room", tuple(by_room))
 
     @property
     def bases(self) -> tuple[Expression, ...]:
@@ -137,8 +131,10 @@ class Grammar:
         leaves, joints = [*self._leaves_for(expression).values()], self._joints(expression)
         subtree, index = divmod(index, len(joints) * len(leaves))
         joint, new = divmod(index, len(leaves))
-        grown = joints[joint](expression.subtree(subtree), leaves[new])
-        return expression.replace(subtree, grown)
+        operator, column, place = joints[joint]
+        operands: list[Expression] = [leaves[new]] * operator.n_operands
+        operands[place] = expression.subtree(subtree)
+        return expression.replace(subtree, Operation(operator, *operands, column=column))
 
     def _exchange(self, expression: Expression, index: int) -> Expression:
         new = self._leaves_for(expression)
@@ -280,13 +276,12 @@ class Grammar:
     def spans(self, expression: Expression) -> bool:
         """Return whether all parts of an expression are allowed."""
         allowed = {*self.base_kernels, *self.operators}
-        differ = self.by_column is not None or self.scales is not None
         return (
             expression.n_leaves <= self.max_leaves
             and expression.target in self.targets
             and all(
-                e.canonical in self._leaf_numbers
-                if isinstance(e, Leaf) and (differ or e.scale != IDENTITY)
+                e.canonical in self._leaf_texts
+                if isinstance(e, Leaf)
                 else e.declared in allowed and (e.column is None or e.column in self.columns)
                 for e in expression.subtrees()
             )
@@ -303,7 +298,7 @@ class Grammar:
             return (self._on_scale(Leaf(kernel, column), first),)
         own = [leaf for leaf in self.leaves if leaf.column == column]
         own = [leaf for leaf in own if self._on_scale(leaf, first) == leaf]
-        same = [leaf for leaf in own if default_name(leaf.kernel) == default_name(kernel)]
+        same = [leaf for leaf in own if isinstance(leaf.kernel, type(kernel))]
         return tuple(same or own[:1])
 
 

@@ -135,9 +135,9 @@ class _Parser:
         self.words = {o.symbol: o for o in operators.values() if o.is_word}
         signs = [o for o in operators.values() if not o.is_word]
         # one list of signs for each precedence, the lowest precedence first
-        self.levels = [
-            [o for o in signs if o.precedence == level]
-            for level in sorted({o.precedence for o in signs})
+        self.ranks = [
+            [o for o in signs if o.precedence == rank]
+            for rank in sorted({o.precedence for o in signs})
         ]
         self.position = 0
         self.null_position: int | None = None  # where the text names the null model
@@ -147,7 +147,7 @@ class _Parser:
         target = self._target()
         expression = self._chain(0)
         if self.position < len(self.text):
-            signs = ", ".join(repr(o.symbol) for level in self.levels for o in level)
+            signs = ", ".join(repr(o.symbol) for rank in self.ranks for o in rank)
             raise self._error(f"expected {signs} or the end, got {self.text[self.position]!r}")
         return expression.on(target)
 
@@ -161,13 +161,13 @@ class _Parser:
         self.position = target.end()
         return target["name"]
 
-    def _chain(self, level: int) -> Expression:
+    def _chain(self, rank: int) -> Expression:
         """Read operands joined by operators of one precedence, grouped to the left."""
-        if level == len(self.levels):
+        if rank == len(self.ranks):
             return self._atom()
-        expression = self._chain(level + 1)
-        while operator := self._accept_sign(level):
-            expression = self._join(operator, [expression, self._chain(level + 1)])
+        expression = self._chain(rank + 1)
+        while operator := self._accept_sign(rank):
+            expression = self._join(operator, [expression, self._chain(rank + 1)])
         return expression
 
     def _join(
@@ -185,38 +185,30 @@ class _Parser:
             if not self._accept(")"):
                 raise self._error("expected ')'")
             return expression
-        word = _WORD.match(self.text, self.position)
-        kernel = None if word is None else self._kernel(word[0])
-        if word is not None and word[0] in self.words:
-            return self._call(self.words[word[0]])
-        if word is not None and word[0] == NOISE.canonical:
-            return self._null()
-        column = None if word is None else _COLUMN.match(self.text, word.end())
-        if word is not None and column is None and kernel is not None:
-            raise self._error(f"expected {word[0]} with a column in brackets: {word[0]}[0]")
-        if word is None or column is None:
+        match = _WORD.match(self.text, self.position)
+        if match is None:
             raise self._error("expected a base kernel such as SE[0], or '('")
+        word, column = match[0], _COLUMN.match(self.text, match.end())
+        if word in self.words:
+            return self._call(self.words[word])
+        if word == NOISE.canonical:
+            return self._null()
+        kernel = self.base_kernels.get(word) or Seasonal.of_name(word)
+        if column is None:
+            what = "a base kernel such as SE[0], or '('"
+            what = what if kernel is None else f"{word} with a column in brackets: {word}[0]"
+            raise self._error(f"expected {what}")
         if kernel is None:
             known = ", ".join(self.base_kernels)
-            hint = did_you_mean(word[0], self.base_kernels, aliases=KERNEL_ALIASES)
-            raise self._error(f"unknown base kernel {word[0]!r}, the known ones are {known}{hint}")
-        leaf = self._leaf(kernel, column)
+            hint = did_you_mean(word, self.base_kernels, aliases=KERNEL_ALIASES)
+            raise self._error(f"unknown base kernel {word!r}, the known ones are {known}{hint}")
+        scale = self._scale(column)
+        if scale is not None and scale not in COLUMN_SCALES:
+            raise self._unknown_scale("column", scale, COLUMN_SCALES, column.start("scale"))
+        leaf = Leaf(kernel, self._column(column), scale or IDENTITY)
         self.position = column.end()
         self._skip_space()
         return leaf
-
-    def _kernel(self, name: str) -> BaseKernel | None:
-        """Return the base kernel of a name, which may be that of a known period."""
-        return self.base_kernels.get(name) or Seasonal.of_name(name)
-
-    def _leaf(self, kernel: BaseKernel, match: re.Match[str]) -> Leaf:
-        """Make a leaf of a column, or of a scale of it."""
-        scale = self._scale(match)
-        if scale is None:
-            return Leaf(kernel, self._column(match))
-        if scale not in COLUMN_SCALES:
-            raise self._unknown_scale("column", scale, COLUMN_SCALES, match.start("scale"))
-        return Leaf(kernel, self._column(match), scale)
 
     def _scale(self, match: re.Match[str]) -> str | None:
         """Return the name of a scale, None for a column whose name may look like one."""
@@ -292,12 +284,12 @@ class _Parser:
             raise self._error(f"several columns are named {name!r}, give the index", begins)
         return self.feature_names.index(name)
 
-    def _accept_sign(self, level: int) -> Operator | None:
+    def _accept_sign(self, rank: int) -> Operator | None:
         """Read an operator of one precedence if it is next; of two signs the longer one counts."""
         self._skip_space()
-        signs = [o for ops in self.levels for o in ops if self._is_next(o.symbol)]
+        signs = [o for ops in self.ranks for o in ops if self._is_next(o.symbol)]
         longest = max(signs, key=lambda o: len(o.symbol), default=None)
-        if longest is None or longest not in self.levels[level]:
+        if longest is None or longest not in self.ranks[rank]:
             return None
         self._accept(longest.symbol)
         return longest

@@ -1,7 +1,6 @@
 """Canonical order, symmetries and the parts of an expression."""
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
 from functools import reduce
 from itertools import chain, pairwise
 from operator import mul
@@ -10,22 +9,21 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, n_kernel_params
-from autokernel.kernels import ADD, MULTIPLY, Operator, default_name, with_default_name
+from autokernel.kernels import ADD, MULTIPLY, Operator
 from autokernel.typing import IntArray
 
 
 def arrange(expression: Expression) -> tuple[Expression, list[int]]:
     """Sort the terms of every operator that commutes by their texts.
 
-    The result is the same for all trees with one canonical text. The order depends on the names
-    that users give to base kernels only if nothing else distinguishes two terms. The list has, for
-    each node of the result, the index among the nodes of the original tree.
+    The result is the same for all trees with one canonical text. The list has, for each node of the
+    result, the index among the nodes of the original tree.
     """
     if not isinstance(expression, Operation) or not expression.operands:
         return expression, list(range(len(expression.nodes)))
     numbered = _numbered(expression)
     if expression.operator.commutes:
-        numbered.sort(key=lambda one: (seed_text(one[0]), one[0].canonical))
+        numbered.sort(key=lambda one: one[0].canonical)
     nodes = [0] if expression.operator.parameters else []
     terms = []
     for term, start in numbered:
@@ -47,20 +45,6 @@ def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expre
         if isinstance(tree, Leaf):
             expression = expression.replace(number, choose(tree))
     return expression
-
-
-def seed_text(expression: Expression) -> str:
-    """Return the canonical text with the names that the classes of the base kernels declare.
-
-    It seeds random numbers, so that a kernel under another name has the same fit.
-    """
-    if all(leaf.kernel.name == default_name(leaf.kernel) for leaf in expression.leaves):
-        return expression.canonical
-    renamed = expression
-    for place, tree in enumerate(expression.subtrees()):
-        if isinstance(tree, Leaf):
-            renamed = renamed.replace(place, replace(tree, kernel=with_default_name(tree.kernel)))
-    return renamed.canonical
 
 
 def _numbered(expression: Operation) -> list[tuple[Expression, int]]:
@@ -101,20 +85,12 @@ def _equal_terms(expression: Expression, start: int) -> Iterator[tuple[list[int]
             yield one, other
 
 
-class Split(NamedTuple):
-    """A kernel split into one term of one of its sums, and the rest.
-
-    The nodes of both are given by their indices among the nodes of the whole kernel.
-    """
-
-    rest: Expression
-    rest_nodes: tuple[int, ...]
-    term: Expression
-    term_nodes: tuple[int, ...]
+Part = tuple[Expression, tuple[int, ...]]
+"""A part of a kernel, with the indices of its nodes among those of the whole kernel."""
 
 
-def splits(expression: Expression) -> Iterator[Split]:
-    """Yield the splits of a kernel by each term of its sums.
+def splits(expression: Expression) -> Iterator[tuple[Part, Part]]:
+    """Yield the splits of a kernel by each term of its sums: the rest, and the term.
 
     A sum is split by each of its terms, any other operation by the splits of its operands.
     """
@@ -127,12 +103,12 @@ def splits(expression: Expression) -> Iterator[Split]:
         if expression.operator.is_additive:
             parts = [([], term, range(len(term.nodes)))]
         else:
-            parts = [([split.rest], split.term, split.term_nodes) for split in splits(term)]
+            parts = [([left], *taken) for (left, _), taken in splits(term)]
         for left, taken, nodes in parts:
             taken_nodes = tuple(start + node for node in nodes)
             kept = tuple(n for n in range(len(expression.nodes)) if n not in taken_nodes)
             rest = expression.join([*before, *left, *after])
-            yield Split(rest, kept, taken.on(target), taken_nodes)
+            yield (rest, kept), (taken.on(target), taken_nodes)
 
 
 def meeting_operator(expression: Expression, one: int, other: int) -> Operator:

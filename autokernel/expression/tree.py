@@ -46,13 +46,7 @@ class View:
     scale: str = IDENTITY
 
     def to_text(self, feature_names: Sequence[str] | None, what: str) -> str:
-        """Write the view in square brackets, by the name of its column if no other has it.
-
-        Raises
-        ------
-        ValueError
-            If there is no name for the column of ``what``.
-        """
+        """Write the view in square brackets, by the name of its column if no other has it."""
         name = _column_text(self.column, feature_names, what)
         if self.scale == IDENTITY:
             return f"[{name}]"
@@ -88,8 +82,6 @@ class Expression(ABC):
         Number of subtrees, this one included.
     column : int or None
         Column on which the root itself acts, None if it acts on none.
-    last_column : int
-        Highest column on which the root or a subtree acts, -1 if none acts on a column.
     """
 
     __slots__ = ()
@@ -100,7 +92,6 @@ class Expression(ABC):
     n_leaves: int
     n_subtrees: int
     column: int | None
-    last_column: int
     _has_parameters: bool = False  # whether an operator here or below has any
 
     @property
@@ -233,7 +224,6 @@ class Leaf(Expression):
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False, default=1)
     n_subtrees: int = field(init=False, compare=False, default=1)
-    last_column: int = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         if not isinstance(self.kernel, BaseKernel):
@@ -245,25 +235,20 @@ class Leaf(Expression):
         put(self, "_view", View(column, self.scale))
         text = self.kernel.name + self._view.to_text(None, "")
         put(self, "canonical", _on_target(self.target, text))
-        put(self, "last_column", column)
 
     def on(self, target: str) -> "Leaf":
-        """Return this leaf on a scale of the target."""
         return self if target == self.target else replace(self, target=target)
 
     @property
     def leaves(self) -> "tuple[Leaf, ...]":
-        """The leaf itself."""
         return (self.on(IDENTITY),)
 
     @property
     def declared(self) -> BaseKernel:
-        """The base kernel."""
         return self.kernel
 
     @property
     def view(self) -> View:
-        """The column on the scale of the leaf."""
         return self._view
 
     @property
@@ -272,7 +257,6 @@ class Leaf(Expression):
         return role_index(self.kernel.parameters, Role.PERIOD) is not None
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        """Write the leaf as ``NAME[column]``, or as ``NAME[log(column)]``."""
         text = self.kernel.name + self.view.to_text(feature_names, self.canonical)
         return _on_target(self.target, text)
 
@@ -284,14 +268,6 @@ class Operation(Expression):
     ``Operation(ADD)``, the sum of no kernels, is the null model: its covariance is that of the
     noise. It cannot be an operand, as every kernel has noise. A scale of the target is that of a
     whole kernel, and so cannot be in an operand.
-
-    Raises
-    ------
-    TypeError
-        If ``operator`` is not an operator.
-    ValueError
-        If the number of operands, or the column, does not match the operator, or if an operand is
-        the null model.
     """
 
     operator: Operator
@@ -301,7 +277,6 @@ class Operation(Expression):
     canonical: str = field(compare=False)
     n_leaves: int = field(compare=False)
     n_subtrees: int = field(compare=False)
-    last_column: int = field(compare=False)
     leaves: tuple[Leaf, ...] = field(compare=False)
     # Larger trees reuse these: a search makes some thousand trees for each proposal.
     children: tuple[Expression, ...] = field(compare=False)
@@ -318,11 +293,10 @@ class Operation(Expression):
     ) -> None:
         column = _checked_operation(operator, operands, column)
         leaves: tuple[Leaf, ...] = ()
-        n_subtrees, last = 1, -1 if column is None else column
+        n_subtrees = 1
         for operand in operands:
             leaves += operand.leaves
             n_subtrees += operand.n_subtrees
-            last = operand.last_column if operand.last_column > last else last
         children: tuple[Expression, ...] = ()
         if operator.commutes:
             children = tuple(one for operand in operands for one in operand.terms(operator))
@@ -339,7 +313,6 @@ class Operation(Expression):
         put(self, "canonical", canonical := _on_target(target, text))
         put(self, "n_leaves", len(leaves))
         put(self, "n_subtrees", n_subtrees)
-        put(self, "last_column", last)
         put(self, "leaves", leaves)
         put(self, "children", children)
         put(self, "_child_texts", texts)
@@ -350,22 +323,18 @@ class Operation(Expression):
 
     @property
     def declared(self) -> Operator:
-        """The operator."""
         return self.operator
 
     @property
     def view(self) -> View | None:
-        """The column on which the operator acts, None if it acts on none."""
         return None if self.column is None else View(self.column)
 
     def on(self, target: str) -> "Operation":
-        """Return this kernel on a scale of the target."""
         if target == self.target:
             return self
         return Operation(self.operator, *self.operands, column=self.column, target=target)
 
     def terms(self, operator: Operator) -> tuple[Expression, ...]:
-        """Return the largest subtrees that are not joined by ``operator``, from left to right."""
         own = self.operator
         if (own is operator or own == operator) and own.commutes:
             return self.children
@@ -379,7 +348,6 @@ class Operation(Expression):
         return joined.on(self.target)
 
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        """Write in Python's precedence, with brackets only where the tree needs them."""
         texts = [operand.to_text(feature_names) for operand in self.operands]
         where = "" if self.view is None else self.view.to_text(feature_names, self.canonical)
         return _on_target(self.target, _joined(self.operator, self.operands, texts, where))
@@ -469,13 +437,7 @@ def _needs_brackets(operand: Expression, outer: Operator, *, is_first: bool) -> 
 
 
 def _column_text(column: int, feature_names: Sequence[str] | None, what: str) -> str:
-    """Write a column, by its name if no other column has that name.
-
-    Raises
-    ------
-    ValueError
-        If there is no name for the column of ``what``.
-    """
+    """Write a column of ``what``, by its name if no other column has that name."""
     if feature_names is None:
         return str(column)
     if column >= len(feature_names):

@@ -1,20 +1,19 @@
-"""One fit: its arguments, rows, search and model."""
+"""One fit: arguments, the rows without outliers, the search, and the final model."""
 
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.finish import finished, model_of, refitted
-from autokernel.fit.progress import Monitor
-from autokernel.fit.rows import RowJudge, text_of_outliers
-from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Run
+from autokernel.fit.progress import Monitor, search
+from autokernel.fit.run import EARLY, Run, first_run, last_with_kernel
 
 __all__ = [
     "EARLY",
-    "MAX_CHANGES_OF_ROWS",
     "Arguments",
     "Monitor",
-    "RowJudge",
     "Run",
     "finished",
+    "first_run",
+    "last_with_kernel",
     "model_of",
     "refitted",
-    "text_of_outliers",
+    "search",
 ]

@@ -2,7 +2,7 @@
 
 import os
 from collections.abc import Collection, Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from numbers import Integral, Real
 from pathlib import Path
 from typing import Any
@@ -29,7 +29,7 @@ from autokernel.kernels import (
     with_custom_kernels,
 )
 from autokernel.many_rows import APPROXIMATIONS
-from autokernel.model import AVERAGES, Averaging
+from autokernel.model import PosteriorAveraging
 from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
 
@@ -71,11 +71,12 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
 OTHERS = "*"
 """The key of ``base_kernels`` for the columns without an entry."""
 
+_AVERAGES: Mapping[str, type[PosteriorAveraging]] = {"posterior": PosteriorAveraging}
 _REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "strategy": STRATEGIES,
     "acquisition": ACQUISITIONS,
     "criterion": CRITERIA,
-    "averaging": AVERAGES,
+    "averaging": _AVERAGES,
 }
 
 
@@ -88,16 +89,16 @@ class Arguments:
     named_kernels: tuple[BaseKernel, ...]  # of any column, those of "auto" left out
     column_scales: tuple[Mapping[str | int, str], str]  # names by column, and that of all others
     target_scale: str  # the name of a scale
-    excludes_outliers: bool
+    outliers: str | None  # None to keep them
     periods: Mapping[str | int, tuple[float, ...]]
     start_kernel: tuple[str | Expression, ...]
     operators: tuple[Operator, ...]
     strategy: Strategy
     criterion: Criterion
-    max_leaves: int | None  # None for "auto"
+    max_leaves: int | str  # or "auto"
     priors: Priors
     structure_prior: float | str | None  # nats per unit, or "default"
-    averaging: Averaging | None
+    averaging: PosteriorAveraging | None
     approximation: str
     n_inducing: int
     n_iter: int
@@ -117,13 +118,7 @@ class Arguments:
 
     @classmethod
     def of(cls, estimator: BaseEstimator) -> "Arguments":
-        """Check the parameters of an estimator, and replace names by objects.
-
-        Raises
-        ------
-        ValueError
-            If a parameter is not valid; the message names it.
-        """
+        """Check the parameters of an estimator, and replace names by objects."""
         given = estimator.get_params(deep=False)
         base_kernels, by_column = check_base_kernels_by_column(given["base_kernels"])
         selections = [base_kernels, *by_column.values()]
@@ -131,40 +126,31 @@ class Arguments:
         names = with_custom_kernels(named)  # refuses two kernels of one name
         operators = check_operators(given["operators"], base_kernels=names)
         known = parameters_of((*BASE_KERNELS.values(), *named, *operators))
-        max_leaves, averaging = given["max_leaves"], given["averaging"]
+        averaging = given["averaging"]
         if averaging is not None:
-            averaging = resolve("averaging", averaging, registry=AVERAGES, kind=Averaging)
+            averaging = resolve("averaging", averaging, registry=_AVERAGES, kind=PosteriorAveraging)
         if isinstance(given["structure_prior"], bool):
             raise ValueError(
                 "structure_prior must be 'default', None or a number of nats, got "
                 f"{given['structure_prior']!r}"
             )
-        return cls(
-            base_kernels,
-            by_column,
-            tuple(dict.fromkeys(named)),
-            check_column_scales(given["column_scales"]),
-            given["target_scale"] or IDENTITY,
-            given["outliers"] is not None,
-            check_periods(given["periods"]),
-            check_start_kernel(given["start_kernel"]),
-            operators,
-            resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy),
-            check_criterion(given["criterion"]),
-            None if isinstance(max_leaves, str) else int(max_leaves),
-            check_priors(given["priors"], parameters=known.values()),
-            given["structure_prior"],
-            averaging,
-            given["approximation"],
-            int(given["n_inducing"]),
-            given["n_iter"],
-            given["tol"],
-            given["max_time"],
-            given["batch_size"],
-            check_memory(given["memory"], (*named, *operators)),
-            given["n_jobs"],
-            given["random_state"],
-        )
+        converted = {
+            "base_kernels": base_kernels,
+            "by_column": by_column,
+            "named_kernels": tuple(dict.fromkeys(named)),
+            "column_scales": check_column_scales(given["column_scales"]),
+            "target_scale": given["target_scale"] or IDENTITY,
+            "periods": check_periods(given["periods"]),
+            "start_kernel": check_start_kernel(given["start_kernel"]),
+            "operators": operators,
+            "strategy": resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy),
+            "criterion": check_criterion(given["criterion"]),
+            "priors": check_priors(given["priors"], parameters=known.values()),
+            "averaging": averaging,
+            "n_inducing": int(given["n_inducing"]),
+            "memory": check_memory(given["memory"], (*named, *operators)),
+        }
+        return cls(**{one.name: (given | converted)[one.name] for one in fields(cls)})
 
 
 def check_nested(params: Mapping[str, Any], estimator: BaseEstimator) -> None:
@@ -185,13 +171,7 @@ def check_nested(params: Mapping[str, Any], estimator: BaseEstimator) -> None:
 def check_memory(
     memory: str | os.PathLike[str] | Memory | None, parts: Iterable[BaseKernel | Operator]
 ) -> Memory | None:
-    """Turn the ``memory`` argument into a ``joblib.Memory``.
-
-    Raises
-    ------
-    ValueError
-        If a base kernel or an operator cannot be identified, as one with a lambda.
-    """
+    """Turn the ``memory`` argument into a ``joblib.Memory``."""
     if memory is None:
         return None
     for part in filter(has_lambda, parts):
@@ -328,7 +308,6 @@ def check_operators(
 def _check_selection(
     argument: str, got: object, given: Collection[object], *, known: Mapping[str, Any], kind: type
 ) -> None:
-    """Check that a selection is not empty and holds only registered names or objects."""
     is_valid = all(
         isinstance(one, kind) or (isinstance(one, str) and one in known) for one in given
     )

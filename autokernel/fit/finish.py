@@ -10,9 +10,9 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.data import RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, warn_user
+from autokernel.exceptions import EvaluationError, reason_of, warn_user
 from autokernel.expression import Expression
-from autokernel.fit.rows import RowJudge
+from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Point, Run
 from autokernel.inference import ExactPredictor, one_blas_thread
 from autokernel.many_rows import Approximation, ManyRows, fit_all_rows, race_exactly
@@ -65,7 +65,7 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     )
 
 
-def refitted(run: Run, judge: RowJudge, kernel: str | Expression | Evaluation) -> FittedModel:
+def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     """Fit one kernel without a search, also from the parameters of an earlier fit.
 
     Rows that do not fit this kernel are excluded, and those that do come back: it is then fitted
@@ -80,7 +80,7 @@ def refitted(run: Run, judge: RowJudge, kernel: str | Expression | Evaluation) -
     """
     best = _fit(run, kernel)
     for _ in range(MAX_CHANGES_OF_ROWS):
-        other = run.on_other_rows(judge, deadline=NEVER, best=best)
+        other = run.on_other_rows(deadline=NEVER, best=best)
         if other is None:
             break
         run, best = other, _fit(other, best)
@@ -138,7 +138,6 @@ def _completed(
 def _of_all_rows(
     run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, *, tries_more: bool
 ) -> Result:
-    """Fit the best kernels to all rows, exactly or by the approximation."""
     best_first = [best[0], *others]
     if run.approximation is not None:
         return _approximated(run, run.approximation, best_first, deadline, tries_more=tries_more)
@@ -158,7 +157,6 @@ def _approximated(
     *,
     tries_more: bool,
 ) -> Result:
-    """Predict with the kernel that is best on all rows."""
     grammar = run.space.grammar if tries_more and run.arguments.strategy.preset.explores else None
     rows = ManyRows(approximation, run.data, run.evaluator, deadline=deadline)
     evaluation, draws, make_predictor = fit_all_rows(
@@ -189,9 +187,9 @@ def _averaged(
         averaged = [one for one in kernels if one.evaluation is evaluation]
     try:
         with one_blas_thread():
-            components = averaging.components(evaluator, averaged, deadline=deadline)
+            components = averaging.components(averaged)
             mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
-    except (LinAlgError, OutOfTimeError, MemoryError) as error:
+    except (LinAlgError, MemoryError) as error:
         warn_user(
             f"averaging has failed ({reason_of(error)}): this model predicts by "
             f"{evaluation.expression} at its best parameters",
@@ -221,7 +219,7 @@ def _complete(run: Run, result: Result) -> FittedModel:
     (predictor,) = point.predictors
     n = len(point.data.y)
     given = "" if n == len(run.rows) else f", given {n} rows"
-    deviations = _deviations(run, point, evaluation.expression.target)
+    deviations = _deviations(run, point, evaluation.expression)
     return FittedModel(
         evaluation=evaluation,
         scaled_noise_variance=predictor.noise_variance,
@@ -239,20 +237,18 @@ def _only(evaluation: Evaluation, draws: FloatArray | None = None) -> KernelPost
     return KernelPosterior(evaluation, 1.0, evaluation.score, drawn)
 
 
-def _deviations(run: Run, mixture: MixturePredictor, target: str) -> FloatArray:
+def _deviations(run: Run, mixture: MixturePredictor, expression: Expression) -> FloatArray:
     """Compute how far the excluded rows are from predictions, in deviations.
 
     Those without a density on the scale of the target are infinitely far.
     """
     if not len(run.outliers):
         return np.empty(0)
-    inputs = run.columns.inputs(run.given.X[run.outliers]).values
-    mean, variance = mixture.moments(inputs)
-    of_function = mixture.moments(inputs, noise=False)[1]
-    noise = run.given.noise.take(run.outliers).multiplied(run.target.scale**-2)
-    of_rows = RowNoise(noise.weights, noise.errors)  # as new observations are rounded already
+    data = training_data(run.given, like=run.data).take(run.outliers)
+    mean, variance = mixture.moments(data.X)
+    of_function = mixture.moments(data.X, noise=False)[1]
+    of_rows = RowNoise(data.noise.weights, data.noise.errors)  # new ones are rounded already
     variance = of_function + of_rows.variance(variance - of_function)
-    u = run.target.forward(run.given.y[run.outliers])
-    deviations = (u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    _, log_slopes = run.target.on(target).forward_and_log_slope(u)
-    return np.where(np.isfinite(log_slopes), deviations, np.inf)
+    deviations = (data.y - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    has_density = np.isfinite(data.on(expression.target).noise.log_slopes)
+    return np.where(has_density, deviations, np.inf)

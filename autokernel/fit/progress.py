@@ -1,15 +1,17 @@
 """The observer of a search: callbacks of scikit-learn, progress lines, and how long it may take."""
 
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 
+from autokernel.deadline import Deadline
 from autokernel.exceptions import warn_user
-from autokernel.fit.run import Run
-from autokernel.search import History, Observer, Phase
+from autokernel.fit.rows import text_of_outliers
+from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Run
+from autokernel.search import History, Observer, Phase, StopReason
 
 KERNEL_COLUMN, KERNEL_WIDTH = 29, 71  # of a progress line, in characters
 SHORT_SECONDS = 60.0  # below which the expected time of a search is not printed
@@ -17,28 +19,27 @@ LONG_SECONDS = 1800.0  # from which the user is warned of a search without ``max
 
 
 class Monitor(Observer):
-    """Passes every trial of a run on to the callbacks of the estimator, and prints progress lines.
+    """Passes trials on to the callbacks of the estimator, and prints progress lines.
 
-    Each trial becomes a task below the context of the fit. The callbacks get ``X`` and ``y`` as the
-    user passed them. ``attributes`` is called only if a callback requests a fitted estimator; it
-    returns the fitted attributes of the best kernel so far, or None while there is none.
+    Each trial of the last run is a task below the context of the fit. The callbacks get ``X`` and
+    ``y`` as the user passed them. ``attributes`` is called only if a callback requests a
+    fitted estimator; it returns those of the best kernel so far, or None while there is none.
     """
 
     def __init__(
         self,
         estimator: BaseEstimator,
         context: CallbackContext,
-        run: Run,
+        runs: Sequence[Run],
         *,
         X: Any,
         y: Any,
         attributes: Callable[[], dict[str, Any] | None],
     ) -> None:
-        self._context, self._run, self._attributes = context, run, attributes
-        self._verbose, self._given = estimator.verbose, {"estimator": estimator, "X": X, "y": y}
+        self._context, self._runs, self._attributes = context, runs, attributes
+        self.verbose, self._given = estimator.verbose, {"estimator": estimator, "X": X, "y": y}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
-        self._is_again = False  # whether the search is one on other rows
         self._elapsed, self._has_estimate = 0.0, False
 
     def begin(self, phase: Phase) -> None:
@@ -48,7 +49,7 @@ class Monitor(Observer):
         on other rows, which is below the task of the last pruning.
         """
         parent = self._context
-        if phase == Phase.PRUNING or self._is_again:
+        if phase == Phase.PRUNING or len(self._runs) > 1:
             if self._pruning is None:
                 self._pruning = parent.subcontext(task_name="pruning", max_subtasks=None)
                 self._pruning.call_on_fit_task_begin(**self._given)
@@ -62,16 +63,11 @@ class Monitor(Observer):
         """End the task of the last trial; return whether a callback ends the search."""
         if not self._has_estimate:
             self._estimate_time(history)
-        if self._verbose:
-            self._print_line(history)
+        self._print_line(history)
         ends = self._task.call_on_fit_task_end(
             **self._given, reconstruction_attributes=self._attributes
         )
         return bool(ends)
-
-    def go_on(self, run: Run) -> None:
-        """Pass on the trials of a search on other rows."""
-        self._run, self._is_again = run, True
 
     def finish(self) -> None:
         """End the task of the pruning, if one is under way."""
@@ -85,17 +81,22 @@ class Monitor(Observer):
         """End the task of a trial for which there was not enough time."""
         self._task.call_on_fit_task_end(**self._given)
 
+    def say(self, line: str) -> None:
+        """Print a line at once, even in a pipe, unless the estimator is silent."""
+        if self.verbose:
+            print(line, flush=True)
+
     def _print_line(self, history: History) -> None:
         latest, elapsed = history.trials[-1].evaluation, history.elapsed
         improved = history.best is latest and latest.status == "ok"
-        if not improved and self._verbose < 2:
+        if not improved and self.verbose < 2:
             return
-        text = latest.expression.to_text(self._run.columns.feature_names)
+        text = latest.expression.to_text(self._runs[0].columns.feature_names)
         reason = "" if latest.status == "ok" else f"  ({latest.status})"
         kernel = textwrap.wrap(text, KERNEL_WIDTH, break_long_words=False)
         lines = ("\n" + " " * KERNEL_COLUMN).join(kernel)
         mark = "*" if improved else " "
-        print_now(
+        self.say(
             f"{len(history):4d}  {elapsed:6.1f} s  {latest.score:10.2f} {mark} {lines}{reason}"
         )
 
@@ -111,15 +112,37 @@ class Monitor(Observer):
         self._has_estimate = True
         expected = seconds * (self._context.max_subtasks or 0)
         takes = f"about {duration(expected)} by one worker"
-        arguments = self._run.arguments
-        if expected > LONG_SECONDS and arguments.max_time is None:
+        run = self._runs[-1]
+        if expected > LONG_SECONDS and run.arguments.max_time is None:
             fewer = ", and approximation='auto' searches on fewer rows"
             warn_user(
-                f"the search on {self._run.n_searched} rows will take {takes}: max_time ends it "
-                f"early{fewer * (arguments.approximation == 'exact')}"
+                f"the search on {run.n_searched} rows will take {takes}: max_time ends it "
+                f"early{fewer * (run.arguments.approximation == 'exact')}"
             )
-        elif self._verbose and expected > SHORT_SECONDS:
-            print_now(f"the search takes {takes}")
+        elif expected > SHORT_SECONDS:
+            self.say(f"the search takes {takes}")
+
+
+def search(runs: list[Run], monitor: Monitor, *, deadline: Deadline) -> StopReason:
+    """Search, and go on with other rows if the best kernel changes which of them fit.
+
+    Runs are appended to the first one.
+    """
+    while True:
+        run = runs[-1]
+        if not run.searches_all_exactly:
+            monitor.say(run.text)
+        if len(run.outliers):
+            monitor.say(text_of_outliers(run.given.rows[run.outliers]))
+        reason = run.search(monitor, deadline=deadline)
+        if monitor.verbose:  # which neighbours there are takes time
+            monitor.say(run.end_of_search(reason))
+        may_go_on = reason not in EARLY and len(runs) <= MAX_CHANGES_OF_ROWS
+        other = run.on_other_rows(deadline=deadline) if may_go_on else None
+        if other is None:
+            monitor.finish()
+            return reason
+        runs.append(other)
 
 
 def duration(seconds: float) -> str:
@@ -128,8 +151,3 @@ def duration(seconds: float) -> str:
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {unit}"
     return f"{max(1.0, seconds):.0f} seconds"
-
-
-def print_now(line: str) -> None:
-    """Print a line and flush, so that it appears at once even in a pipe."""
-    print(line, flush=True)

@@ -4,23 +4,17 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from numbers import Integral
 
 import numpy as np
 
-from autokernel.data import FitData, Target
+from autokernel.data import FitData
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, Evaluator, columns_with_season
+from autokernel.evidence import Criterion, Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, warn_user
-from autokernel.expression import (
-    Expression,
-    Grammar,
-    StructurePrior,
-    grammar_prior,
-    uniform_prior,
-    unit_prior,
-)
+from autokernel.expression import Expression
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.rows import RowJudge, training_data
+from autokernel.fit.rows import outliers_after_search, outliers_before_search, training_data
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.many_rows import (
@@ -41,6 +35,7 @@ from autokernel.search import (
     evaluate_in_parallel,
 )
 from autokernel.typing import IntArray
+from autokernel.validation import check_seed
 
 EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
@@ -60,11 +55,6 @@ class Run:
     ``n_iter`` after the initial design. The ``evaluator`` has the ``n_searched`` rows of the
     search, and ``data`` all of them, which are then fitted by the ``approximation``, or exactly if
     it is None.
-
-    Raises
-    ------
-    ValueError
-        If an argument does not fit the data.
     """
 
     def __init__(
@@ -82,23 +72,21 @@ class Run:
         self.store, self._n_iter = store, n_iter
         kept = given.without(outliers)
         self.rows = kept.rows  # as the user counts them
-        self.columns, self.target = kept.columns.of_rows(kept.X), Target.of(kept.y, kept.noise)
         n, by_bounds = len(kept.y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
-        self.data = searched = training_data(kept, self.columns, self.target)
+        self.data = searched = training_data(kept)
+        self.columns = searched.inputs.columns
         if self.n_searched < n:
             searched = searched.take(np.sort(shuffled_rows(n, seed)[: self.n_searched]))
-        seasons = partial(columns_with_season, searched)
-        self.space = Space(kept, self.columns, self.target, arguments, find_seasons=seasons)
-        self._structure_prior = _structure_prior(self.space.grammar, arguments)
+        self.space = Space(kept, searched, arguments)
         self.evaluator = self.evaluator_of(searched, by_bounds=by_bounds)
         self.task = Task(
             self.space.grammar,
             self.evaluator.data,
             self.evaluator.estimate_changes,
             priors=arguments.priors,
-            structure_prior=self._structure_prior,
+            structure_prior=self.space.structure_prior,
             start=(*self.space.start, *self._possible(start)),
             tol=arguments.tol,
             fingerprint=self.evaluator.fingerprint(),
@@ -165,7 +153,7 @@ class Run:
         """Say in words why the search has ended."""
         what = MEANINGS[reason]
         best = self.history.best
-        if reason is StopReason.LOCAL_MAXIMUM and best is not None:
+        if reason is StopReason.LOCAL_MAXIMUM and best is not None and best.expression.leaves:
             n = len(self.task.neighbour_texts(best.expression) - {best.expression.canonical})
             what = f"of {n} kernels one operation away from the best, none is expected to be better"
         return f"the search ended: {what}"
@@ -189,18 +177,23 @@ class Run:
                 break
         return self._rough
 
-    def on_other_rows(
-        self, judge: RowJudge, *, deadline: Deadline, best: Evaluation | None = None
-    ) -> "Run | None":
+    def on_other_rows(self, *, deadline: Deadline, best: Evaluation | None = None) -> "Run | None":
         """Return the run that goes on without the rows that do not fit the best kernel.
 
         It has the iterations that are left. None if these rows are excluded already.
         """
-        best = best or self.history.best
+        best, known = best or self.history.best, self.outliers
         if best is None:
             return None
-        known = self.outliers
-        outliers = judge.after_search(best, known, self.columns, self.target, deadline)
+        outliers = outliers_after_search(
+            training_data(self.given, like=self.data),
+            best,
+            known,
+            self.arguments,
+            self.store,
+            seed=self.seed,
+            deadline=deadline,
+        )
         if np.array_equal(outliers, known):
             return None
         return Run(
@@ -224,14 +217,14 @@ class Run:
         if criterion is None:
             raise ValueError(
                 f"strategy={arguments.strategy!r} bounds the log likelihood, and needs "
-                f"criterion='laplace', 'importance', 'bic' or 'aic', got {arguments.criterion!r}"
+                f"criterion='laplace', 'importance' or 'bic', got {arguments.criterion!r}"
             )
         return make(
             data,
             priors=arguments.priors,
             seed=self.seed,
             criterion=criterion,
-            structure_prior=self._structure_prior,
+            structure_prior=self.space.structure_prior,
         )
 
     def _possible(self, kernels: Sequence[Expression]) -> Iterator[Expression]:
@@ -253,21 +246,21 @@ class Run:
         return self.conditioning_seconds + share * deadline.seconds_left
 
 
-def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
-    n_columns, chosen = len(grammar.columns), arguments.structure_prior
-    prices = arguments.strategy.preset.prices_structure
-    if chosen is None or (isinstance(chosen, str) and not prices):
-        return uniform_prior
-    if not isinstance(chosen, str):
-        return partial(unit_prior, nats=float(chosen), n_columns=n_columns)
-    by_column = grammar.by_column or [grammar.base_kernels]
-    of_numbers = [ks for ks in by_column if not all(k.is_categorical for k in ks)] or by_column
-    scales = zip(grammar.columns, grammar.scales or (), strict=bool(grammar.scales))
-    return partial(
-        grammar_prior,
-        n_kernels=sum(map(len, of_numbers)) / len(of_numbers),
-        n_operators=len(grammar.operators),
-        n_columns=n_columns,
-        n_scales={column: len(of_column) for column, of_column in scales},
-        n_targets=len(grammar.targets),
-    )
+def first_run(
+    given: FitData, arguments: Arguments, known: Store | None, *, deadline: Deadline
+) -> Run:
+    """Exclude the rows that do not fit a smooth function, and pose the search on the others.
+
+    A warm start has the seed and the results of the store that is ``known``.
+    """
+    store = Store(known, folder=arguments.memory, parts=arguments.parts)
+    if store.seed is None or isinstance(arguments.random_state, Integral):
+        store.seed = check_seed(arguments.random_state)
+    seed = store.seed
+    outliers = outliers_before_search(given, arguments, store, seed=seed, deadline=deadline)
+    return Run(given, outliers, arguments, store, seed=seed, n_iter=arguments.n_iter)
+
+
+def last_with_kernel(runs: Sequence[Run]) -> Run:
+    """Return the last run that has evaluated a kernel, or the first one."""
+    return next((run for run in reversed(runs) if run.history.best is not None), runs[0])

@@ -1,11 +1,12 @@
 """The space of kernels of a search: base kernels by column, known periods, first kernels."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
+from functools import partial
 from typing import TypeVar
 
 import numpy as np
 
-from autokernel.data import Column, Columns, FitData, Kind, Target
+from autokernel.data import Column, FitData, Target
 from autokernel.data.scales import (
     MIN_RATIO_OF_TARGET,
     check_possible,
@@ -13,17 +14,22 @@ from autokernel.data.scales import (
     scales_of_target,
 )
 from autokernel.data.steps import seasons_of, shows_cycles
-from autokernel.evidence import check_expression
+from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user
 from autokernel.expression import (
     IDENTITY,
     Expression,
     Grammar,
     Leaf,
+    StructurePrior,
     changes_along,
+    grammar_prior,
+    uniform_prior,
+    unit_prior,
     with_leaves,
 )
 from autokernel.fit.arguments import AUTO, Arguments
+from autokernel.inference import TrainingData
 from autokernel.kernels import (
     CATEGORICAL,
     FEW_COLUMNS,
@@ -51,9 +57,9 @@ class Space:
 
     Dates and categories are not rescaled unless the user names a scale, as their zero has no
     meaning. Categories have a kernel of their levels, and those with an order also kernels of
-    numbers. ``find_seasons`` returns the columns to which ``"auto"`` gives a periodic kernel where
-    there are many columns. The ``grammar`` has the columns that vary and that have base kernels,
-    and the search begins with the kernels ``start``.
+    numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
+    the ``searched`` rows show a season, unless ``finds_seasons`` is false. The ``grammar`` has the
+    columns that vary and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
     ------
@@ -65,34 +71,33 @@ class Space:
     def __init__(
         self,
         given: FitData,
-        columns: Columns,
-        target: Target,
+        searched: TrainingData,
         arguments: Arguments,
         *,
-        find_seasons: Callable[[], Collection[int]],
+        finds_seasons: bool = True,
     ) -> None:
-        self._given, self._columns, self._arguments = given, columns, arguments
+        self._given, self._searched, self._arguments = given, searched, arguments
+        self._columns = columns = searched.inputs.columns
         self._chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
         self._check_periods(periods)
         used = self._used_columns()
         self._unchanging = frozenset(c for c in used if self._is_unchanging(columns[c]))
-        self._periodic = self._periodic_columns(used, find_seasons)
+        self._periodic = self._periodic_columns(used, finds_seasons=finds_seasons)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
-        targets = targets_of(given, target, arguments.target_scale, min_ratio=min_ratio)
+        targets = targets_of(given, searched.target, arguments.target_scale, min_ratio=min_ratio)
         self.grammar = self._grammar(used, by_column or nothing, targets)
+        self.structure_prior = _structure_prior(self.grammar, arguments)
         start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
         known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
         self.start = tuple(self.checked(one) for one in known)
 
     def _selection(self, number: int) -> tuple[BaseKernel, ...] | None:
-        """Return the base kernels that the user selects for a column, None for "auto"."""
         return self._chosen.get(number, self._arguments.base_kernels)
 
     def _used_columns(self) -> list[int]:
-        """Return the columns that vary and have base kernels."""
         varying = [number for number, column in enumerate(self._columns.every) if column.varies]
         used = [number for number in varying if self._selection(number) != ()]
         if varying and not used:
@@ -102,13 +107,11 @@ class Space:
             )
         return used
 
-    def _periodic_columns(
-        self, used: Sequence[int], find_seasons: Callable[[], Collection[int]]
-    ) -> set[int]:
-        """Return the columns to which "auto" gives a periodic kernel."""
-        numeric = [c for c in used if self._columns[c].kind != Kind.CATEGORY]
-        candidates = numeric if len(numeric) <= MAX_FEW_COLUMNS else find_seasons()
-        return {c for c in candidates if shows_cycles(self._given.X[:, c])}
+    def _periodic_columns(self, used: Sequence[int], *, finds_seasons: bool) -> set[int]:
+        found: Collection[int] = [c for c in used if not self._columns[c].levels]
+        if len(found) > MAX_FEW_COLUMNS:
+            found = columns_with_season(self._searched) if finds_seasons else ()
+        return {c for c in found if shows_cycles(self._given.X[:, c])}
 
     @staticmethod
     def _is_unchanging(column: Column) -> bool:
@@ -116,14 +119,13 @@ class Space:
         return column.has_gaps or (column.levels is not None and not column.levels.is_ordered)
 
     def _check_periods(self, periods: Mapping[int, tuple[float, ...]]) -> None:
-        """Refuse known periods of columns that cannot have one, and warn of some others."""
         for column in periods:
             if self._selection(column) == ():
                 raise ValueError(
                     f"periods must be of columns that are used, got one of column {column}, to "
                     "which base_kernels gives none"
                 )
-            if self._columns[column].kind == Kind.CATEGORY:
+            if self._columns[column].levels:
                 raise ValueError(
                     "periods must be of columns of numbers or dates, got one of column "
                     f"{self._columns[column].name!r}, which holds categories"
@@ -143,10 +145,10 @@ class Space:
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
         if number in self._periodic:
             kernels = FEW_COLUMNS
-        if column.kind == Kind.DATE or self._arguments.strategy.preset.has_series_kernels:
+        if column.is_date or self._arguments.strategy.preset.has_series_kernels:
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         kernels = with_periods(kernels, periods or ())
-        if column.kind == Kind.DATE and periods is None:
+        if column.is_date and periods is None:
             kernels += tuple(map(Seasonal, seasons_of(self._given.X[:, number])))
         return kernels
 
@@ -232,10 +234,10 @@ class Space:
             name = by_column.get(number, others)
             if name == AUTO:
                 x = self._given.X[:, number]
-                is_number = column.kind == Kind.NUMBER
+                is_number = not (column.is_date or column.levels)
                 names = scales_of_column(x[~np.isnan(x)]) if is_number else []
                 found.append((IDENTITY, *names))
-            elif column.kind == Kind.CATEGORY and number not in by_column:
+            elif column.levels and number not in by_column:
                 found.append((IDENTITY,))
             else:
                 self._check_scale(name, number, argument="column_scales")
@@ -245,7 +247,7 @@ class Space:
     def _check_scale(self, name: str, number: int, *, argument: str) -> None:
         column, names = self._columns[number], self._columns.feature_names
         what = f"column {number if names is None else column.name!r}"
-        if column.kind == Kind.CATEGORY and name != IDENTITY:
+        if column.levels and name != IDENTITY:
             raise ValueError(
                 f"{argument} has {name!r} for {what}, which holds categories: only numbers have a "
                 "scale"
@@ -262,13 +264,14 @@ class Space:
     ) -> Grammar:
         """Build the grammar, whose number of leaves may depend on the number of columns."""
         arguments, scales = self._arguments, self._scales(used)
+        limit = arguments.max_leaves
         differ = any(kernels != by_column[0] for kernels in by_column)
         union = dict.fromkeys(kernel for kernels in by_column for kernel in kernels)
         return Grammar(
             tuple(union) if differ else by_column[0],
             arguments.operators,
             tuple(used),
-            arguments.max_leaves or max(DEFAULT_MAX_LEAVES, 2 * len(used) + 4),
+            max(DEFAULT_MAX_LEAVES, 2 * len(used) + 4) if limit == AUTO else int(limit),
             reduces=arguments.structure_prior is not None,
             by_column=tuple(by_column) if differ or arguments.periods else None,
             scales=tuple(scales) if any(one != (IDENTITY,) for one in scales) else None,
@@ -296,6 +299,26 @@ class Space:
                 f"{names or f'indices below {n_features}'}, got {key!r}{did_you_mean(key, names)}"
             )
         return index
+
+
+def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
+    n_columns, chosen = len(grammar.columns), arguments.structure_prior
+    prices = arguments.strategy.preset.prices_structure
+    if chosen is None or (isinstance(chosen, str) and not prices):
+        return uniform_prior
+    if not isinstance(chosen, str):
+        return partial(unit_prior, nats=float(chosen), n_columns=n_columns)
+    by_column = grammar.by_column or [grammar.base_kernels]
+    of_numbers = [ks for ks in by_column if not all(k.is_categorical for k in ks)] or by_column
+    scales = zip(grammar.columns, grammar.scales or (), strict=bool(grammar.scales))
+    return partial(
+        grammar_prior,
+        n_kernels=sum(map(len, of_numbers)) / len(of_numbers),
+        n_operators=len(grammar.operators),
+        n_columns=n_columns,
+        n_scales={column: len(of_column) for column, of_column in scales},
+        n_targets=len(grammar.targets),
+    )
 
 
 def targets_of(
@@ -329,7 +352,6 @@ def with_periods(kernels: Sequence[BaseKernel], periods: Sequence[float]) -> tup
 def _warn_of_periods(
     periods: Mapping[int, tuple[float, ...]], X: FloatArray, names: Sequence[str] | None
 ) -> None:
-    """Warn of known periods that the locations of the data cannot show."""
     for column, known in periods.items():
         name = repr(column if names is None else names[column])
         places = np.unique(X[~np.isnan(X[:, column]), column])

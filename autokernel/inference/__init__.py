@@ -26,27 +26,3 @@ from autokernel.inference.neighbours import (
     draw_neighbourhoods,
 )
 from autokernel.inference.threads import one_blas_thread
-
-__all__ = [
-    "Covariance",
-    "ExactLikelihood",
-    "ExactPredictor",
-    "InducingLikelihood",
-    "InducingPredictor",
-    "Likelihood",
-    "MakePredictor",
-    "NeighbourLikelihood",
-    "NeighbourPredictor",
-    "Predictor",
-    "TrainingData",
-    "check_memory_of_exact",
-    "choose_inducing",
-    "cross_covariance",
-    "diagonal_covariance",
-    "draw_neighbourhoods",
-    "has_memory_for_exact",
-    "log_normal",
-    "one_blas_thread",
-    "paired_covariance",
-    "upper_bound",
-]

@@ -25,7 +25,6 @@ from autokernel.kernels import (
     DistinctLags,
     Exponent,
     ExponentialKernel,
-    Gaps,
     LagPairs,
     Operands,
     Operator,
@@ -79,78 +78,43 @@ class _LeafNode(_Node):
                     f"{type(self.kernel).__name__}.value must return an array of the shape of the "
                     f"pairs {self.pairs.shape}, got {np.shape(self.value)}"
                 )
+            if self.pairs.gaps is not None:
+                self.pairs.gaps.average(self.value, partial(self.kernel.value, self.params))
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        own = self.kernel.gradient(self.params, self.pairs, adjoint)
+        gaps = self.pairs.gaps
+        of_known = adjoint if gaps is None else gaps.of_known(adjoint)
+        own = self.kernel.gradient(self.params, self.pairs, of_known)
         if np.shape(own) != self.params.shape:
             raise ValueError(
                 f"{type(self.kernel).__name__}.gradient must return an array of the shape "
                 f"{self.params.shape}, got {np.shape(own)}"
             )
-        gradient[self.entries] = own
-
-
-class _GapsNode(_LeafNode):
-    """A leaf on a column of which some values are missing."""
-
-    def __init__(self, kernel: BaseKernel, pairs: Pairs, gaps: Gaps, entries: slice) -> None:
-        super().__init__(kernel, pairs, entries)
-        self.gaps = gaps
-
-    def forward(self, params: FloatArray) -> FloatArray:
-        if not np.array_equal(self.params, params[self.entries]):
-            value = super().forward(params)
-            self.gaps.average(value, partial(self.kernel.value, self.params))
-        return self.value
-
-    def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
-        super().backward(self.gaps.of_known(adjoint), gradient)
-        gradient[self.entries] += self.gaps.gradient(
-            adjoint, partial(self.kernel.gradient, self.params)
-        )
-
-
-class _ExponentialTerm:
-    """An exponential leaf as a factor of an exponential node."""
-
-    def __init__(self, kernel: ExponentialKernel, pairs: Pairs, entries: slice) -> None:
-        self.kernel, self.pairs, self.entries = kernel, pairs, entries
-        self.params = np.empty(0)
-
-    def forward(self, params: FloatArray) -> FloatArray:
-        if not np.array_equal(self.params, params[self.entries]):
-            self.params = params[self.entries].copy()
-            self.exponent = self.kernel.exponent(self.params, self.pairs)
-        return self.exponent
-
-    @property
-    def variance(self) -> FloatArray:
-        return self.params[self.kernel.variance_index]
-
-    def backward(self, weights: FloatArray, total: float, gradient: FloatArray) -> None:
-        """Write the gradient of the leaf; ``total`` is the sum of the weights."""
-        at = Exponent(self.params, self.pairs, self.exponent)
-        own = self.kernel.exponent_gradient(at, weights)
-        own[self.kernel.variance_index] += total
+        if gaps is not None:
+            own = own + gaps.gradient(adjoint, partial(self.kernel.gradient, self.params))
         gradient[self.entries] = own
 
 
 class _ExponentialNode(_Node):
     """A product of exponential leaves, computed as the exponential of a sum of exponents."""
 
-    def __init__(self, terms: Sequence[_ExponentialTerm]) -> None:
-        self.terms = terms
+    def __init__(self, leaves: Sequence[tuple[ExponentialKernel, Pairs, slice]]) -> None:
+        self.leaves = leaves
+        self.exponents = [Exponent(np.empty(0), pairs, np.empty(0)) for _, pairs, _ in leaves]
 
     def forward(self, params: FloatArray) -> FloatArray:
-        first, *others = self.terms
-        exponent, variance = first.forward(params), first.variance
-        if others:
-            exponent = exponent + others[0].forward(params)
-            for term in others[1:]:
-                exponent += term.forward(params)
-            for term in others:
-                variance = variance * term.variance
+        variance: float | FloatArray = 1.0
+        for number, (kernel, pairs, entries) in enumerate(self.leaves):
+            own = params[entries]
+            if not np.array_equal(self.exponents[number].params, own):
+                own = own.copy()
+                self.exponents[number] = Exponent(own, pairs, kernel.exponent(own, pairs))
+            variance = variance * own[kernel.variance_index]
+        first, *others = (at.values for at in self.exponents)
+        exponent = first + others[0] if others else first
+        for other in others[1:]:
+            exponent += other
         self.value = np.exp(exponent)
         self.value *= variance
         return self.value
@@ -158,8 +122,10 @@ class _ExponentialNode(_Node):
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
         weights = adjoint * self.value  # d value = value * d exponent
         total = float(weights.sum())
-        for term in self.terms:
-            term.backward(weights, total, gradient)
+        for (kernel, _, entries), at in zip(self.leaves, self.exponents, strict=True):
+            own = kernel.exponent_gradient(at, weights)
+            own[kernel.variance_index] += total
+            gradient[entries] = own
 
 
 class _OperationNode(_Node):
@@ -208,8 +174,8 @@ class Covariance:
 
     def __init__(self, expression: Expression, pairs: Callable[[View], Pairs]) -> None:
         self.parameters = tuple(p for node in expression.nodes for p in node.parameters)
-        entries = iter(slot.entries for slot in slots_of(expression))
-        self._root = _Compiler(pairs, entries).compile(expression)
+        entries = iter(slot.entries for slot in slots_of(expression))  # in node order
+        self._root = _node_of(expression, pairs, entries)
 
     def forward(self, params: FloatArray) -> FloatArray:
         """Compute the values at parameters (n_params,), elementwise; do not overwrite them."""
@@ -225,89 +191,77 @@ class Covariance:
         return gradient
 
 
-class _Compiler:
-    """Builds the nodes of expressions on some pairs.
+PairsOf = Callable[[View], Pairs]
+
+
+def _node_of(expression: Expression, pairs: PairsOf, entries: Iterator[slice]) -> _Node:
+    """Build the node of an expression; an operator that commutes gets all its terms.
 
     What depends only on the lags of one view is computed once for each distinct lag, if the
-    pairs have few of them. The exponential factors of a product share one exponential, which is
-    computed for distinct lags only if all these factors are on one view.
+    pairs have few of them.
     """
-
-    def __init__(self, pairs: Callable[[View], Pairs], entries: Iterator[slice]) -> None:
-        self._pairs, self._entries = pairs, entries  # the entries of theta, in node order
-
-    def compile(self, expression: Expression) -> _Node:
-        """Build the node of an expression; an operator that commutes gets all its terms."""
-        if not expression.leaves:
-            return _ZeroNode(self._pairs(View(0)))  # the pairs of any column have the shape of all
-        distinct = self._distinct(expression)
-        if distinct is not None:
-            return _ExpandedNode(self._on_lags(distinct).compile(expression), distinct.indices)
-        if isinstance(expression, Leaf):
-            if self._is_exponential(expression):
-                return self._compile_product([expression])
-            return self._leaf(expression)
-        assert isinstance(expression, Operation)
-        operator = expression.operator
-        if operator == MULTIPLY:
-            return self._compile_product(expression.terms(operator))
-        entries = next(self._entries) if operator.parameters else slice(0, 0)
-        on_column = None if expression.view is None else self._pairs(expression.view)
-        terms = expression.terms(operator) if operator.commutes else expression.operands
-        return _OperationNode(operator, [self.compile(term) for term in terms], on_column, entries)
-
-    def _leaf(self, leaf: Leaf) -> _Node:
-        """Build the node of a leaf that is defined by its values."""
-        pairs, entries = self._pairs(leaf.view), next(self._entries)
-        if pairs.gaps is not None:
-            return _GapsNode(leaf.kernel, pairs, pairs.gaps, entries)
-        return _LeafNode(leaf.kernel, pairs, entries)
-
-    def _is_exponential(self, factor: Expression) -> bool:
-        """Return whether a factor can share an exponential with others."""
-        if not (isinstance(factor, Leaf) and isinstance(factor.kernel, ExponentialKernel)):
-            return False
-        return self._pairs(factor.view).gaps is None
-
-    def _compile_product(self, factors: Sequence[Expression]) -> _Node:
-        """Build the node of a leaf or a product, with all exponential leaves in one node."""
-        nodes: list[_Node] = []
-        terms: list[_ExponentialTerm] = []
-        leaves = [factor for factor in factors if isinstance(factor, Leaf)]
-        exponentials = [leaf for leaf in leaves if self._is_exponential(leaf)]
-        distinct = self._distinct(*exponentials)
-        of_leaves = self if distinct is None else self._on_lags(distinct)
-        for factor in factors:
-            if factor in exponentials:
-                assert isinstance(factor, Leaf)
-                assert isinstance(factor.kernel, ExponentialKernel)
-                pairs = of_leaves._pairs(factor.view)
-                terms.append(_ExponentialTerm(factor.kernel, pairs, next(self._entries)))
-            else:
-                nodes.append(self.compile(factor))
-        if terms:
-            node = _ExponentialNode(terms)
-            nodes.append(node if distinct is None else _ExpandedNode(node, distinct.indices))
-        return nodes[0] if len(nodes) == 1 else _OperationNode(MULTIPLY, nodes, None, slice(0, 0))
-
-    def _on_lags(self, distinct: DistinctLags) -> "_Compiler":
-        """Return a compiler on the distinct lags, which goes on with the same entries."""
+    if not expression.leaves:
+        return _ZeroNode(pairs(View(0)))  # the pairs of any column have the shape of all
+    distinct = _distinct_lags([expression], pairs)
+    if distinct is not None:
         lags = LagPairs(distinct.lags)
-        return _Compiler(lambda _: lags, self._entries)
+        return _ExpandedNode(_node_of(expression, lambda _: lags, entries), distinct.indices)
+    if isinstance(expression, Leaf) and not _is_exponential(expression, pairs):
+        return _LeafNode(expression.kernel, pairs(expression.view), next(entries))
+    if not isinstance(expression, Operation) or expression.operator == MULTIPLY:
+        return _node_of_product(expression.terms(MULTIPLY), pairs, entries)
+    operator = expression.operator
+    own = next(entries) if operator.parameters else slice(0, 0)
+    on_column = None if expression.view is None else pairs(expression.view)
+    terms = expression.terms(operator) if operator.commutes else expression.operands
+    nodes = [_node_of(term, pairs, entries) for term in terms]
+    return _OperationNode(operator, nodes, on_column, own)
 
-    def _distinct(self, *expressions: Expression) -> DistinctLags | None:
-        """Return the distinct lags if expressions depend on nothing else, otherwise None."""
-        trees = [tree for expression in expressions for tree in expression.subtrees()]
-        leaves = [tree for tree in trees if isinstance(tree, Leaf)]
-        views = {leaf.view for leaf in leaves}
-        if (
-            len(views) != 1
-            or not all(leaf.kernel.is_stationary for leaf in leaves)
-            or any(tree.column is not None for tree in trees if isinstance(tree, Operation))
-        ):
-            return None
-        pairs = self._pairs(views.pop())
-        return pairs.distinct if pairs.gaps is None else None
+
+def _node_of_product(
+    factors: Sequence[Expression], pairs: PairsOf, entries: Iterator[slice]
+) -> _Node:
+    """Build the node of a leaf or a product, with all exponential leaves in one node.
+
+    They share one exponential, which is computed for distinct lags only if they are on one view.
+    """
+    nodes: list[_Node] = []
+    terms: list[tuple[ExponentialKernel, Pairs, slice]] = []
+    distinct = _distinct_lags([one for one in factors if _is_exponential(one, pairs)], pairs)
+    lags = None if distinct is None else LagPairs(distinct.lags)
+    for factor in factors:
+        if _is_exponential(factor, pairs):
+            assert isinstance(factor, Leaf)
+            assert isinstance(factor.kernel, ExponentialKernel)
+            terms.append((factor.kernel, lags or pairs(factor.view), next(entries)))
+        else:
+            nodes.append(_node_of(factor, pairs, entries))
+    if terms:
+        node = _ExponentialNode(terms)
+        nodes.append(node if distinct is None else _ExpandedNode(node, distinct.indices))
+    return nodes[0] if len(nodes) == 1 else _OperationNode(MULTIPLY, nodes, None, slice(0, 0))
+
+
+def _is_exponential(factor: Expression, pairs: PairsOf) -> bool:
+    """Return whether a factor can share an exponential with others."""
+    if not (isinstance(factor, Leaf) and isinstance(factor.kernel, ExponentialKernel)):
+        return False
+    return pairs(factor.view).gaps is None
+
+
+def _distinct_lags(expressions: Sequence[Expression], pairs: PairsOf) -> DistinctLags | None:
+    """Return the distinct lags if expressions depend on nothing else, otherwise None."""
+    trees = [tree for expression in expressions for tree in expression.subtrees()]
+    leaves = [tree for tree in trees if isinstance(tree, Leaf)]
+    views = {leaf.view for leaf in leaves}
+    if (
+        len(views) != 1
+        or not all(leaf.kernel.is_stationary for leaf in leaves)
+        or any(tree.column is not None for tree in trees if isinstance(tree, Operation))
+    ):
+        return None
+    of_view = pairs(views.pop())
+    return of_view.distinct if of_view.gaps is None else None
 
 
 def paired_covariance(

@@ -49,20 +49,10 @@ class ExactLikelihood(Likelihood):
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
         try:
-            return self.value_of(self.matrix(theta), theta[-1])
+            cholesky = self.factorise(self.matrix(theta))
         except LinAlgError:
             return -np.inf
-
-    def value_of(self, matrix: FloatArray, log_noise: float) -> float:
-        """Compute the log likelihood in nats of a covariance with noise, which is overwritten.
-
-        Raises
-        ------
-        scipy.linalg.LinAlgError
-            If the matrix has no Cholesky factor.
-        """
-        cholesky = self.factorise(matrix)
-        return self._value(cholesky, cholesky.solve(self.data.y), log_noise)
+        return self._value(cholesky, cholesky.solve(self.data.y), theta[-1])
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
@@ -105,19 +95,6 @@ class ExactLikelihood(Likelihood):
         precision = cholesky.inverse_diagonal()
         return alpha / precision, 1 / precision
 
-    def held_out(self, theta: FloatArray, n_given: int) -> FloatArray:
-        """Compute log predictive densities (n - n_given,) of the later targets, given the first.
-
-        Each target is predicted by itself, in nats and including its noise, with the readings
-        that it stands for. O(n^3 / 3).
-        """
-        try:
-            cholesky = self.factorise(self.matrix(theta))
-        except LinAlgError:
-            return np.full(len(self.data.y) - n_given, -np.inf)
-        predicted = cholesky.predict_later(self.data.y, n_given)
-        return log_normal(*predicted) + self.data.noise.log_factors(theta[-1])[n_given:]
-
     def matrix(self, theta: FloatArray, jitter: float = 0.0) -> FloatArray:
         """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
         params = np.exp(theta)
@@ -144,13 +121,6 @@ _MIN_ROWS_PER_BLOCK = 64  # the variances of a block read the whole factor
 class ExactPredictor(Predictor):
     """The exact predictive distribution of a Gaussian process (R&W alg. 2.1).
 
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the covariance matrix has no Cholesky factor, even with jitter.
-
-    Notes
-    -----
     Construction takes O(n_samples^3 / 3); each new row takes O(n_samples) for its mean and
     O(n_samples^2) for its variance.
     """

@@ -35,8 +35,6 @@ class InducingLikelihood(Likelihood):
     With noise ``V`` that differs between rows, row i of ``K_nm`` and ``y`` is multiplied by
     ``r_i = sqrt(s / V_i)``. The noise of all rows is then s, and ``log r_i`` is added.
 
-    Notes
-    -----
     The bound is that of Titsias (2009, AISTATS). With jitter in ``K_mm`` it remains a lower bound,
     that of inducing variables with noise. Rows are taken in blocks, so that memory is
     O(n_inducing^2 + n_samples). The gradient takes a second sweep over the rows.
@@ -55,14 +53,12 @@ class InducingLikelihood(Likelihood):
             self._kept = [self._with_points(rows) for rows in self._rows]
 
     def value(self, theta: FloatArray) -> float:
-        """Compute the lower bound in nats."""
         try:
             return self.condition(theta).bound + self.data.noise.log_factor(theta[-1])
         except LinAlgError:
             return -np.inf
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Compute the lower bound in nats and its gradient."""
         failure = -np.inf, np.zeros(len(theta))
         try:
             at = self.condition(theta)
@@ -101,13 +97,7 @@ class InducingLikelihood(Likelihood):
         return at.bound + self.data.noise.log_factor(theta[-1]), np.append(gradient, of_noise)
 
     def condition(self, theta: FloatArray) -> "Conditioned":
-        """Compute the bound, and what predictions need, at log parameters.
-
-        Raises
-        ------
-        scipy.linalg.LinAlgError
-            If a matrix has no Cholesky factor.
-        """
+        """Compute the bound, and what predictions need; a ``LinAlgError`` if that fails."""
         params, m = np.exp(theta), len(self.points)
         roots = np.sqrt(params[-1] / self.data.noise.variance(params[-1]))
         y = roots * self.data.y
@@ -230,8 +220,6 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     The lower bound is ``likelihood.value(theta)``. At most ``n_steps`` steps of conjugate gradients
     are made, each O(n_samples^2).
 
-    Notes
-    -----
     Kim & Teh (2018, AISTATS), section 3: with ``Q <= K`` the log determinant of ``Q + s I`` is not
     above that of ``K + s I``, and for any ``a`` the data fit ``-y^T (K + s I)^-1 y / 2`` is not
     above ``a^T (K + s I) a / 2 - a^T y``. Conjugate gradients, preconditioned by ``Q + s I``, make
@@ -280,13 +268,6 @@ class InducingPredictor(Predictor):
 
     At most ``n_inducing`` points are chosen among the first rows in a random order.
 
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If a matrix has no Cholesky factor.
-
-    Notes
-    -----
     Titsias (2009, AISTATS), eq. 6. Construction takes O(n_samples n_inducing^2); each new row takes
     O(n_inducing) for its mean and O(n_inducing^2) for its variance.
     """

@@ -47,7 +47,7 @@ class NearestRows:
         if len(X) > _MAX_ROWS_ALL_CANDIDATES:
             views = {leaf.view for leaf in expression.leaves}
             self._views = sorted(views, key=lambda view: view.to_text(None, ""))
-            self._scales = self._view_scales(rng)
+            self._falls = self._falls_along_views(rng)
             self._tree = KDTree(self._places(X))
             self._random = rng.choice(len(X), _RANDOM_CANDIDATES, replace=False)
 
@@ -85,19 +85,19 @@ class NearestRows:
     def _places(self, X: Inputs) -> FloatArray:
         """Return places (n, n_views) in which distances are falls of the correlation."""
         known = X.columns.scaled(X.filled)
-        return np.column_stack([known.view(view) for view in self._views]) * self._scales
+        return np.column_stack([known.view(view) for view in self._views]) * self._falls
 
-    def _view_scales(self, rng: np.random.Generator) -> FloatArray:
-        """Compute the scales (n_views,) of views from the fall of the correlation nearby."""
+    def _falls_along_views(self, rng: np.random.Generator) -> FloatArray:
+        """Compute how fast (n_views,) the correlation falls along the views nearby."""
         rows = rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)
         columns = self._X.columns
         at = columns.scaled(self._X[rows].filled)
         here = diagonal_covariance(self._expression, at).forward(self._params)
-        of_levels = {one.view for one in self._expression.leaves if one.kernel.is_categorical}
-        scales = np.zeros(len(self._views))
+        of_categories = {one.view for one in self._expression.leaves if one.kernel.is_categorical}
+        falls = np.zeros(len(self._views))
         for number, view in enumerate(self._views):
             step = _PROBE_STEP
-            if view in of_levels:  # from a level to the next
+            if view in of_categories:  # from a level to the next
                 step = float(np.diff(np.unique(self._X.known(View(view.column)))).min(initial=1.0))
             values = at.values.copy()
             scale = columns.scale(view)
@@ -106,8 +106,8 @@ class NearestRows:
             there = diagonal_covariance(self._expression, shifted).forward(self._params)
             between = cross_covariance(self._expression, at, shifted).forward(self._params)
             fall = here + there - 2 * between.diagonal()
-            scales[number] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / step
-        return scales
+            falls[number] = np.sqrt(max(0.0, float(fall.mean() / here.mean()))) / step
+        return falls
 
 
 class Blocks:
@@ -120,11 +120,7 @@ class Blocks:
     """
 
     def __init__(
-        self,
-        expression: Expression,
-        data: TrainingData,
-        rows: IntArray,
-        new: Inputs | None = None,
+        self, expression: Expression, data: TrainingData, rows: IntArray, new: Inputs | None = None
     ) -> None:
         X, self._noise = data.inputs[rows], data.noise.take(rows)
         if new is not None:
@@ -138,13 +134,7 @@ class Blocks:
         self._covariance = paired_covariance(expression, X.flat, X.flat, *pairs)
 
     def last_columns(self, params: FloatArray) -> FloatArray:
-        """Compute the last columns ``w`` (n_blocks, n_rows) of the inverses. O(n_rows^3) each.
-
-        Raises
-        ------
-        numpy.linalg.LinAlgError
-            If a matrix is singular.
-        """
+        """Compute the last columns ``w`` (n_blocks, n_rows) of the inverses. O(n_rows^3) each."""
         return self.solve(params, self._last[..., None])[..., 0]
 
     def value(self, params: FloatArray, y: FloatArray) -> float:
@@ -244,8 +234,6 @@ class NeighbourLikelihood(Likelihood):
     head is exact, and the sum over all other rows is estimated from those that have neighbours. See
     :func:`draw_neighbourhoods`.
 
-    Notes
-    -----
     The approximation is that of Vecchia (1988, J. Royal Statistical Society B 50). One call takes
     O(n_head^3 + n_blocks n_neighbours^3). If a matrix is not positive definite, the value is
     ``-inf`` and the gradient is zero.
@@ -267,7 +255,6 @@ class NeighbourLikelihood(Likelihood):
             self._kept = [self._blocks(part) for part in self._parts]
 
     def value(self, theta: FloatArray) -> float:
-        """Compute the log likelihood in nats."""
         params, value = np.exp(theta), self._head.value(theta)
         value += self.rows_for_each * self._tail.noise.log_factor(theta[-1])
         for blocks, y in self._sweep():
@@ -275,7 +262,6 @@ class NeighbourLikelihood(Likelihood):
         return value
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Compute the log likelihood in nats and its gradient."""
         value, gradient = self._head.value_and_gradient(theta)
         for blocks, y in self._sweep():
             of_blocks, slopes = blocks.value_and_gradient(np.exp(theta), y)
@@ -298,8 +284,6 @@ class NeighbourLikelihood(Likelihood):
 class NeighbourPredictor(Predictor):
     """The predictive distribution of each row given only its nearest training rows.
 
-    Notes
-    -----
     The prediction is that of Vecchia's approximation. Construction takes O(n_samples log
     n_samples), and each new row O(n_neighbours^3). Correlations between new rows are those given
     the union of their nearest rows, with fewer for each if they would be too many.
@@ -317,11 +301,9 @@ class NeighbourPredictor(Predictor):
         self._nearest = NearestRows(expression, theta, data.inputs, np.random.default_rng(_SEED))
 
     def mean(self, X: FloatArray) -> FloatArray:
-        """Compute the predictive mean (n,) at inputs (n, n_features)."""
         return self.mean_and_variance(X)[0]
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         n_each = max(1, min(self._n_neighbours, _MAX_JOINT_ROWS // max(1, len(X))))
         rows = np.unique(self._nearest.of(self._columns.scaled(X), n_each))
         joint = ExactPredictor(self._expression, self._theta, self._data.take(rows))
@@ -339,11 +321,7 @@ class NeighbourPredictor(Predictor):
         return self._part_of_block(term, X)[0]
 
     def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and variance of a term of the function for one block of rows.
-
-        Rows far away are not known to each other, so that the variance is never that of the
-        difference from an average.
-        """
+        # rows far away are not known to each other: the variance is never that of a difference
         rows = self._nearest.of(X, self._n_neighbours)
         pairs = X, self._data.inputs, np.s_[:, None], rows
         cross = paired_covariance(term.expression, *pairs).forward(term.params)

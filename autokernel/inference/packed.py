@@ -5,7 +5,7 @@ from functools import lru_cache
 from math import isqrt
 
 import numpy as np
-from scipy.linalg import LinAlgError, solve_triangular
+from scipy.linalg import LinAlgError
 from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk, dtfsm, dtfttr, dtrttf
 
 from autokernel.typing import FloatArray, IntArray
@@ -60,12 +60,8 @@ class PackedCholesky:
     """Cholesky factor of a packed positive definite matrix, which is overwritten. O(n^3 / 3).
 
     Methods that need the inverse of the matrix overwrite the factor with it. The object then has
-    no factor, and later calls that need it raise an error.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the matrix is not positive definite to machine precision.
+    no factor, and later calls that need it raise an error. A ``LinAlgError`` is raised if the
+    matrix is not positive definite to machine precision.
     """
 
     def __init__(self, packed: FloatArray) -> None:
@@ -89,26 +85,6 @@ class PackedCholesky:
     def half_solve(self, B: FloatArray) -> FloatArray:
         """Compute ``L^-1 B`` for right-hand sides (n, m), in their place if possible. O(n^2 m)."""
         return dtfsm(1.0, self.factor, np.asfortranarray(B), uplo="L", overwrite_b=1)
-
-    def lower(self) -> FloatArray:
-        """Return the full triangular factor (n, n)."""
-        return np.tril(dtfttr(self.n, self.factor, uplo="L")[0])
-
-    def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
-        """Predict each target after the first ``n_given`` from these. O(n^2).
-
-        Returns the errors (n - n_given,) of the predictions, and the variances of these errors.
-
-        Notes
-        -----
-        With ``L = [[L11, 0], [L21, L22]]`` and ``L z = y``, the later targets ``L21 z1 + L22 z2``
-        have the mean ``L21 z1`` and the covariance ``L22 L22^T`` given the first (R&W eq. A.6).
-        Each variance is a sum of squares and therefore stays positive.
-        """
-        L = self.lower()
-        z = solve_triangular(L, y, lower=True, check_finite=False)
-        L22 = L[n_given:, n_given:]
-        return L22 @ z[n_given:], (L22**2).sum(axis=1)
 
     def inverse_diagonal(self) -> FloatArray:
         """Compute the diagonal (n,) of the inverse and overwrite the factor. O(2 n^3 / 3)."""
@@ -146,23 +122,15 @@ class DiagonalCholesky:
         self._variances = variances
 
     def log_determinant(self) -> float:
-        """Compute the log determinant of the matrix."""
         return float(np.log(self._variances).sum())
 
     def solve(self, y: FloatArray) -> FloatArray:
-        """Solve for one right-hand side (n,)."""
         return y / self._variances
 
-    def predict_later(self, y: FloatArray, n_given: int) -> tuple[FloatArray, FloatArray]:
-        """Predict each target after the first ``n_given`` by zero."""
-        return y[n_given:], self._variances[n_given:]
-
     def inverse_diagonal(self) -> FloatArray:
-        """Compute the diagonal (n,) of the inverse."""
         return 1 / self._variances
 
     def inverse(self) -> FloatArray:
-        """Compute the inverse (n, n)."""
         return np.diag(1 / self._variances)
 
     def evidence_adjoint(self, alpha: FloatArray) -> FloatArray:
@@ -179,12 +147,8 @@ def factorise_with_jitter(
     """Factorise without jitter, or else with the smallest decade of jitter that suffices.
 
     ``matrix`` computes the packed matrix with a given jitter added to its diagonal. The largest
-    jitter that is tried is the ``magnitude``, the mean of the diagonal.
-
-    Raises
-    ------
-    scipy.linalg.LinAlgError
-        If the matrix is not finite, or even the mean of the diagonal as jitter does not suffice.
+    jitter that is tried is the ``magnitude``, the mean of the diagonal. A ``LinAlgError`` is raised
+    if even that does not suffice.
     """
     if not np.isfinite(magnitude):
         raise LinAlgError("K has entries that are not finite")

@@ -29,23 +29,13 @@ class PackedPairs(Pairs):
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of entries of the packed triangle."""
         return (len(self._x) * (len(self._x) + 1) // 2,)
 
-    @cached_property
-    def difference(self) -> FloatArray:
-        """``|x_i - x_j|``."""
-        return pack(np.abs(np.subtract.outer(self._x, self._x)))
-
-    @cached_property
-    def squared_distance(self) -> FloatArray:
-        """``(x_i - x_j)^2``."""
-        return pack(np.subtract.outer(self._x, self._x) ** 2)
-
-    @cached_property
-    def product(self) -> FloatArray:
-        """``x_i x_j``."""
-        return packed_gram(self._x[:, None])
+    def combine(
+        self, ufunc: np.ufunc, function: Callable[[FloatArray], FloatArray] | None = None
+    ) -> FloatArray:
+        x = self._x if function is None else function(self._x)
+        return packed_gram(x[:, None]) if ufunc is np.multiply else pack(ufunc.outer(x, x))
 
     def periodic(self, period: float) -> FloatArray:
         """Compute ``sin^2(pi (x_i - x_j) / period)``, as a new array.
@@ -85,17 +75,7 @@ class PackedPairs(Pairs):
         slope -= packed_gram(minus)
         return float(-0.25 * (weights @ slope))
 
-    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Compute ``f(x_i) f(x_j)``."""
-        return packed_gram(function(self._x)[:, None])
-
-    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Compute ``f(x_i) + f(x_j)``."""
-        values = function(self._x)
-        return pack(np.add.outer(values, values))
-
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-        """Evaluate a symmetric function of two columns of points."""
         column = self._x[:, None]
         return pack(kernel(column, column))
 

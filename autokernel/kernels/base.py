@@ -4,7 +4,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from copy import copy
 from dataclasses import astuple
 from pickle import PicklingError
 from typing import Any, ClassVar, NamedTuple
@@ -107,8 +106,7 @@ class BaseKernel(Declared, ABC):
     Parameters
     ----------
     name : str, optional
-        Name in expressions, by default the name that the class declares. The fit of a kernel does
-        not depend on it.
+        Name in expressions, by default the name that the class declares.
 
     Attributes
     ----------
@@ -199,20 +197,6 @@ class BaseKernel(Declared, ABC):
         return f"{type(self).__name__}({own})"
 
 
-def default_name(kernel: BaseKernel) -> str:
-    """Return the name that the class declares; random numbers depend on it and not on ``name``."""
-    return getattr(type(kernel), "name", kernel.name)
-
-
-def with_default_name(kernel: BaseKernel) -> BaseKernel:
-    """Return the same kernel under the name that its class declares."""
-    if kernel.name == default_name(kernel):
-        return kernel
-    other = copy(kernel)
-    other.name = default_name(kernel)
-    return other
-
-
 _NAME = re.compile(r"[A-Za-z_]\w*", re.ASCII)
 
 
@@ -230,15 +214,7 @@ def check_base_kernel(kernel: BaseKernel) -> None:
 
 
 def require_base_kernels(argument: str, kernels: Any) -> tuple[BaseKernel, ...]:
-    """Check base kernels given by the user and return them as a tuple.
-
-    Raises
-    ------
-    TypeError
-        If one is a class or is not a base kernel.
-    ValueError
-        If one is not valid, or two have the same name.
-    """
+    """Check base kernels given by the user and return them as a tuple."""
     for kernel in kernels:
         if isinstance(kernel, type) and issubclass(kernel, BaseKernel):
             raise TypeError(f"{argument} must hold objects, got a class: call {kernel.__name__}()")
@@ -300,11 +276,9 @@ class ExponentialKernel(BaseKernel):
         """
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         return params[self.variance_index] * np.exp(self.exponent(params, pairs))
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         exponent = self.exponent(params, pairs)
         weights = adjoint * (params[self.variance_index] * np.exp(exponent))
         gradient = self.exponent_gradient(Exponent(params, pairs, exponent), weights)
@@ -340,17 +314,13 @@ class CallableKernel(BaseKernel):
     name = "CALLABLE"
 
     def __init__(
-        self,
-        name: str,
-        function: Callable[..., FloatArray],
-        parameters: Sequence[KernelParameter],
+        self, name: str, function: Callable[..., FloatArray], parameters: Sequence[KernelParameter]
     ) -> None:
         super().__init__(name)
         self.function = function
         self.parameters = tuple(parameters)
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values at parameters (n_params,), elementwise over the pairs."""
         return pairs.matrix(lambda X, Y: np.asarray(self.function(X, Y, *params), dtype=float))
 
     def __repr__(self) -> str:

@@ -7,13 +7,7 @@ from functools import partial
 from types import MappingProxyType
 
 import numpy as np
-from sklearn.gaussian_process.kernels import (
-    RBF,
-    DotProduct,
-    ExpSineSquared,
-    Kernel,
-    Matern,
-)
+from sklearn.gaussian_process.kernels import RBF, DotProduct, ExpSineSquared, Kernel, Matern
 from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationalQuadratic
 
 from autokernel.kernels.base import (
@@ -58,14 +52,12 @@ class Linear(BaseKernel):
     has_few_modes = True
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         variance, offset = params
         value = pairs.product * variance
         value += offset
         return value
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         variance, offset = params
         return np.array([variance * (adjoint @ pairs.product), offset * adjoint.sum()])
 
@@ -93,12 +85,10 @@ class Categorical(BaseKernel):
     is_stationary = True
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         variance, offset = params
         return (pairs.difference == 0) * variance + offset
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         variance, offset = params
         return np.array([variance * adjoint[pairs.difference == 0].sum(), offset * adjoint.sum()])
 
@@ -114,16 +104,13 @@ class SquaredExponential(ExponentialKernel):
     closed_under_products = True  # 1 / l^2 add up, variances multiply
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the logarithm of the kernel at unit variance, as a new array."""
         lengthscale, _ = params
         return pairs.squared_distance * (-0.5 / lengthscale**2)
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Compute the gradient of ``sum(weights * exponent)``; the exponent scales as l^-2."""
-        return np.array([-2.0 * (weights @ at.values), 0.0])
+        return np.array([-2.0 * (weights @ at.values), 0.0])  # the exponent scales as l^-2
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        """Build ``ConstantKernel * RBF``."""
         lengthscale, variance = params
         return scaled_kernel(variance, RBF, length_scale=lengthscale * scale)
 
@@ -146,7 +133,6 @@ class RationalQuadratic(ExponentialKernel):
         return (SquaredExponential(),)
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the logarithm of the kernel at unit variance, as a new array."""
         lengthscale, _, alpha = params
         exponent = pairs.squared_distance * (0.5 / (alpha * lengthscale**2))
         np.log1p(exponent, out=exponent)
@@ -154,19 +140,14 @@ class RationalQuadratic(ExponentialKernel):
         return exponent
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
-
-        With ``z = d^2 / (2 a l^2)`` the exponent is ``-a log(1 + z)``. Both derivatives use the
-        weighted sum of ``z / (1 + z)``.
-        """
+        # with z = d^2 / (2 a l^2) the exponent is -a log(1 + z)
         lengthscale, _, alpha = at.params
         distance = at.pairs.squared_distance
-        ratio = distance / (distance + 2 * alpha * lengthscale**2)
+        ratio = distance / (distance + 2 * alpha * lengthscale**2)  # z / (1 + z)
         shared = alpha * (weights @ ratio)
         return np.array([2.0 * shared, 0.0, weights @ at.values + shared])
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        """Build ``ConstantKernel * RationalQuadratic``."""
         lengthscale, variance, alpha = params
         return scaled_kernel(
             variance, SklearnRationalQuadratic, length_scale=lengthscale * scale, alpha=alpha
@@ -186,20 +167,14 @@ class Matern32(ExponentialKernel):
     is_stationary = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the logarithm of the kernel at unit variance, as a new array."""
         z = np.sqrt(3.0) / params[0] * pairs.difference
         return np.log1p(z) - z
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
-
-        The derivative of the exponent in the log of the lengthscale is ``z^2 / (1 + z)``.
-        """
         z = np.sqrt(3.0) / at.params[0] * at.pairs.difference
         return np.array([weights @ (z**2 / (1 + z)), 0.0])
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        """Build ``ConstantKernel * Matern``."""
         lengthscale, variance = params
         return scaled_kernel(variance, partial(Matern, nu=1.5), length_scale=lengthscale * scale)
 
@@ -218,21 +193,14 @@ class Matern52(ExponentialKernel):
     is_stationary = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the logarithm of the kernel at unit variance, as a new array."""
         z = np.sqrt(5.0) / params[0] * pairs.difference
         return np.log1p(z * (1 + z / 3)) - z
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters.
-
-        The derivative of the exponent in the log of the lengthscale is
-        ``z^2 (1 + z) / (3 + 3 z + z^2)``.
-        """
         z = np.sqrt(5.0) / at.params[0] * at.pairs.difference
         return np.array([weights @ (z**2 * (1 + z) / (3 + 3 * z + z**2)), 0.0])
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        """Build ``ConstantKernel * Matern``."""
         lengthscale, variance = params
         return scaled_kernel(variance, partial(Matern, nu=2.5), length_scale=lengthscale * scale)
 
@@ -250,14 +218,12 @@ class Periodic(ExponentialKernel):
     is_stationary = True
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the logarithm of the kernel at unit variance, as a new array."""
         lengthscale, _, period = params
         exponent = pairs.periodic(period)
         exponent *= -0.5 / lengthscale**2
         return exponent
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Compute the gradient of ``sum(weights * exponent)`` in the log parameters."""
         lengthscale, _, period = at.params
         slope = at.pairs.periodic_slope(period, weights)
         return np.array([-2.0 * (weights @ at.values), 0.0, -0.5 / lengthscale**2 * slope])
@@ -378,13 +344,7 @@ KERNEL_ALIASES = {
 
 
 def with_custom_kernels(custom: Iterable[BaseKernel]) -> Mapping[str, BaseKernel]:
-    """Return the built-in and the custom base kernels by name.
-
-    Raises
-    ------
-    ValueError
-        If a custom kernel has the name of another kernel or of the null model.
-    """
+    """Return the built-in and the custom base kernels by name, which must differ."""
     known = dict(BASE_KERNELS)
     for kernel in custom:
         check_not_reserved("base_kernels", kernel.name)

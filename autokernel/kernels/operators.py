@@ -63,7 +63,7 @@ class Operator(Declared, ABC):
     parameters: tuple[KernelParameter, ...] = ()
     has_many_modes: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
-    shares: ClassVar[tuple[BaseKernel, ...]] = ()
+    shares: tuple[BaseKernel, ...] = ()
 
     @property
     def is_word(self) -> bool:
@@ -122,11 +122,9 @@ class Add(Operator):
     precedence = 1
 
     def value(self, at: Operands) -> FloatArray:
-        """Add the operands."""
         return _reduce(np.add, at.values)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the unchanged derivative for each operand."""
         for _ in at.values:
             yield adjoint
 
@@ -143,7 +141,6 @@ class Multiply(Operator):
     precedence = 2
 
     def value(self, at: Operands) -> FloatArray:
-        """Multiply the operands."""
         return _reduce(np.multiply, at.values)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
@@ -190,14 +187,11 @@ class Share(BaseKernel):
     """``f(x) f(x')``, where ``f`` is about one in a part of a column and zero elsewhere."""
 
     broadcasts = True
-    is_rest: ClassVar[bool] = False  # whether the part is all that a product of sigmoids leaves
 
-    @abstractmethod
-    def edges(self, params: FloatArray) -> tuple[FloatArray | None, FloatArray | None]:
-        """Return the begin and the end of the part, None for an edge that it does not have.
-
-        If ``is_rest``, the part is all that is not between the edges.
-        """
+    def __init__(self, name: str, function: str, *, is_rest: bool = False) -> None:
+        super().__init__(name)
+        self.formula = function + function.replace("<x>", "<x>'")  # f(x) f(x')
+        self.is_rest = is_rest  # whether the part is all that a product of sigmoids leaves
 
     @abstractmethod
     def sigmoids(self, params: FloatArray, x: FloatArray) -> Sigmoids:
@@ -207,15 +201,10 @@ class Share(BaseKernel):
         """
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         return pairs.outer(lambda x: self._function_and_slopes(params, x)[0])
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters.
-
-        With a slope g of f it is ``f g' + g f' = ((f + g) (f + g)' - (f - g) (f - g)') / 2``.
-        """
-
+        # with a slope g of f, f g' + g f' = ((f + g) (f + g)' - (f - g) (f - g)') / 2
         def moved(number: int, sign: int) -> FloatArray:
             def function(x: FloatArray) -> FloatArray:
                 value, slopes = self._function_and_slopes(params, x)
@@ -250,99 +239,69 @@ class Share(BaseKernel):
         return rest, [-slope for slope in slopes]
 
 
-class Before(Share):
-    """A part up to a location, where a sigmoid falls from one to zero."""
+class Side(Share):
+    """The part of a column before a location, where a sigmoid falls, or the rest, after it."""
 
-    name = "BEFORE"
-    formula = (
-        r"\varsigma\left(\frac{<location> - <x>}{<width>}\right)"
-        r"\varsigma\left(\frac{<location> - <x>'}{<width>}\right)"
-    )
     parameters = (LOCATION, WIDTH)
 
-    def edges(self, params: FloatArray) -> tuple[None, FloatArray]:
-        """Return the location as the end."""
-        return None, params[0]
-
     def sigmoids(self, params: FloatArray, x: FloatArray) -> Sigmoids:
-        """Compute ``(location - x) / width``."""
         location, width = params
         logit = (location - x) / width
         return [logit], [[location / width, -logit]]
 
 
-class After(Before):
-    """A part from a location on; the functions of this part and of that before it add up to one."""
+class Window(Share):
+    """The part of a column around a centre, by a product of two sigmoids, or the rest."""
 
-    name = "AFTER"
-    formula = (
-        r"\varsigma\left(\frac{<x> - <location>}{<width>}\right)"
-        r"\varsigma\left(\frac{<x>' - <location>}{<width>}\right)"
-    )
-    is_rest = True
-
-
-_WINDOW = (
-    r"\varsigma\left(\frac{<x> - <centre> + <length> / 2}{<width>}\right)"
-    r"\varsigma\left(\frac{<centre> + <length> / 2 - <x>}{<width>}\right)"
-)
-_OTHER_WINDOW = _WINDOW.replace("<x>", "<x>'")
-
-
-class Inside(Share):
-    """A part around a centre, where a product of two sigmoids is about one."""
-
-    name = "INSIDE"
-    formula = _WINDOW + _OTHER_WINDOW
     parameters = (CENTRE, LENGTH, WIDTH)
 
-    def edges(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the centre less and plus half of the length."""
-        centre, length, _ = params
-        return centre - length / 2, centre + length / 2
-
     def sigmoids(self, params: FloatArray, x: FloatArray) -> Sigmoids:
-        """Compute ``(x - begin) / width`` and ``(end - x) / width``."""
-        begin, end = self.edges(params)
         centre, length, width = params
-        rising, falling = (x - begin) / width, (end - x) / width
+        rising = (x - (centre - length / 2)) / width
+        falling = (centre + length / 2 - x) / width
         by_length = length / 2 / width
         slopes = [[-centre / width, by_length, -rising], [centre / width, by_length, -falling]]
         return [rising, falling], slopes
 
 
-class Outside(Inside):
-    """All of a column except a part around a centre."""
-
-    name = "OUTSIDE"
-    formula = rf"\left(1 - {_WINDOW}\right)\left(1 - {_OTHER_WINDOW}\right)"
-    is_rest = True
-
-
-BEFORE, AFTER, INSIDE, OUTSIDE = Before(), After(), Inside(), Outside()
+_BEFORE = r"\varsigma\left(\frac{<location> - <x>}{<width>}\right)"
+_AFTER = r"\varsigma\left(\frac{<x> - <location>}{<width>}\right)"
+_INSIDE = (
+    r"\varsigma\left(\frac{<x> - <centre> + <length> / 2}{<width>}\right)"
+    r"\varsigma\left(\frac{<centre> + <length> / 2 - <x>}{<width>}\right)"
+)
+BEFORE = Side("BEFORE", _BEFORE)
+AFTER = Side("AFTER", _AFTER, is_rest=True)
+INSIDE = Window("INSIDE", _INSIDE)
+OUTSIDE = Window("OUTSIDE", rf"\left(1 - {_INSIDE}\right)", is_rest=True)
 
 
 class Change(Operator):
     """The sum of the operands, each multiplied by the kernel of its part of the column.
 
-    Functions in different parts are independent. A part is weighed by a product of logistic
+    ``CP[c](before, after)`` changes at a location of column c, ``CW[c](outside, inside)`` in a
+    window. Functions in different parts are independent. A part is weighed by a product of logistic
     functions, and the weights of all parts add up to one (Lloyd et al. 2014, section 2).
     """
 
     acts_on_column = True
     has_many_modes = True
     broadcasts = True
-    shares: ClassVar[tuple[Share, ...]]
+
+    def __init__(self, symbol: str, shares: tuple[Share, ...]) -> None:
+        self.symbol, self.shares = symbol, shares
+        self.parameters = shares[0].parameters
+
+    def __reduce__(self) -> str:  # the object of this module: trees compare operators often
+        return {"CP": "CHANGE_POINT", "CW": "CHANGE_WINDOW"}[self.symbol]
 
     def value(self, at: Operands) -> FloatArray:
-        """Add up the operands, each multiplied by its share."""
         first, *others = (
             weight * operand for weight, operand in zip(self._weights(at), at.values, strict=True)
         )
         return sum(others, start=first)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        """Yield the derivative times the share of each operand."""
         for weight in self._weights(at):
             yield adjoint * weight
 
@@ -352,7 +311,6 @@ class Change(Operator):
             yield share.value(at.params, at.pairs)
 
     def gradient(self, at: Operands, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         assert at.pairs is not None
         gradients = [
             share.gradient(at.params, at.pairs, adjoint * operand)
@@ -361,29 +319,7 @@ class Change(Operator):
         return np.sum(gradients, axis=0)
 
 
-class ChangePoint(Change):
-    """``CP[c](before, after)``: the kernel changes at a location of column c."""
-
-    symbol = "CP"
-    parameters = BEFORE.parameters
-    shares = (BEFORE, AFTER)
-
-    def __reduce__(self) -> str:
-        return "CHANGE_POINT"  # the object of this module: trees compare operators often
-
-
-class ChangeWindow(Change):
-    """``CW[c](outside, inside)``: the kernel is another one in a window of column c."""
-
-    symbol = "CW"
-    parameters = INSIDE.parameters
-    shares = (OUTSIDE, INSIDE)
-
-    def __reduce__(self) -> str:
-        return "CHANGE_WINDOW"
-
-
-CHANGE_POINT, CHANGE_WINDOW = ChangePoint(), ChangeWindow()
+CHANGE_POINT, CHANGE_WINDOW = Change("CP", (BEFORE, AFTER)), Change("CW", (OUTSIDE, INSIDE))
 
 
 OPERATORS: Mapping[str, Operator] = MappingProxyType(
@@ -393,15 +329,7 @@ OPERATORS: Mapping[str, Operator] = MappingProxyType(
 
 
 def require_operators(custom: Iterable[object], *, base_kernels: Collection[str]) -> list[Operator]:
-    """Check custom operators, for use with base kernels of these names.
-
-    Raises
-    ------
-    TypeError
-        If one is not an operator.
-    ValueError
-        If one is not valid, or its symbol already has another meaning.
-    """
+    """Check custom operators, for use with base kernels of these names."""
     known = dict(OPERATORS)
     for symbol in known.keys() & set(base_kernels):
         raise ValueError(f"{symbol} is an operator and cannot be the name of a base kernel")

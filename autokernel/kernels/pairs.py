@@ -11,6 +11,8 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 
 _BLOCK = 256  # number of pairs whose values are taken from one matrix
 
+Function = Callable[[FloatArray], FloatArray]
+
 
 class Pairs(ABC):
     """Quantities of pairs ``(x, x')`` of entries of one column, as arrays in one storage.
@@ -26,20 +28,25 @@ class Pairs(ABC):
     def shape(self) -> tuple[int, ...]:
         """Shape of all arrays."""
 
-    @property
     @abstractmethod
+    def combine(self, ufunc: np.ufunc, function: Function | None = None) -> FloatArray:
+        """Compute ``ufunc(x, x')``, or ``ufunc(f(x), f(x'))`` for a function of an array."""
+
+    @cached_property
     def difference(self) -> FloatArray:
         """``|x - x'|``."""
+        return np.abs(self.combine(np.subtract))
 
-    @property
-    @abstractmethod
+    @cached_property
     def squared_distance(self) -> FloatArray:
         """``(x - x')^2``."""
+        squared: FloatArray = self.combine(np.subtract) ** 2
+        return squared
 
-    @property
-    @abstractmethod
+    @cached_property
     def product(self) -> FloatArray:
         """``x x'``."""
+        return self.combine(np.multiply)
 
     @abstractmethod
     def periodic(self, period: float) -> FloatArray:
@@ -49,13 +56,13 @@ class Pairs(ABC):
     def periodic_slope(self, period: float, weights: FloatArray) -> float:
         """Differentiate the weighted sum of :meth:`periodic` with respect to the log period."""
 
-    @abstractmethod
-    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def outer(self, function: Function) -> FloatArray:
         """Compute ``f(x) f(x')`` for a function ``f`` of an array."""
+        return self.combine(np.multiply, function)
 
-    @abstractmethod
-    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
+    def sum(self, function: Function) -> FloatArray:
         """Compute ``f(x) + f(x')`` for a function ``f`` of an array."""
+        return self.combine(np.add, function)
 
     @cached_property
     def overlap(self) -> FloatArray:
@@ -99,43 +106,21 @@ class BroadcastPairs(Pairs):
 
     @cached_property
     def shape(self) -> tuple[int, ...]:
-        """The shape to which the two arrays broadcast."""
         return np.broadcast_shapes(self._x.shape, self._other.shape)
 
-    @cached_property
-    def difference(self) -> FloatArray:
-        """``|x - x'|``."""
-        return np.abs(self._x - self._other)
-
-    @cached_property
-    def squared_distance(self) -> FloatArray:
-        """``(x - x')^2``."""
-        return (self._x - self._other) ** 2
-
-    @cached_property
-    def product(self) -> FloatArray:
-        """``x x'``."""
-        return self._x * self._other
+    def combine(self, ufunc: np.ufunc, function: Function | None = None) -> FloatArray:
+        if function is None:
+            return ufunc(self._x, self._other)
+        return ufunc(function(self._x), function(self._other))
 
     def periodic(self, period: float) -> FloatArray:
-        """Compute ``sin^2(pi (x - x') / period)``."""
         return np.sin(np.pi * self.difference / period) ** 2
 
     def periodic_slope(self, period: float, weights: FloatArray) -> float:
-        """Differentiate the weighted sum of :meth:`periodic` with respect to the log period."""
         angle = (2 * np.pi / period) * self.difference
         return float(-0.5 * (weights * angle * np.sin(angle)).sum())
 
-    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Compute ``f(x) f(x')``."""
-        return function(self._x) * function(self._other)
-
-    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:
-        """Compute ``f(x) + f(x')``."""
-        return function(self._x) + function(self._other)
-
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
-        """Evaluate a symmetric function of two columns of points."""
         if self._x.ndim == 2 and self._x.shape[1] == 1 and self._other.shape[0] == 1:
             return kernel(self._x, self._other.T)
         x, other = np.broadcast_arrays(self._x, self._other)
@@ -220,26 +205,13 @@ class LagPairs(BroadcastPairs):
     def __init__(self, lags: FloatArray) -> None:
         super().__init__(lags, np.zeros(1))
 
-    @property
-    def product(self) -> FloatArray:
-        """Raise an error, as the lags do not say what it is."""
-        raise _not_stationary("product")
-
-    def outer(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
-        """Raise an error, as the lags do not say what it is."""
-        raise _not_stationary("outer")
-
-    def sum(self, function: Callable[[FloatArray], FloatArray]) -> FloatArray:  # noqa: ARG002 - there are no inputs
-        """Raise an error, as the lags do not say what it is."""
-        raise _not_stationary("sum")
-
-
-def _not_stationary(name: str) -> ValueError:
-    """Build the error for a kernel that is not stationary and says that it is."""
-    return ValueError(
-        "a kernel with is_stationary = True must use difference, squared_distance and periodic "
-        f"alone, got pairs.{name}: set is_stationary = False"
-    )
+    def combine(self, ufunc: np.ufunc, function: Function | None = None) -> FloatArray:
+        if ufunc is not np.subtract:
+            raise ValueError(
+                "a kernel with is_stationary = True must use difference, squared_distance and "
+                "periodic alone, got a quantity of the inputs themselves: set is_stationary = False"
+            )
+        return super().combine(ufunc, function)
 
 
 def _elementwise(
@@ -259,8 +231,6 @@ def log_derivatives(
 ) -> list[FloatArray]:
     """Differentiate an array with respect to the log of each parameter.
 
-    Notes
-    -----
     These are central differences of fourth order, with four calls for each parameter. With this
     step the truncation error is below 1e-8 of the value for a period that repeats thirty times, and
     the rounding error is about 1e-12 of the value.

@@ -162,11 +162,6 @@ def check_priors(
     """Turn the ``priors`` argument into a mapping of the priors that replace declared ones.
 
     The known parameters are given without the noise variance; if None, names are not checked.
-
-    Raises
-    ------
-    ValueError
-        If the preset or a parameter name is unknown, or a shape or rate is not a positive number.
     """
     if isinstance(priors, str):
         if priors not in PRESETS:

@@ -31,12 +31,10 @@ class RandomWalk(BaseKernel):
     closed_under_sums = True  # variances and offsets add up
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         variance, offset = params
         return variance * pairs.overlap + offset
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         variance, offset = params
         return np.array([variance * (adjoint * pairs.overlap).sum(), offset * adjoint.sum()])
 
@@ -64,13 +62,11 @@ class IntegratedWalk(BaseKernel):
         return overlap**2 * (overlap + 1.5 * pairs.difference), pairs.product
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         variance, slope_variance, offset = params
         walk, line = self._terms(pairs)
         return variance * walk + slope_variance * line + offset
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         walk, line = self._terms(pairs)
         return params * np.array([(adjoint * walk).sum(), (adjoint * line).sum(), adjoint.sum()])
 
@@ -94,11 +90,9 @@ class DampedTrend(BaseKernel):
 
     @property
     def limits(self) -> tuple[BaseKernel, ...]:
-        """The random walk, as the lengthscale vanishes."""
         return (RandomWalk(),)
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the kernel values, elementwise over the pairs."""
         lengthscale, variance, offset = params
         return (
             variance
@@ -108,7 +102,6 @@ class DampedTrend(BaseKernel):
         )
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the log parameters."""
         lengthscale, variance, offset = params
         whole = _mean_reversion(1 / lengthscale)
         factor = variance / (2 * whole)
@@ -148,14 +141,11 @@ class Matern12(ExponentialKernel):
     closed_under_products = True  # 1 / l add up, variances multiply
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        """Compute the logarithm of the kernel at unit variance, as a new array."""
         return pairs.difference / -params[0]
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
-        """Compute the gradient of ``sum(weights * exponent)``; the exponent scales as 1 / l."""
         return np.array([-(weights @ at.values), 0.0])
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        """Build ``ConstantKernel * Matern``."""
         lengthscale, variance = params
         return scaled_kernel(variance, partial(Matern, nu=0.5), length_scale=lengthscale * scale)

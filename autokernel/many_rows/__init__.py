@@ -10,15 +10,3 @@ from autokernel.many_rows.approximation import (
 )
 from autokernel.many_rows.bounds import BoundedEvaluator
 from autokernel.many_rows.climb import ManyRows
-
-__all__ = [
-    "APPROXIMATIONS",
-    "Approximation",
-    "BoundedEvaluator",
-    "ManyRows",
-    "approximation_for",
-    "fit_all_rows",
-    "n_rows_to_search",
-    "race_exactly",
-    "shuffled_rows",
-]

@@ -20,7 +20,7 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
-from autokernel.many_rows.climb import ManyRows, RowsFit
+from autokernel.many_rows.climb import ManyRows
 from autokernel.many_rows.rough import with_rough_term
 from autokernel.typing import FloatArray
 
@@ -50,26 +50,25 @@ def fit_all_rows(
     rival = rows.approximation.rival
     with one_blas_thread():
         fit, make_predictor = _race_climb_choose(best_first, rows, n_searched, grammar)
-        if fit.is_noise and rival is not None:
+        if not fit.expression.leaves and rival is not None:
             by_rival = replace(rows, approximation=rival)
             again = _race_climb_choose(best_first, by_rival, n_searched, grammar)
             if not rows.deadline.has_passed:
                 fit, make_predictor = again
     has_fit, how = fit.n_rows == rows.data.noise.n_readings, rows.approximation.text
     _warn_of_failures(rows.history, how, n_rows=len(rows.data.y), has_fit=has_fit)
-    draws = fit.evaluation.theta[None] if fit.is_noise else rows.draw(fit)
-    return fit.evaluation, draws, make_predictor
+    draws = rows.draw(fit) if fit.expression.leaves else fit.theta[None]
+    return fit, draws, make_predictor
 
 
 def _race_climb_choose(
     best_first: Sequence[Evaluation], rows: ManyRows, n_searched: int, grammar: Grammar | None
-) -> tuple[RowsFit, MakePredictor]:
+) -> tuple[Evaluation, MakePredictor]:
     """Fit the best kernels to all rows, fit the winner further, and choose how it predicts."""
     races = rows.criterion is not None
     entrants = _entrants(best_first) if races else best_first[:1]
-    started = [RowsFit(one, rows.evaluator.n_samples) for one in entrants]
-    noise = [one for one in started if one.is_noise]
-    kernels = [one for one in started if not one.is_noise]
+    noise = [one for one in entrants if not one.expression.leaves]
+    kernels = [one for one in entrants if one.expression.leaves]
     winner = _race(kernels, rows, n_searched, grammar) if races else kernels
     fits = _climb(winner, rows) or noise
     if noise:
@@ -126,32 +125,32 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
 
 
 def _race(
-    kernels: Sequence[RowsFit], rows: ManyRows, n_searched: int, grammar: Grammar | None
-) -> Sequence[RowsFit]:
+    kernels: Sequence[Evaluation], rows: ManyRows, n_searched: int, grammar: Grammar | None
+) -> Sequence[Evaluation]:
     """Return the kernel that is best on all rows, the first one if none could be fitted."""
     raced = _fitted(kernels, rows)
     if not raced:
         return kernels[:1]
     if grammar is not None:
-        rough = with_rough_term(raced[0].evaluation, rows.data, n_searched, grammar)
-        raced += _fitted([replace(raced[0], evaluation=one) for one in rough], rows)
+        rough = with_rough_term(raced[0], rows.data, n_searched, grammar)
+        raced += _fitted(rough, rows)
     return _best_on_held_out(_best_first(raced)[:N_COMPARED], rows)
 
 
-def _fitted(kernels: Sequence[RowsFit], rows: ManyRows) -> list[RowsFit]:
+def _fitted(kernels: Sequence[Evaluation], rows: ManyRows) -> list[Evaluation]:
     """Fit kernels to all rows while there is time, and return what succeeds, the best first."""
-    fits: list[RowsFit] = []
+    fits: list[Evaluation] = []
     with suppress(OutOfTimeError):
         for kernel in kernels:
             fits.append(rows.fit(kernel, best=max((fit.score for fit in fits), default=-np.inf)))
     return _best_first(fit for fit in fits if np.isfinite(fit.score))
 
 
-def _best_first(fits: Iterable[RowsFit]) -> list[RowsFit]:
+def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
     return sorted(fits, key=lambda fit: -fit.score)
 
 
-def _climb(fits: Sequence[RowsFit], rows: ManyRows) -> Sequence[RowsFit]:
+def _climb(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
     """Fit a kernel further while there is time, and return all of its fits, the latest first."""
     with suppress(OutOfTimeError):
         for _ in range(N_ROUNDS if fits else 0):
@@ -161,8 +160,8 @@ def _climb(fits: Sequence[RowsFit], rows: ManyRows) -> Sequence[RowsFit]:
 
 
 def _against_noise(
-    fits: Sequence[RowsFit], noise: RowsFit, rows: ManyRows, *, was_best: bool
-) -> Sequence[RowsFit]:
+    fits: Sequence[Evaluation], noise: Evaluation, rows: ManyRows, *, was_best: bool
+) -> Sequence[Evaluation]:
     """Return noise alone if it is better on all rows; without time to see, if it was the best.
 
     A weak signal that is not an accident has more evidence on all rows.
@@ -174,9 +173,9 @@ def _against_noise(
     return [again] if again.score > fits[0].score else fits
 
 
-def _choose(fits: Sequence[RowsFit], rows: ManyRows) -> tuple[RowsFit, MakePredictor]:
+def _choose(fits: Sequence[Evaluation], rows: ManyRows) -> tuple[Evaluation, MakePredictor]:
     """Choose one of the fits of a kernel, the latest one first, and a predictor."""
-    if not fits[0].is_noise:
+    if fits[0].expression.leaves:
         [fit] = _best_on_held_out(fits, rows)
         return fit, _best_predictor(fit, rows)
     with suppress(OutOfTimeError):
@@ -184,7 +183,7 @@ def _choose(fits: Sequence[RowsFit], rows: ManyRows) -> tuple[RowsFit, MakePredi
     return fits[0], ExactPredictor
 
 
-def _best_on_held_out(fits: Sequence[RowsFit], rows: ManyRows) -> Sequence[RowsFit]:
+def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
     """Choose the first fit, unless another one predicts held-out rows clearly better."""
     if len(fits) == 1:
         return fits
@@ -194,7 +193,7 @@ def _best_on_held_out(fits: Sequence[RowsFit], rows: ManyRows) -> Sequence[RowsF
     return [fits[best if densities[best] > densities[0] + WORTHWHILE_GAIN else 0]]
 
 
-def _best_predictor(fit: RowsFit, rows: ManyRows) -> MakePredictor:
+def _best_predictor(fit: Evaluation, rows: ManyRows) -> MakePredictor:
     """Choose the exact predictor if memory and time suffice, another one by held-out rows."""
     made, *others = rows.approximation.predictors
     if _can_be_exact(rows):
@@ -212,16 +211,16 @@ def _best_predictor(fit: RowsFit, rows: ManyRows) -> MakePredictor:
     return made
 
 
-def _compared(fit: RowsFit, make_predictor: MakePredictor, rows: ManyRows) -> float:
+def _compared(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
     """Compute the density of held-out rows if they are enough, and there is time, or ``-inf``."""
     if n_held_out(len(rows.data.y)) < MIN_HELD_OUT_ROWS or rows.deadline.has_passed:
         return -np.inf
     return held_out_density(fit, make_predictor, rows)
 
 
-def held_out_density(fit: RowsFit, make_predictor: MakePredictor, rows: ManyRows) -> float:
+def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
     """Compute the mean log density of held-out targets in nats, ``-inf`` on failure."""
-    expression, theta = fit.evaluation.expression, fit.evaluation.theta
+    expression, theta = fit.expression, fit.theta
     given, held_out = rows.given_and_held_out
     try:
         with kernel_errors():
@@ -252,7 +251,7 @@ def _can_be_exact(rows: ManyRows) -> bool:
     return has_memory
 
 
-def _has_time_for_exact(fit: RowsFit, rows: ManyRows) -> bool:
+def _has_time_for_exact(fit: Evaluation, rows: ManyRows) -> bool:
     """Whether exact predictions can be made before the deadline, by the time of some rows."""
     if rows.deadline.seconds_left == np.inf:
         return True
@@ -261,7 +260,7 @@ def _has_time_for_exact(fit: RowsFit, rows: ManyRows) -> bool:
     began = time.perf_counter()
     try:
         with kernel_errors():
-            ExactPredictor(fit.evaluation.expression, fit.evaluation.theta, some)
+            ExactPredictor(fit.expression, fit.theta, some)
     except EvaluationError as error:
         rows.record_failure(fit, f"exact predictions could not be made ({error})")
         return False

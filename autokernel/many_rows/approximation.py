@@ -2,7 +2,6 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from typing import ClassVar
 
@@ -63,13 +62,14 @@ class Approximation(ABC):
         """Approximate predictors, the cheapest first."""
 
 
-@dataclass(frozen=True, slots=True)
 class ByInducingPoints(Approximation):
     """All rows depend on the function at a few points."""
 
     text: ClassVar[str] = "with inducing points"
     predicts_exactly: ClassVar[bool] = False
-    n_inducing: int
+
+    def __init__(self, n_inducing: int) -> None:
+        self.n_inducing = n_inducing
 
     def likelihood(
         self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
@@ -87,11 +87,9 @@ class ByInducingPoints(Approximation):
 
     @property
     def predictors(self) -> Sequence[MakePredictor]:
-        """The only predictor."""
         return [partial(InducingPredictor, n_inducing=self.n_inducing)]
 
 
-@dataclass(frozen=True, slots=True)
 class ByNeighbours(Approximation):
     """Every row depends on the rows with which it is most correlated.
 
@@ -101,7 +99,9 @@ class ByNeighbours(Approximation):
 
     text: ClassVar[str] = "each row given its nearest neighbours"
     predicts_exactly: ClassVar[bool] = True
-    rival: ByInducingPoints | None = None
+
+    def __init__(self, rival: ByInducingPoints | None = None) -> None:
+        self.rival = rival
 
     def likelihood(
         self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
@@ -121,18 +121,11 @@ class ByNeighbours(Approximation):
 
     @property
     def predictors(self) -> Sequence[MakePredictor]:
-        """Predictors from more and more neighbours."""
         return [partial(NeighbourPredictor, n_neighbours=n) for n in NEIGHBOURS_OF_PREDICTIONS]
 
 
 def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximation | None:
-    """Choose how kernels are fitted to all rows, None for exactly.
-
-    Raises
-    ------
-    ValueError
-        If ``name`` is ``"exact"``, which needs more memory than this machine has.
-    """
+    """Choose how kernels are fitted to all rows, None for exactly, if memory suffices for that."""
     if name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS):
         check_memory_of_exact(n_samples)
         return None

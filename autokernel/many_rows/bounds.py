@@ -12,7 +12,7 @@ from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints
-from autokernel.many_rows.climb import ManyRows, RowsFit
+from autokernel.many_rows.climb import ManyRows
 
 N_FIRST_ROWS = 500  # on which parameters are searched from nothing
 FEWEST_POINTS = 128  # to begin with: with fewer, a rough function seems smooth
@@ -30,21 +30,14 @@ class BoundedEvaluator(Evaluator):
     with a criterion for approximate likelihoods.
     """
 
-    def __init__(
-        self,
-        data: TrainingData,
-        *,
-        n_inducing: int,
-        seed: int,
-        **settings: Any,
-    ) -> None:
+    def __init__(self, data: TrainingData, *, n_inducing: int, seed: int, **settings: Any) -> None:
         rows = np.sort(np.random.default_rng(seed).permutation(len(data.y))[:N_FIRST_ROWS])
         self._many, self._n_inducing = data, n_inducing
         super().__init__(data.take(rows), seed=seed, **settings)
+        self.n_samples = data.noise.n_readings
         self._settings |= {"data": data, "n_inducing": n_inducing}
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
-        """Fit and score one kernel, or raise an ``OutOfTimeError``."""
         began = time.perf_counter()
         times = self.data.noise.n_readings / self._many.noise.n_readings
         warm_starts = tuple(
@@ -64,13 +57,7 @@ class BoundedEvaluator(Evaluator):
             found = replace(of_few, score=-np.inf, status=str(error))
         return replace(found, seconds=time.perf_counter() - began)
 
-    @property
-    def n_samples(self) -> float:
-        """Number of rows of the score, or the sum of their weights."""
-        return self._many.noise.n_readings
-
     def fingerprint(self) -> str:
-        """Digest the data and the settings: all that a score depends on besides the job."""
         return digest(super().fingerprint(), *self._many.definition, self._n_inducing)
 
     def _enclose(self, of_few: Evaluation, best: float, deadline: Deadline) -> Evaluation:
@@ -79,29 +66,27 @@ class BoundedEvaluator(Evaluator):
         A bound by few points is highest for smooth functions. Therefore, the fit to few rows is
         enclosed too, and the next climb begins where the bound by more points is higher.
         """
-        first = RowsFit(of_few, self.data.noise.n_readings)
         if not of_few.expression.leaves:
             rows = ManyRows(ByInducingPoints(1), self._many, self, deadline=deadline)
-            exact = rows.fit_exactly(first).evaluation
+            exact = rows.fit_exactly(of_few)
             return replace(exact, upper_bound=exact.score)
-        starts, n_evaluations = [first], of_few.n_evaluations
+        starts, n_evaluations = [of_few], of_few.n_evaluations
         n_points = min(FEWEST_POINTS, self._n_inducing)
         while True:
             points = ByInducingPoints(n_points)
-            bounds = [self._bounds(points, fit.evaluation) for fit in starts]
+            bounds = [self._bounds(points, fit) for fit in starts]
             highest = int(np.argmax([lower for lower, _ in bounds]))
             rows = ManyRows(points, self._many, self, deadline=deadline)
             found = rows.fit(starts[highest], thorough=True, best=best)
-            evaluation = found.evaluation
-            n_evaluations += evaluation.n_evaluations
+            n_evaluations += found.n_evaluations
             if not np.isfinite(found.score):
-                return evaluation
-            _, upper = self._bounds(points, evaluation)
-            above = max(upper, bounds[0][1]) - evaluation.log_posterior
-            upper = evaluation.score + above
+                return found
+            _, upper = self._bounds(points, found)
+            above = max(upper, bounds[0][1]) - found.log_posterior
+            upper = found.score + above
             if upper < best or above < CLOSED_NATS or n_points >= self._n_inducing:
-                return replace(evaluation, upper_bound=upper, n_evaluations=n_evaluations)
-            starts, n_points = [first, found], min(2 * n_points, self._n_inducing)
+                return replace(found, upper_bound=upper, n_evaluations=n_evaluations)
+            starts, n_points = [of_few, found], min(2 * n_points, self._n_inducing)
 
     def _bounds(self, points: ByInducingPoints, fit: Evaluation) -> tuple[float, float]:
         """Enclose the log posterior of a kernel on all rows at the parameters of a fit, in nats."""

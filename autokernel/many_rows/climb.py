@@ -27,25 +27,6 @@ MAX_GIVEN_ROWS = 2**15  # from which held-out rows are predicted
 _CLIMB_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the search have the seed
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the evaluation holds arrays
-class RowsFit:
-    """A kernel fitted to some rows, and how much its likelihood says about them."""
-
-    evaluation: Evaluation
-    n_rows: float  # of the score and the Hessian, or the sum of their weights
-    rows_for_each: float = 1.0  # of these, for each one that has entered the likelihood
-
-    @property
-    def is_noise(self) -> bool:
-        """Whether the kernel is noise alone."""
-        return not self.evaluation.expression.leaves
-
-    @property
-    def score(self) -> float:
-        """The score in nats, ``-inf`` if the fit has failed."""
-        return self.evaluation.score
-
-
 @dataclass(frozen=True, eq=False)
 class ManyRows:
     """Fits kernels to many rows, each from the parameters of an earlier fit to fewer ones.
@@ -73,7 +54,9 @@ class ManyRows:
         given, held_out = np.split(order, [len(order) - n_held_out(len(order))])
         return self.data.take(given[:MAX_GIVEN_ROWS]), self.data.take(held_out)
 
-    def fit(self, before: RowsFit, *, thorough: bool = False, best: float = -np.inf) -> RowsFit:
+    def fit(
+        self, before: Evaluation, *, thorough: bool = False, best: float = -np.inf
+    ) -> Evaluation:
         """Fit a kernel further and record the fit, also if it fails.
 
         Neighbours and inducing points are chosen for the parameters of the earlier fit. With
@@ -84,34 +67,34 @@ class ManyRows:
         try:
             with kernel_errors():
                 likelihood = self.approximation.likelihood(
-                    before.evaluation, self.data, thorough=thorough, rng=rng
+                    before, self.data, thorough=thorough, rng=rng
                 )
                 found = self._climb(before, likelihood, completes=thorough, best=best)
         except EvaluationError as error:
             return self.record_failure(before, str(error))
-        if not np.isfinite(found.evaluation.log_posterior):
+        if not np.isfinite(found.log_posterior):
             return self.record_failure(before, "the likelihood is not finite")
-        self.history.append(found.evaluation)
+        self.history.append(found)
         return found
 
-    def record_failure(self, fit: RowsFit, reason: str) -> RowsFit:
+    def record_failure(self, fit: Evaluation, reason: str) -> Evaluation:
         """Record that a further step of a fit has failed."""
-        failed = replace(fit.evaluation, score=-np.inf, status=reason)
+        failed = replace(fit, score=-np.inf, status=reason)
         self.history.append(failed)
-        return replace(fit, evaluation=failed)
+        return failed
 
-    def fit_exactly(self, before: RowsFit) -> RowsFit:
+    def fit_exactly(self, before: Evaluation) -> Evaluation:
         """Fit a kernel further by its exact likelihood on all rows; O(n_samples) for noise."""
-        exact = ExactLikelihood(before.evaluation.expression, self.data)
+        exact = ExactLikelihood(before.expression, self.data)
         return self._climb(before, exact, completes=True)
 
-    def draw(self, fit: RowsFit) -> FloatArray:
+    def draw(self, fit: Evaluation) -> FloatArray:
         """Draw log parameters (n_draws, n_params) from Laplace's approximation.
 
         The likelihood of some rows, counted several times each, is not as sharp as it seems.
         """
         rng = np.random.default_rng([self.evaluator.seed, _DRAW_STREAM])
-        theta, hessian = fit.evaluation.theta, fit.evaluation.hessian / fit.rows_for_each
+        theta, hessian = fit.theta, fit.hessian / fit.rows_for_each
         try:
             L = cholesky(hessian, lower=True)
         except (LinAlgError, ValueError):
@@ -120,16 +103,16 @@ class ManyRows:
         return theta + np.linalg.solve(L.T, white).T
 
     def _climb(
-        self, before: RowsFit, likelihood: Likelihood, *, completes: bool, best: float = -np.inf
-    ) -> RowsFit:
+        self, start: Evaluation, likelihood: Likelihood, *, completes: bool, best: float = -np.inf
+    ) -> Evaluation:
         """Maximise a likelihood from the parameters of an earlier fit, and score the maximum.
 
         With ``completes``, the score is that of all rows at the maximum.
         """
-        began, start = time.perf_counter(), before.evaluation
+        began = time.perf_counter()
         log_structure_prior = self.evaluator.structure_prior(start.expression)
         posterior, n_rows = self._posterior(likelihood), likelihood.data.noise.n_readings
-        curvature = _scaled_hessian(start.hessian, n_rows / before.n_rows, posterior, start.theta)
+        curvature = _scaled_hessian(start.hessian, n_rows / start.n_rows, posterior, start.theta)
         mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
         maximum = _measured(posterior, mode, best - FAR_BELOW_BEST - log_structure_prior)
         fitted = posterior
@@ -142,7 +125,7 @@ class ManyRows:
         if self.criterion is not None:  # those for approximations draw no random numbers
             fit = KernelFit(fitted, maximum, [], np.random.default_rng(0))
             score = self.criterion(fit).value - optimism
-        evaluation = record_fit(
+        return record_fit(
             start.expression,
             fitted,
             maximum,
@@ -153,7 +136,6 @@ class ManyRows:
             seconds=time.perf_counter() - began,
             log_structure_prior=log_structure_prior,
         )
-        return RowsFit(evaluation, fitted.data.noise.n_readings, likelihood.rows_for_each)
 
     def _posterior(self, likelihood: Likelihood) -> LogPosterior:
         return LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)

@@ -8,7 +8,7 @@ from operator import mul
 import numpy as np
 from scipy.spatial import KDTree
 
-from autokernel.evidence import Evaluation, name_parameters
+from autokernel.evidence import Evaluation
 from autokernel.expression import IDENTITY, Grammar, Leaf, View, normal_form
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, MULTIPLY, Role
@@ -48,8 +48,7 @@ def with_rough_term(
     theta, hessian = np.concatenate([fit.theta[:-1], new, noise]), np.eye(len(fit.theta) + len(new))
     old = [*range(len(fit.theta) - 1), -1]
     hessian[np.ix_(old, old)] = fit.hessian
-    named = replace(fit, expression=expression, parameters=name_parameters(expression, theta))
-    return [replace(named, theta=theta, hessian=hessian, n_params=len(theta))]
+    return [replace(fit, expression=expression, theta=theta, hessian=hessian)]
 
 
 def _smooth_leaves(views: Sequence[View], grammar: Grammar) -> list[Leaf]:

@@ -1,12 +1,9 @@
 """Fitted models: averages over kernels and parameters, and the exported scikit-learn kernel."""
 
 from autokernel.model.averaging import (
-    AVERAGES,
-    Averaging,
     KernelPosterior,
     MixtureComponent,
     PosteriorAveraging,
-    Stacking,
     posterior_over_kernels,
 )
 from autokernel.model.fitted import FittedModel, condition
@@ -14,16 +11,13 @@ from autokernel.model.mixture import TAIL_SHARE, MixturePredictor, share_of_tail
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
 
 __all__ = [
-    "AVERAGES",
     "TAIL_SHARE",
-    "Averaging",
     "FeatureKernel",
     "FittedModel",
     "KernelPosterior",
     "MixtureComponent",
     "MixturePredictor",
     "PosteriorAveraging",
-    "Stacking",
     "condition",
     "posterior_over_kernels",
     "share_of_tails",

@@ -1,27 +1,24 @@
 """The posterior over kernels, and mixtures of a few draws that stand for it.
 
 Each kernel of the search has a posterior probability and draws from the posterior of its
-parameters. An :class:`Averaging` weighs the kernels, and chooses draws of each by its weight.
+parameters. :class:`PosteriorAveraging` chooses draws of each kernel by its probability.
 """
 
-from abc import ABC, abstractmethod
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from numbers import Integral
-from types import MappingProxyType
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.spatial.distance import cdist
-from scipy.special import logsumexp, softmax
+from scipy.special import softmax
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.evidence.importance import pareto_smoothed
 from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import Expression
 from autokernel.typing import FloatArray, IntArray
@@ -35,9 +32,6 @@ _MIN_PROBABILITY_FOR_MORE = 0.05
 _MAX_RELIABLE_PARETO_K = 0.7  # Vehtari et al. 2024, JMLR 25
 _N_KEPT_DRAWS = 100  # of each kernel
 _MAX_EXCHANGES = 20  # sweeps over the chosen draws
-_MAX_EM_STEPS = 1000
-_EM_TOLERANCE = 1e-7  # nats per row that a step gains at the end
-_LOG_DENSITY_OF_FAILURE = -1e6  # of each row under a kernel without any density
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: draws is an array
@@ -71,21 +65,21 @@ def posterior_over_kernels(
     """
     best, *others = best_first
     near = [other for other in others if other.score > best.score - _SCORE_WINDOW]
-    candidates = [best, *near[: _MAX_KERNELS - 1]]
+    evaluations = [best, *near[: _MAX_KERNELS - 1]]
     drawn: list[_Drawn] = []
     with suppress(OutOfTimeError):
-        for evaluation in candidates:
+        for evaluation in evaluations:
             drawn.append(_draw(evaluator, evaluation, _N_DRAWS, deadline=deadline))
         for number, probability in enumerate(_probabilities(drawn)):
             _, _, pareto_k = drawn[number]
             if pareto_k > _MAX_RELIABLE_PARETO_K and probability > _MIN_PROBABILITY_FOR_MORE:
-                again = candidates[number]
+                again = evaluations[number]
                 drawn[number] = _draw(evaluator, again, _N_MORE_DRAWS, deadline=deadline)
     drawn = drawn or [_at_mode(best)]
     probabilities = _probabilities(drawn)
     kept = [n for n, p in enumerate(probabilities) if p > _MIN_PROBABILITY or n == 0]
     total = sum(probabilities[n] for n in kept)
-    kernels = [KernelPosterior(candidates[n], probabilities[n] / total, *drawn[n]) for n in kept]
+    kernels = [KernelPosterior(evaluations[n], probabilities[n] / total, *drawn[n]) for n in kept]
     return sorted(kernels, key=lambda one: -one.probability)
 
 
@@ -113,8 +107,8 @@ def _probabilities(drawn: Sequence[_Drawn]) -> list[float]:
     return [float(p) for p in softmax(scores)]
 
 
-class Averaging(ABC, BaseEstimator):
-    """How a mixture is made of the posterior over kernels.
+class PosteriorAveraging(BaseEstimator):
+    """A mixture of draws from the posterior over kernels and their parameters.
 
     Parameters
     ----------
@@ -129,36 +123,15 @@ class Averaging(ABC, BaseEstimator):
     def __init__(self, *, n_components: int = 8) -> None:
         self.n_components = n_components
 
-    @abstractmethod
-    def weights(
-        self,
-        evaluator: Evaluator,
-        kernels: Sequence[KernelPosterior],
-        *,
-        deadline: Deadline = NEVER,
-    ) -> FloatArray:
-        """Compute the weights (n_kernels,) of the kernels, which sum to one.
-
-        Raises
-        ------
-        OutOfTimeError
-            Once the deadline has passed.
-        """
-
-    def components(
-        self,
-        evaluator: Evaluator,
-        kernels: Sequence[KernelPosterior],
-        *,
-        deadline: Deadline = NEVER,
-    ) -> list[MixtureComponent]:
-        """Choose the draws of the mixture, of each kernel in proportion to its weight.
+    def components(self, kernels: Sequence[KernelPosterior]) -> list[MixtureComponent]:
+        """Choose the draws of the mixture, of each kernel in proportion to its probability.
 
         Equal draws become one component. The components of one kernel stand together.
         """
-        weights, n = self.weights(evaluator, kernels, deadline=deadline), self.n_components
+        n = self.n_components
+        chosen_kernels = systematic(np.array([kernel.probability for kernel in kernels]), n)
         components: list[MixtureComponent] = []
-        for number, count in sorted(Counter(systematic(weights, n).tolist()).items()):
+        for number, count in sorted(Counter(chosen_kernels.tolist()).items()):
             kernel = kernels[number]
             chosen = kernel.draws[support_points(kernel.draws, count)]
             components += [
@@ -166,64 +139,6 @@ class Averaging(ABC, BaseEstimator):
                 for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True)
             ]
         return components
-
-
-class PosteriorAveraging(Averaging):
-    """Bayesian model averaging: every kernel has its posterior probability as weight.
-
-    Parameters
-    ----------
-    n_components : int, default=8
-        Number of draws of a kernel with its parameters. The time of ``predict`` grows with it.
-    """
-
-    def weights(
-        self,
-        evaluator: Evaluator,  # noqa: ARG002 - stacking uses it
-        kernels: Sequence[KernelPosterior],
-        *,
-        deadline: Deadline = NEVER,  # noqa: ARG002 - stacking uses it
-    ) -> FloatArray:
-        """Return the posterior probabilities."""
-        return np.array([kernel.probability for kernel in kernels])
-
-
-class Stacking(Averaging):
-    """Weights that maximise the leave-one-out log predictive density of the mixture.
-
-    Parameters
-    ----------
-    n_components : int, default=8
-        Number of draws of a kernel with its parameters. The time of ``predict`` grows with it.
-
-    Notes
-    -----
-    Yao, Vehtari, Simpson and Gelman (2018), *Using stacking to average Bayesian predictive
-    distributions*. The densities integrate over the parameters by Pareto-smoothed importance
-    sampling. Held-out rows are predicted from rows on both sides: for forecasts, prefer
-    :class:`PosteriorAveraging`.
-    """
-
-    def weights(
-        self,
-        evaluator: Evaluator,
-        kernels: Sequence[KernelPosterior],
-        *,
-        deadline: Deadline = NEVER,
-    ) -> FloatArray:
-        """Compute the weights from leave-one-out densities."""
-        log_densities = [
-            loo_log_densities(
-                evaluator, kernel.evaluation.expression, kernel.draws, deadline=deadline
-            )
-            for kernel in kernels
-        ]
-        return stacking_weights(np.array(log_densities))
-
-
-AVERAGES: Mapping[str, type[Averaging]] = MappingProxyType(
-    {"posterior": PosteriorAveraging, "stacking": Stacking}
-)
 
 
 def systematic(weights: FloatArray, n: int) -> FloatArray:
@@ -277,47 +192,3 @@ def _distances(draws: FloatArray) -> FloatArray:
     left, spreads, _ = np.linalg.svd(draws - draws.mean(axis=0), full_matrices=False)
     varying = spreads > 1e-9 * max(1.0, spreads[0])
     return cdist(left[:, varying], left[:, varying])
-
-
-def loo_log_densities(
-    evaluator: Evaluator, expression: Expression, draws: FloatArray, *, deadline: Deadline = NEVER
-) -> FloatArray:
-    """Compute the log density (n_samples,) of each row given all others, parameters integrated out.
-
-    ``draws`` (n_draws, n_params) are from the posterior of the parameters given all rows.
-
-    Notes
-    -----
-    Given parameters, a held-out row has its density in closed form (R&W eq. 5.10-5.12). A draw has
-    the importance weight of one over this density, as its posterior had seen the row (Vehtari et
-    al. 2017, *Practical Bayesian model evaluation using leave-one-out cross-validation*).
-    """
-    try:
-        densities = evaluator.leave_one_out(expression, draws, deadline=deadline)
-    except EvaluationError:  # a kernel that fails at one of the draws
-        densities = np.full((1, len(evaluator.data.y)), np.nan)
-    possible = np.isfinite(densities).all(axis=1)
-    if not possible.any():
-        return np.full(densities.shape[1], _LOG_DENSITY_OF_FAILURE)
-    densities = densities[possible]
-    logs = [np.log(np.maximum(pareto_smoothed(-row), 1e-300)) + row for row in densities.T]
-    return logsumexp(np.array(logs), axis=1)
-
-
-def stacking_weights(log_densities: FloatArray) -> FloatArray:
-    """Maximise the log density of a mixture over its weights (n_kernels,), which sum to one.
-
-    ``log_densities`` (n_kernels, n_samples) are those of each row under each kernel. The problem is
-    concave, and expectation maximisation converges to its solution.
-    """
-    n_kernels, n_samples = log_densities.shape
-    log_weights = np.full(n_kernels, -np.log(n_kernels))
-    last = -np.inf
-    for _ in range(_MAX_EM_STEPS):
-        joint = log_densities + log_weights[:, None]
-        value = float(logsumexp(joint, axis=0).mean())
-        log_weights = logsumexp(joint - logsumexp(joint, axis=0), axis=1) - np.log(n_samples)
-        if value - last < _EM_TOLERANCE:
-            break
-        last = value
-    return softmax(log_weights)

@@ -88,6 +88,11 @@ class FittedModel:
         return self.target.on(self.evaluation.expression.target)
 
     @property
+    def transformed(self) -> TrainingData:
+        """The rows of the fit, with the target on that scale."""
+        return self.mixture.data.on(self.evaluation.expression.target)
+
+    @property
     def kernel(self) -> Kernel:
         """The scikit-learn kernel on inputs before scaling, noise included."""
         expression, theta = self.evaluation.expression, self.evaluation.theta
@@ -99,8 +104,7 @@ class FittedModel:
     @property
     def typical_rounding(self) -> float:
         """The median variance of rounding, for the standardised target on its scale."""
-        data = self.mixture.data.on(self.evaluation.expression.target)
-        return float(np.median(data.noise.rounding))
+        return float(np.median(self.transformed.noise.rounding))
 
     @property
     def noise_variance(self) -> float:
@@ -124,13 +128,7 @@ class FittedModel:
                 )
 
     def scaled(self, X: FloatArray) -> FloatArray:
-        """Scale new inputs (n, n_features), in which each NaN is another draw of its column.
-
-        Raises
-        ------
-        ValueError
-            If a value is missing along which a kernel changes.
-        """
+        """Scale new inputs (n, n_features), in which each NaN is another draw of its column."""
         changes = set().union(*(changes_along(one.expression) for one in self.mixture.components))
         for column in sorted(changes):
             missing = np.flatnonzero(np.isnan(X[:, column]))
@@ -148,21 +146,21 @@ class FittedModel:
     def mean_and_std(self, X: FloatArray, *, noise: bool = True) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and standard deviation (n,), with or without noise."""
         mean, variance = self.mixture.moments(self.scaled(X), noise=noise)
-        return self.target.inverse(mean), self.target.scale * np.sqrt(variance)
+        return self.target.inverse(mean), self.target.width * np.sqrt(variance)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
         mean, covariance = self.mixture.mean_and_covariance(self.scaled(X))
-        return self.target.inverse(mean), self.target.scale**2 * covariance
+        return self.target.inverse(mean), self.target.width**2 * covariance
 
-    def quantiles(self, X: FloatArray, levels: FloatArray) -> FloatArray:
-        """Compute the quantiles (n, n_levels) of new observations."""
-        return self.target.inverse(self.mixture.quantiles(self.scaled(X), levels))
+    def quantiles(self, X: FloatArray, probabilities: FloatArray) -> FloatArray:
+        """Compute the quantiles (n, n_probabilities) of new observations."""
+        return self.target.inverse(self.mixture.quantiles(self.scaled(X), probabilities))
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of new observations (n,), in nats."""
         log_density = self.mixture.log_density(self.scaled(X), self.target.forward(y))
-        return log_density - np.log(self.target.scale)
+        return log_density - np.log(self.target.width)
 
     def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
         """Draw what ``mean`` would be with another function of the posterior, (n_draws, n)."""

@@ -191,20 +191,20 @@ class MixturePredictor:
             draws.append(scale.moments(function, np.broadcast_to(noise, function.shape))[0])
         return np.concatenate(draws)
 
-    def quantiles(self, X: FloatArray, levels: FloatArray) -> FloatArray:
-        """Compute the quantiles (n, n_levels) of new observations."""
+    def quantiles(self, X: FloatArray, probabilities: FloatArray) -> FloatArray:
+        """Compute the quantiles (n, n_probabilities) of new observations."""
         weights, scales, means, stds = self._normals(X)
         scale = scales[0]
         are_on_one = all(other == scale for other in scales)  # where quantiles are found, then
         maps = [Identity(IDENTITY)] * len(scales) if are_on_one else scales
-        ends = means[..., None] + stds[..., None] * ndtri(levels)  # of each component
+        ends = means[..., None] + stds[..., None] * ndtri(probabilities)  # of each component
         ends = np.array([own.inverse(one) for own, one in zip(maps, ends, strict=True)])
         low = ends.min(axis=0)
         if len(weights) > 1:
             width = ends.max(axis=0) - low
 
             def excess(
-                value: FloatArray, level: FloatArray, row: FloatArray, start: FloatArray
+                value: FloatArray, probability: FloatArray, row: FloatArray, start: FloatArray
             ) -> FloatArray:
                 index = row.astype(int)
                 below = np.zeros(value.shape)
@@ -212,13 +212,13 @@ class MixturePredictor:
                     t, log_slope = own.forward_and_log_slope(value + start)
                     z = (t - mean[index]) / std[index]
                     below += weight * np.where(np.isfinite(log_slope), ndtr(z), 0.0)
-                return below - level
+                return below - probability
 
             rows = np.arange(len(X), dtype=float)[:, None]
-            level, row, start = np.broadcast_arrays(levels, rows, low)
+            probability, row, start = np.broadcast_arrays(probabilities, rows, low)
             margin = 1e-9 * np.maximum(width, 1e-9)  # rounding must not hide the change of sign
             found = elementwise.find_root(
-                excess, (-margin, width + margin), args=(level, row, start)
+                excess, (-margin, width + margin), args=(probability, row, start)
             )
             low = low + np.where(found.success, found.x, width / 2)  # equal ends, but for rounding
         return scale.inverse(low) if are_on_one else low
@@ -254,7 +254,6 @@ class MixturePredictor:
 
     @property
     def _scales(self) -> list[Scale]:
-        """The scale of the target of each component."""
         return [self.data.target.on(one.expression.target) for one in self.components]
 
     def _normals(self, X: FloatArray) -> tuple[FloatArray, list[Scale], FloatArray, FloatArray]:

@@ -7,10 +7,8 @@ from typing import Any, TypeVar, get_type_hints
 
 import numpy as np
 
-from autokernel.evidence import name_parameters
 from autokernel.expression import Expression, custom_parts, parse_with_parts
 
-DERIVED = "parameters"  # of an evaluation: they follow from its expression and theta
 PLAIN = "plain"  # the columns of numbers and texts, as JSON
 
 Record = TypeVar("Record")
@@ -18,7 +16,7 @@ Record = TypeVar("Record")
 
 def as_columns(records: Sequence[Any]) -> dict[str, Any]:
     """Write one or more data classes of one kind as a column for each field."""
-    names = [field.name for field in fields(records[0]) if field.name != DERIVED]
+    names = [field.name for field in fields(records[0])]
     columns = {name: [getattr(one, name) for one in records] for name in names}
     plain = {n: c for n, c in columns.items() if isinstance(c[0], (str, float, int, np.generic))}
     others = {name: _packed(column) for name, column in columns.items() if name not in plain}
@@ -31,8 +29,6 @@ def from_columns(kind: type[Record], packed: Mapping[str, Any]) -> list[Record]:
     columns = json.loads(packed[PLAIN])
     columns |= {n: _unpacked(hints[n], column) for n, column in packed.items() if n != PLAIN}
     rows = [dict(zip(columns, row, strict=True)) for row in zip(*columns.values(), strict=True)]
-    if DERIVED in hints:
-        rows = [{**row, DERIVED: name_parameters(row["expression"], row["theta"])} for row in rows]
     return [kind(**row) for row in rows]
 
 

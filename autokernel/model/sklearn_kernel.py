@@ -1,6 +1,6 @@
 """A fitted kernel as a scikit-learn kernel in the units of X."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -70,11 +70,8 @@ class FeatureKernel(Kernel):
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:
         """Return the parameters of this kernel and, with a prefix, of the inner kernel."""
-        params: dict[str, Any] = super().get_params()
-        if deep:
-            inner = self.kernel.get_params()
-            params.update({f"kernel__{name}": value for name, value in inner.items()})
-        return params
+        inner = self.kernel.get_params() if deep else {}
+        return super().get_params() | {f"kernel__{name}": value for name, value in inner.items()}
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
@@ -134,7 +131,6 @@ class FeatureKernel(Kernel):
         return f"[{self.kernel!r}]({column}{shift})"
 
     def _column(self, X: FloatArray) -> FloatArray:
-        """Return the shifted column as an array of shape (n_samples, 1)."""
         x = np.asarray(X, dtype=float)[:, [self.feature]]
         if self.transform is None:
             return x - self.shift
@@ -145,89 +141,37 @@ Bounds = tuple[float, float] | Sequence[tuple[float, float]]
 
 
 class WrappedKernel(Kernel):
-    """A base kernel of this package as a scikit-learn kernel on one column.
+    """A base kernel or an operator of this package as a scikit-learn kernel.
 
-    The parameters, within ``params_bounds``, are those on inputs divided by ``scale``.
+    The parameters, within ``params_bounds``, are those on the scaled column ``(x - shift) / scale``
+    of the index ``feature``; there is none for an operator that acts on no column. The operands of
+    an operator are kernels on all columns. The name of the column is for the text of the kernel.
     """
 
     def __init__(
         self,
-        base_kernel: BaseKernel,
-        params: Sequence[float],
-        scale: float = 1.0,
-        params_bounds: Bounds = (1e-5, 1e5),
-    ) -> None:
-        self.base_kernel = base_kernel
-        self.params = params
-        self.scale = scale
-        self.params_bounds = params_bounds
-
-    @property
-    def hyperparameter_params(self) -> Hyperparameter:
-        """The parameters, as one hyperparameter of several elements."""
-        n_params = len(self.base_kernel.parameters)
-        return Hyperparameter("params", "numeric", self.params_bounds, n_params)
-
-    def __call__(
-        self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
-    ) -> Any:
-        """Compute the kernel matrix (n, m), optionally its gradient (n, m, n_params) in theta."""
-        rows = np.asarray(X)[:, :1] / self.scale
-        columns = rows if Y is None else np.asarray(Y)[:, :1] / self.scale
-        pairs = BroadcastPairs(rows, columns.T)
-        params = np.atleast_1d(self.params)
-        K = self.base_kernel.value(params, pairs)
-        if not eval_gradient:
-            return K
-        slopes = log_derivatives(lambda at: self.base_kernel.value(at, pairs), params)
-        return K, np.stack(slopes, axis=2)
-
-    def diag(self, X: FloatArray) -> FloatArray:
-        """Compute the diagonal (n,) of the kernel matrix."""
-        x = np.asarray(X)[:, 0] / self.scale
-        return self.base_kernel.value(np.atleast_1d(self.params), BroadcastPairs(x, x))
-
-    def is_stationary(self) -> bool:
-        """Return False, because it is not known whether the kernel is stationary."""
-        return False
-
-    def __repr__(self) -> str:
-        named = zip(self.base_kernel.parameters, np.atleast_1d(self.params), strict=True)
-        values = ", ".join(f"{parameter.name}={value:.3g}" for parameter, value in named)
-        return f"{self.base_kernel.name}({values})"
-
-
-class WrappedOperation(Kernel):
-    """An operator of this package between scikit-learn kernels on all columns.
-
-    If it acts on a column, its parameters, within ``params_bounds``, are those on the scaled column
-    ``(x - shift) / scale``. The name of the column is for the text of the kernel.
-    """
-
-    def __init__(
-        self,
-        operator: Operator,
-        operands: Sequence[Kernel],
+        part: BaseKernel | Operator,
         params: Sequence[float] = (),
-        feature: int | None = None,
-        shift: float = 0.0,
         scale: float = 1.0,
         params_bounds: Bounds = (1e-5, 1e5),
+        operands: Sequence[Kernel] = (),
+        feature: int | None = 0,
+        shift: float = 0.0,
         name: str | None = None,
     ) -> None:
-        self.operator = operator
-        self.operands = operands
+        self.part = part
         self.params = params
-        self.feature = feature
-        self.shift = shift
         self.scale = scale
         self.params_bounds = params_bounds
+        self.operands = operands
+        self.feature = feature
+        self.shift = shift
         self.name = name
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the operator, followed by those of the operands."""
-        n_own = len(self.operator.parameters)
+        """Hyperparameters of the kernel or operator, followed by those of the operands."""
+        n_own = len(self.part.parameters)
         own = [Hyperparameter("params", "numeric", self.params_bounds, n_own)] if n_own else []
         return own + [
             Hyperparameter(f"operands__{number}__{h.name}", h.value_type, h.bounds, h.n_elements)
@@ -254,55 +198,61 @@ class WrappedOperation(Kernel):
         self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
     ) -> Any:
         """Compute the kernel matrix (n, m), optionally its gradient (n, m, n_dims) in theta."""
-        params = np.asarray(self.params, dtype=float)
-        rows = self._scaled(X)
+        params, rows = np.asarray(self.params, dtype=float), self._scaled(X)
         pairs = BroadcastPairs(rows[:, None], (rows if Y is None else self._scaled(Y))[None])
         if not eval_gradient:
-            values = [operand(X, Y) for operand in self.operands]
-            return self.operator.value(Operands(values, params, pairs))
+            return self._value([one(X, Y) for one in self.operands], params, pairs)
         found = [operand(X, eval_gradient=True) for operand in self.operands]
-        at = Operands([value for value, _ in found], params, pairs)
-        own = log_derivatives(lambda p: self.operator.value(at._replace(params=p)), params)
-        by_operand = self.operator.adjoints(at, np.ones_like(found[0][0]))
+        values = [value for value, _ in found]
+        K = self._value(values, params, pairs)
+        own = log_derivatives(lambda at: self._value(values, at, pairs), params)
+        by_operand: Iterable[FloatArray] = ()
+        if isinstance(self.part, Operator):
+            by_operand = self.part.adjoints(Operands(values, params, pairs), np.ones_like(K))
         slopes = [
             slope[:, :, None] * gradient
             for slope, (_, gradient) in zip(by_operand, found, strict=True)
         ]
-        return self.operator.value(at), np.concatenate(
-            [*(slope[:, :, None] for slope in own), *slopes], axis=2
-        )
+        return K, np.concatenate([*(slope[:, :, None] for slope in own), *slopes], axis=2)
 
     def diag(self, X: FloatArray) -> FloatArray:
         """Compute the diagonal (n,) of the kernel matrix."""
-        x = self._scaled(X)
-        values = [operand.diag(X) for operand in self.operands]
+        x, values = self._scaled(X), [operand.diag(X) for operand in self.operands]
         params = np.asarray(self.params, dtype=float)
-        return self.operator.value(Operands(values, params, BroadcastPairs(x, x)))
+        return self._value(values, params, BroadcastPairs(x, x))
+
+    def _value(
+        self, values: Sequence[FloatArray], params: FloatArray, pairs: BroadcastPairs
+    ) -> FloatArray:
+        if isinstance(self.part, Operator):
+            return self.part.value(Operands(values, params, pairs))
+        return self.part.value(params, pairs)
 
     def is_stationary(self) -> bool:
         """Return False, because it is not known whether the kernel is stationary."""
         return False
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, WrappedOperation) and (
-            (self.operator, self.feature, self.shift, self.scale)
-            == (other.operator, other.feature, other.shift, other.scale)
+        return isinstance(other, WrappedKernel) and (
+            (self.part, self.feature, self.shift, self.scale)
+            == (other.part, other.feature, other.shift, other.scale)
             and tuple(self.params) == tuple(other.params)
             and list(self.operands) == list(other.operands)
         )
 
     def __repr__(self) -> str:
         own = np.asarray(self.params, dtype=float)
+        if isinstance(self.part, BaseKernel):
+            named = zip(self.part.parameters, own, strict=True)
+            return f"{self.part.name}({', '.join(f'{one.name}={v:.3g}' for one, v in named)})"
         values = [
             f"{one.name}={self._in_units(one, value):.{7 if one.role == Role.LOCATION else 3}g}"
-            for one, value in zip(self.operator.parameters, own, strict=True)
+            for one, value in zip(self.part.parameters, own, strict=True)
         ]
         where = "" if self.feature is None else f"[{self.name or f'x{self.feature}'}]"
-        inside = ", ".join([*map(repr, self.operands), *values])
-        return f"{self.operator.symbol}{where}({inside})"
+        return f"{self.part.symbol}{where}({', '.join([*map(repr, self.operands), *values])})"
 
     def _in_units(self, parameter: KernelParameter, value: float) -> float:
-        """Convert the value of a parameter to the units of the column."""
         shift = self.shift if parameter.role == Role.LOCATION else 0.0
         return shift + value * (self.scale if parameter.unit == Unit.INPUT else 1.0)
 
@@ -362,8 +312,7 @@ def to_sklearn(
             shift, scale = columns[column].low, columns[column].extent
         values = tuple(own.tolist())
         bounds = tuple(map(bounds_around, values))
-        return WrappedOperation(
-            operator, operands, values, column, shift, scale, bounds, name(column)
-        )
+        own_name = name(column)
+        return WrappedKernel(operator, values, scale, bounds, operands, column, shift, own_name)
 
     return fold(expression, params[:-1], leaf, join) + white

@@ -15,15 +15,7 @@ from autokernel.search.acquisition import (
 from autokernel.search.arc import Arc
 from autokernel.search.boms import BOMS
 from autokernel.search.greedy import SKC, Greedy
-from autokernel.search.history import (
-    CUT,
-    MEANINGS,
-    History,
-    Phase,
-    StopReason,
-    Trial,
-    columns_of,
-)
+from autokernel.search.history import CUT, MEANINGS, History, Phase, StopReason, Trial, columns_of
 from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks
 from autokernel.search.series import SeriesKernels
@@ -45,35 +37,3 @@ STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(
         "series": SeriesKernels,
     }
 )
-
-__all__ = [
-    "ACQUISITIONS",
-    "BOMS",
-    "CUT",
-    "MEANINGS",
-    "SKC",
-    "SOT",
-    "STRATEGIES",
-    "Acquisition",
-    "Arc",
-    "Belief",
-    "ExpectedImprovement",
-    "ExpectedImprovementPerSecond",
-    "Greedy",
-    "History",
-    "Observer",
-    "Phase",
-    "RandomWalks",
-    "Search",
-    "SeriesKernels",
-    "StopReason",
-    "Store",
-    "Strategy",
-    "Task",
-    "ThompsonSampling",
-    "TreeGEP",
-    "Trial",
-    "UpperConfidenceBound",
-    "columns_of",
-    "evaluate_in_parallel",
-]

@@ -44,7 +44,6 @@ class ExpectedImprovement(Acquisition):
     """The expected amount by which a score exceeds the best one."""
 
     def values(self, belief: Belief) -> Values:
-        """Build the function to maximise."""
         return lambda expressions: expected_improvement(
             *belief.surrogate.predict(expressions), best=belief.best
         )
@@ -57,7 +56,6 @@ class ExpectedImprovementPerSecond(Acquisition):
     """
 
     def values(self, belief: Belief) -> Values:
-        """Build the function to maximise."""
         improvement = ExpectedImprovement().values(belief)
         return lambda expressions: improvement(expressions) / belief.cost(expressions)
 
@@ -72,14 +70,13 @@ class UpperConfidenceBound(Acquisition):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "kappa": [Interval(Real, 0, None, closed="left")],
+        "kappa": [Interval(Real, 0, None, closed="left")]
     }
 
     def __init__(self, *, kappa: float = 2.0) -> None:
         self.kappa = kappa
 
     def values(self, belief: Belief) -> Values:
-        """Build the function to maximise."""
 
         def bound(expressions: Sequence[Expression]) -> FloatArray:
             mean, std = belief.surrogate.predict(expressions)
@@ -92,7 +89,6 @@ class ThompsonSampling(Acquisition):
     """A function drawn from the posterior over scores."""
 
     def values(self, belief: Belief) -> Values:
-        """Build the function to maximise."""
         return belief.surrogate.draw(belief.rng)
 
 

@@ -6,12 +6,11 @@ import numpy as np
 from scipy.special import expit
 
 from autokernel.expression import IDENTITY, Expression, Operation, arrange
-from autokernel.search.bayesian import EvolvingStrategy
-from autokernel.search.sot import operator_text
+from autokernel.search.sot import SOT, operator_text
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
-N_LEVELS = 10  # levels of a tree with a distance each; deeper positions count in the last
+N_DEPTHS = 10  # levels of a tree with a distance each; deeper positions count in the last
 
 
 class ArcKernel(FrequencyKernel):
@@ -21,8 +20,6 @@ class ArcKernel(FrequencyKernel):
     parameters are the log of the squared lengthscale, which replaces the ``gamma`` of the root, and
     the logits of the other ``gamma``.
 
-    Notes
-    -----
     The binary tree, with sums and products in canonical order, is a hierarchical space: each
     position (the root, its left child, ...) is a variable that is active if the position above
     holds an operator. The squared pseudo-metric of Hutter and Osborne (2013), section 3, is 0 for a
@@ -34,29 +31,28 @@ class ArcKernel(FrequencyKernel):
 
     bounds = (
         (-4.0, 8.0),
-        *(LOG_BOUNDS,) * (N_LEVELS - 1),
+        *(LOG_BOUNDS,) * (N_DEPTHS - 1),
     )  # large lengthscales, as some forty positions may differ
     start_noise = 0.3  # fits from less noise end at short lengthscales or at pure noise
 
     def frequencies(self, expression: Expression) -> Sequence[Frequencies]:
         """Mark the values of the active positions of the arranged tree, level by level."""
-        levels: list[dict[str, float]] = [{} for _ in range(N_LEVELS)]
+        by_depth: list[dict[str, float]] = [{} for _ in range(N_DEPTHS)]
         for path, value in _positions(arrange(expression.on(IDENTITY))[0], ()):
             text = ".".join(map(str, path))
-            levels[min(len(path), N_LEVELS - 1)][f"{text} {value}"] = 1.0
+            by_depth[min(len(path), N_DEPTHS - 1)][f"{text} {value}"] = 1.0
         if expression.target != IDENTITY:
-            levels[0][f"{expression.target}(y) ~"] = 1.0
-        return levels
+            by_depth[0][f"{expression.target}(y) ~"] = 1.0
+        return by_depth
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Multiply the squared gammas from the root down to each level."""
         gamma = expit(params[1:])
         values = np.exp(-params[0]) * np.cumprod(np.append(1.0, gamma**2))
-        above = np.tri(N_LEVELS, N_LEVELS - 1, -1)  # 1 where a level depends on a gamma
+        above = np.tri(N_DEPTHS, N_DEPTHS - 1, -1)  # 1 where a level depends on a gamma
         return values, np.column_stack([-values, 2 * values[:, None] * above * (1 - gamma)])
 
 
-class Arc(EvolvingStrategy):
+class Arc(SOT):
     """Bayesian optimisation over expressions with the kernel for hierarchical spaces.
 
     Each position of a tree is a categorical variable whose value is an operator, or a base kernel

@@ -2,13 +2,12 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from itertools import chain
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.stats import median_abs_deviation, norm
-from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression, Grammar
@@ -27,7 +26,6 @@ from autokernel.typing import FloatArray
 from autokernel.validation import resolve
 
 MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
-MAX_JUMPS = 4  # proposals of the surrogate without a gain, at the end of a search
 MAX_NATS_AFTER_JUMP = 20.0  # nats below the best kernel, within which a jump is climbed from
 MAX_GROWTH_BY_JUMP = 2  # leaves more than the best kernel has, with which it is climbed from
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
@@ -37,7 +35,6 @@ MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to b
 MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
 ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any is known; weight
-N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
 """Function that searches the expression of highest value that is not known yet."""
@@ -54,13 +51,6 @@ def _cost(history: History) -> Values:
     evaluations = [trial.evaluation for trial in like or history]
     seconds = np.array([evaluation.seconds for evaluation in evaluations])
     return fit_cost([evaluation.expression for evaluation in evaluations], seconds)
-
-
-def finite_scores(history: History) -> FloatArray:
-    """Compute scores per sample; a failed kernel gets the lowest finite score."""
-    scores = history.scores / history.n_samples
-    finite = np.isfinite(scores)
-    return np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
 
 
 def parents_of(task: Task, history: History) -> list[Expression]:
@@ -117,7 +107,9 @@ class BayesianStrategy(DesignedStrategy):
         """
         acquisition = self._resolve_acquisition()
         known = [evaluation.expression for evaluation in history.evaluations]
-        scores = finite_scores(history)
+        scores = history.scores / history.n_samples
+        finite = np.isfinite(scores)  # a failed kernel gets the lowest finite score
+        scores = np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
         best = float(scores.max())
         cost = _cost(history)
 
@@ -169,148 +161,58 @@ def promising_neighbours(task: Task, history: History) -> list[Estimate]:
     improvement is then that of the kernel that it climbs from. At last come the neighbours of the
     next best kernels.
     """
-    climb = _Climb(task, history)
-    if not climb.fits:
+    fits = [fit for fit in history.best_first() if task.grammar.spans(fit.expression)]
+    if not fits:
         return []
-    return (
-        climb.to_another_scale()
-        or climb.from_best(1)
-        or climb.from_base_kernels()
-        or climb.from_last_jump()
-        or climb.from_best(N_CLIMBED)
-    )
+    best, least = fits[0], MIN_EXPECTED_GAIN * (task.tol or SMALLEST_TOL)
+    known, errors = history.canonical_texts(), _errors_to_expect(history.errors_of_estimates)
+    promising = partial(_promising, known=known, errors=errors)
+    if steps := promising(task.rescalings(best), best, MIN_GAIN_OF_SCALE):
+        return steps[:1]
+    if steps := promising(task.neighbours(best), best, least):
+        return steps
+    designed = history.best_first(Phase.INITIAL)
+    for base in [fit for fit in designed if fit.expression.n_leaves == 1][:N_CLIMBED_ALONE]:
+        top = top_of_climb(task, history, base)
+        of_top = () if top is best else task.neighbours(top)
+        if steps := promising(of_top, top, MIN_GAIN_AFTER_JUMP):
+            return steps[:1]
+    if (landed := _landing(history, best, task)) and (
+        steps := promising(task.neighbours(landed), landed, MIN_GAIN_AFTER_JUMP)
+    ):
+        return steps
+    return promising(chain.from_iterable(map(task.neighbours, fits[:N_CLIMBED])), best, least)
 
 
-class _Climb:
-    """The next steps of a climb, by estimates that are corrected for their errors so far."""
-
-    def __init__(self, task: Task, history: History) -> None:
-        self._task, self._history, self._known = task, history, history.canonical_texts()
-        self.fits = [fit for fit in history.best_first() if task.grammar.spans(fit.expression)]
-        self._bias, self._std = _errors_to_expect(history.errors_of_estimates)
-
-    def to_another_scale(self) -> list[Estimate]:
-        near = self._task.rescalings(self.fits[0])
-        return self._promising(near, self.fits[0], MIN_GAIN_OF_SCALE)[:1]
-
-    def from_best(self, n_fits: int) -> list[Estimate]:
-        near = chain.from_iterable(map(self._task.neighbours, self.fits[:n_fits]))
-        least = MIN_EXPECTED_GAIN * (self._task.tol or SMALLEST_TOL)
-        return self._promising(near, self.fits[0], least)
-
-    def from_base_kernels(self) -> list[Estimate]:
-        designed = self._history.best_first(Phase.INITIAL)
-        bases = [fit for fit in designed if fit.expression.n_leaves == 1][:N_CLIMBED_ALONE]
-        for start in bases:
-            top = top_of_climb(self._task, self._history, start)
-            if top is not self.fits[0] and (steps := self._from_below(top)):
-                return steps[:1]
-        return []
-
-    def from_last_jump(self) -> list[Estimate]:
-        best, landed = self.fits[0], self._history.best_since_jump
-        if landed is None or landed is best or not self._task.grammar.spans(landed.expression):
-            return []
-        is_far_below = landed.score <= best.score - MAX_NATS_AFTER_JUMP
-        n_more = landed.expression.n_leaves - best.expression.n_leaves
-        return [] if is_far_below or n_more > MAX_GROWTH_BY_JUMP else self._from_below(landed)
-
-    def _from_below(self, start: Evaluation) -> list[Estimate]:
-        return self._promising(self._task.neighbours(start), start, MIN_GAIN_AFTER_JUMP)
-
-    def _promising(
-        self, near: Iterable[Estimate], start: Evaluation, least: float
-    ) -> list[Estimate]:
-        """Sort new kernels with an expected gain over a fitted one of more than ``least`` nats."""
-        found: dict[str, Estimate] = {}
-        for one in near:
-            text = one.expression.canonical
-            lowest = found[text].score if text in found else -np.inf
-            if text not in self._known and lowest < one.score < np.inf:
-                found[text] = one
-        scores = np.array([one.score for one in found.values()]) + self._bias
-        gains = expected_improvement(scores, np.array(self._std), best=start.score)
-        listed, order = list(found.values()), np.argsort(-gains, kind="stable")
-        return [listed[number] for number in order if gains[number] > least]
+def _landing(history: History, best: Evaluation, task: Task) -> Evaluation | None:
+    """Return where the last jump has landed, None if it is not worth a climb."""
+    landed = history.best_since_jump
+    if landed is None or landed is best or not task.grammar.spans(landed.expression):
+        return None
+    is_near = landed.score > best.score - MAX_NATS_AFTER_JUMP
+    n_more = landed.expression.n_leaves - best.expression.n_leaves
+    return landed if is_near and n_more <= MAX_GROWTH_BY_JUMP else None
 
 
-class EvolvingStrategy(BayesianStrategy):
-    """Bayesian optimisation that maximises the acquisition function by evolution.
-
-    The parameters are those of SOT, algorithm 2; the final classes document them.
-    """
-
-    _kernel_kernel: ClassVar[type[KernelKernel]]
-    """The kernel between expressions."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **BayesianStrategy._parameter_constraints,
-        "population_size": [Interval(Integral, 1, None, closed="left")],
-        "n_offspring": [Interval(Integral, 1, None, closed="left")],
-        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
-        "local_steps": [StrOptions({"auto"}), "boolean"],
-    }
-
-    def __init__(
-        self,
-        *,
-        acquisition: str | Acquisition = "ei",
-        population_size: int = 100,
-        n_offspring: int = 4,
-        n_generations: int | str = "auto",
-        local_steps: bool | str = "auto",
-        initial_design: str = "default",
-    ) -> None:
-        self.acquisition = acquisition
-        self.population_size = population_size
-        self.n_offspring = n_offspring
-        self.n_generations = n_generations
-        self.local_steps = local_steps
-        self.initial_design = initial_design
-
-    def propose(
-        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
-    ) -> Sequence[Expression | Estimate]:
-        """Choose the kernels of highest acquisition value, fewer where no more are left."""
-        parents = parents_of(task, history)[:N_PARENTS]
-        takes_local_steps, n_generations = self.local_steps, self.n_generations
-        if takes_local_steps == "auto":  # the algorithm of the paper has none
-            takes_local_steps = task.grammar.reduces
-        if takes_local_steps:
-            steps = promising_neighbours(task, history)
-            if steps or (task.tol and history.n_jumps_since_best >= MAX_JUMPS):
-                return steps[:n_proposals]
-        if isinstance(n_generations, str):
-            n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
-
-        def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
-            excluded = frozenset(expression.canonical for expression in known)
-            return evolve(
-                values,
-                task.grammar,
-                self._first_generation(task.grammar, parents, rng),
-                excluded=excluded,
-                n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
-                n_offspring=self.n_offspring,
-                n_generations=n_generations,
-                rng=rng,
-            )
-
-        kernel_kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
-        return self.propose_by_surrogate(
-            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
-        )
-
-    def _first_generation(
-        self, grammar: Grammar, parents: Sequence[Expression], rng: np.random.Generator
-    ) -> list[Expression]:
-        """Draw half by random walks from base kernels, half from neighbours of the best kernels."""
-        n_walks = self.population_size // 2
-        neighbours = [
-            grammar.random_neighbour(parents[number % len(parents)], rng)
-            for number in range(self.population_size - n_walks)
-        ]
-        return [*grammar.random_walks(n_walks, rng), *neighbours]
+def _promising(
+    near: Iterable[Estimate],
+    start: Evaluation,
+    least: float,
+    *,
+    known: AbstractSet[str],
+    errors: tuple[float, float],
+) -> list[Estimate]:
+    """Sort new kernels with an expected gain over a fitted one of more than ``least`` nats."""
+    (bias, std), found = errors, dict[str, Estimate]()
+    for one in near:
+        text = one.expression.canonical
+        lowest = found[text].score if text in found else -np.inf
+        if text not in known and lowest < one.score < np.inf:
+            found[text] = one
+    scores = np.array([one.score for one in found.values()]) + bias
+    gains = expected_improvement(scores, np.array(std), best=start.score)
+    listed, order = list(found.values()), np.argsort(-gains, kind="stable")
+    return [listed[number] for number in order if gains[number] > least]
 
 
 def evolve(

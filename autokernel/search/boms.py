@@ -8,10 +8,10 @@ from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaincinv
-from scipy.stats import qmc
 from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
+from autokernel.evidence.starts import sobol_points
 from autokernel.expression import Expression, arrange
 from autokernel.inference import TrainingData, paired_covariance
 from autokernel.kernels import Priors
@@ -110,8 +110,7 @@ class BOMS(BayesianStrategy):
             return unknown[int(np.argmax(values(unknown)))] if unknown else None
 
         kernel_kernel = task.cached(
-            HellingerKernel,
-            lambda: HellingerKernel(task.data, task.priors, deadline=task.deadline),
+            HellingerKernel, lambda: HellingerKernel(task.data, task.priors, deadline=task.deadline)
         )
         return self.propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
@@ -160,8 +159,6 @@ class HellingerKernel(KernelKernel):
     are used. The expectation is taken over ``n_samples`` Sobol points. After the deadline, calls
     that have distances to compute raise an ``OutOfTimeError``.
 
-    Notes
-    -----
     The distances are BOMS eqs. 6 and 7 with zero means, for the latent function plus noise of
     variance 0.01. Parameter i of an expression, with sums and products in canonical order, is the
     quantile of its prior at dimension i of the Sobol points. All expressions share these points.
@@ -171,7 +168,7 @@ class HellingerKernel(KernelKernel):
     Different scales of the target add :data:`DISTANCE_OF_TARGETS`.
 
     A distance takes O(n_samples n_inputs^3). Distances and covariances are cached in at most some
-    170 MB; the oldest ones are dropped and computed again when needed. An instance must not be
+    170 MB; those that are dropped are computed again when needed. An instance must not be
     shared between threads.
     """
 
@@ -187,12 +184,14 @@ class HellingerKernel(KernelKernel):
     ) -> None:
         rng = np.random.default_rng(SEED)
         n = len(data.y)
-        some = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
-        self._sampler = PriorSampler(some, priors, sobol_points(n_samples, rng))
+        self._data = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
+        self._columns, self._rows = np.triu_indices(len(self._data.y))
+        self._priors, self._points = priors, sobol_points(n_samples, N_SOBOL_DIMENSIONS, rng)
         self._n_samples, self._deadline = n_samples, deadline
-        self._max_kept = max(4, MAX_COVARIANCE_BYTES // self._sampler.n_bytes)
-        self._covariances_of = lru_cache(self._max_kept)(self._sampler)
-        self._begin([], np.empty((0, 0)))
+        self._max_kept = max(4, MAX_COVARIANCE_BYTES // (8 * len(self._rows) * n_samples))
+        self._covariances_of = lru_cache(self._max_kept)(self._prior_covariances)
+        self._draws_of = cache(self._draws)
+        self._forget()
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
@@ -212,28 +211,27 @@ class HellingerKernel(KernelKernel):
         return self._table[np.ix_(rows, columns)][None]
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Halve the inverse of the squared lengthscale."""
         values = 0.5 * np.exp(-params)
         return values, -values[:, None]
 
-    def _begin(self, trees: list[Expression], table: FloatArray) -> None:
-        """Begin with some arranged expressions, whose distances may be known."""
-        self._known = {tree.canonical: index for index, tree in enumerate(trees)}
-        self._trees, self._table = trees, table  # distances between indices, NaN where unknown
+    def _forget(self) -> None:
+        self._known: dict[str, int] = {}  # indices by canonical texts
+        self._trees: list[Expression] = []  # arranged
+        self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
 
     def _learn(self, expressions: Sequence[Expression]) -> None:
-        """Give each new expression an index in the table, and drop others if it is full."""
+        """Give each new expression an index in the table, which begins again if it is full."""
         new = {e.canonical: arrange(e)[0] for e in expressions if e.canonical not in self._known}
-        if new and len(self._known) + len(new) > MAX_CACHED_EXPRESSIONS:
-            texts = {e.canonical for e in expressions} - new.keys()
-            indices = np.array(sorted(self._known[text] for text in texts), dtype=np.intp)
-            trees = [self._trees[index] for index in indices]
-            self._begin(trees, self._table[np.ix_(indices, indices)])
+        if not new:
+            return
+        if self._known and len(self._known) + len(new) > MAX_CACHED_EXPRESSIONS:
+            self._forget()
+            self._learn(expressions)
+            return
         self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
         self._trees += new.values()
-        if new:
-            self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
-            np.fill_diagonal(self._table, 0.0)
+        self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
+        np.fill_diagonal(self._table, 0.0)
 
     def _indices(self, expressions: Sequence[Expression]) -> IntArray:
         return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
@@ -261,30 +259,13 @@ class HellingerKernel(KernelKernel):
         # A kernel whose covariances cannot be computed is far from all others.
         return np.where(np.isfinite(distances), distances, 1.0)
 
-
-class PriorSampler:
-    """Computes covariances of expressions on fixed inputs, at fixed quantiles of the priors.
-
-    The quantiles ``points`` (n_samples, n_dimensions) are those of :func:`sobol_points`.
-    """
-
-    def __init__(self, data: TrainingData, priors: Priors, points: FloatArray) -> None:
-        self._data, self._priors, self._points = data, priors, points
-        self._columns, self._rows = np.triu_indices(len(data.y))
-        self.n_entries = len(self._rows)
-        self.n_bytes = self.n_entries * len(points) * 8
-        self._draws_of = cache(self._draws)
-
-    def __call__(self, expression: Expression) -> PriorCovariances:
-        """Compute the covariances of an arranged expression.
-
-        If they fail, or overflow, the log determinants are nan.
-        """
+    def _prior_covariances(self, expression: Expression) -> PriorCovariances:
+        """Compute the covariances of an arranged expression; their log determinants may be nan."""
         with np.errstate(all="ignore"):
             try:
                 K = self._covariances(expression)
             except Exception:  # custom code may raise anything
-                K = np.full((self.n_entries, len(self._points)), np.nan)
+                K = np.full((len(self._rows), self._n_samples), np.nan)
             diagonal = self._rows == self._columns
             K[diagonal] += NOISE_VARIANCE + JITTER * K[diagonal].mean(axis=0)
             return 0.5 * K, log_determinants(K)
@@ -293,10 +274,10 @@ class PriorSampler:
         """Compute covariances (n_entries, n_samples), in one sweep if every node broadcasts."""
         broadcasts = all(tree.declared.broadcasts for tree in expression.subtrees())
         broadcasts &= not np.isnan(self._data.X[:, sorted(expression.columns)]).any()
-        pairs = self._data.inputs[self._rows], self._data.inputs[self._columns]
+        of_x, of_z = self._rows, self._columns
         if broadcasts:
-            pairs = pairs[0][:, None], pairs[1][:, None]
-        covariance = paired_covariance(expression, *pairs)
+            of_x, of_z = of_x[:, None], of_z[:, None]
+        covariance = paired_covariance(expression, self._data.inputs, self._data.inputs, of_x, of_z)
         own = (one for node in expression.nodes for one in self._data.parameters(node))
         params = np.array(
             [
@@ -312,13 +293,6 @@ class PriorSampler:
         """Draw a parameter (n_samples,) by inverse transform sampling."""
         draws = gammaincinv(shape, self._points[:, dimension]) / rate
         return np.clip(draws, MIN_DRAW, 1 / MIN_DRAW)
-
-
-def sobol_points(n_samples: int, rng: np.random.Generator) -> FloatArray:
-    """Draw scrambled Sobol points (n_samples, N_SOBOL_DIMENSIONS) in the open unit cube."""
-    sequence = qmc.Sobol(N_SOBOL_DIMENSIONS, rng=rng)
-    points = sequence.random_base2(int(n_samples - 1).bit_length())[:n_samples]
-    return np.clip(points, 1e-6, 1 - 1e-6)
 
 
 def log_determinants(packed: FloatArray) -> FloatArray:

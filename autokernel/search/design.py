@@ -77,11 +77,11 @@ def kernels_of_series(grammar: Grammar) -> list[Expression]:
     leaves = _leaves_of_series(grammar)
     if not leaves:
         return []
-    walk, trend, line, level, *seasons = leaves
+    walk, trend, line, returning, *seasons = leaves
     found = []
     for target in grammar.targets:
-        for body in (walk + trend, line + level):
-            found += [body.on(target), *([(body + _sum(seasons)).on(target)] if seasons else [])]
+        for one in (walk + trend, line + returning):
+            found += [one.on(target), *([(one + _sum(seasons)).on(target)] if seasons else [])]
     return [one for one in found if grammar.spans(one)]
 
 

@@ -32,7 +32,6 @@ class Greedy(Strategy):
     """
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - not random
-        """Choose all base kernels to evaluate first."""
         return task.grammar.bases
 
     def propose(

@@ -91,10 +91,7 @@ class Search:
         on_scale = [
             one.on(targets[0]) if one.target == IDENTITY else one for one in (*task.start, *design)
         ]
-        self.design = (
-            *map(self._plain, on_scale),
-            *(NOISE.on(target) for target in targets),
-        )
+        self.design = (*map(self._plain, on_scale), *(NOISE.on(target) for target in targets))
 
     @property
     def n_trials(self) -> int:
@@ -133,7 +130,8 @@ class Search:
                                 return StopReason.MAX_TIME
                             break  # what is known can still be pruned
                         elapsed = time.perf_counter() - began
-                        self._history.trials.append(batch.trial(evaluation, kernel.score, elapsed))
+                        shared = batch.phase, batch.proposal_seconds, elapsed, batch.start
+                        self._history.trials.append(Trial(evaluation, *shared, kernel.score))
                         if observer.end(self._history):
                             return StopReason.CALLBACK
         return self._reason_to_stop()
@@ -197,11 +195,12 @@ class Search:
         """
         history = self._history
 
-        def simplify() -> Iterator[Estimate]:
-            return map(Estimate, simpler_than_best(history, self._task)[: self._batch_size])
-
         while self._strategy.preset.explores and not self._task.deadline.has_passed:
-            simpler = self._remembered("simpler kernels", history, simplify)
+            simpler = self._remembered(
+                "simpler kernels",
+                history,
+                lambda: map(Estimate, simpler_than_best(history, self._task)[: self._batch_size]),
+            )
             if not simpler:
                 return
             yield _KernelBatch(simpler, history.evaluations, Phase.PRUNING)
@@ -244,10 +243,6 @@ class _KernelBatch(NamedTuple):
     phase: Phase
     start: int = 0  # number of search trials on which the proposal is based
     proposal_seconds: float = 0.0  # of each kernel
-
-    def trial(self, evaluation: Evaluation, estimate: float, elapsed: float) -> Trial:
-        """Make the trial of one of the kernels."""
-        return Trial(evaluation, self.phase, self.proposal_seconds, elapsed, self.start, estimate)
 
 
 def simpler_than_best(history: History, task: Task) -> list[Expression]:

@@ -28,8 +28,6 @@ class RandomWalks(DesignedStrategy):
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Expression]:
         """Draw walks until enough unknown kernels are found, fewer where no more are left."""
-
-        def walk() -> Expression:
-            return task.grammar.random_walks(1, rng)[0]
-
-        return draw_unknown(walk, task, history, n_proposals=n_proposals)
+        return draw_unknown(
+            lambda: task.grammar.random_walks(1, rng)[0], task, history, n_proposals=n_proposals
+        )

@@ -29,7 +29,6 @@ class SeriesKernels(Strategy):
     )
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn
-        """Return the kernels of a series."""
         n_columns = len(task.grammar.columns)
         if n_columns > 1:
             raise ValueError(
@@ -45,5 +44,4 @@ class SeriesKernels(Strategy):
         return tuple(found)
 
     def propose(self, *_: object, **_settings: object) -> Sequence[Expression]:
-        """Propose nothing."""
         return []

@@ -2,14 +2,24 @@
 
 from collections import Counter
 from collections.abc import Sequence
+from numbers import Integral
+from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import expit
+from sklearn.utils._param_validation import Interval, StrOptions
 
-from autokernel.expression import IDENTITY, Expression, Operation
-from autokernel.search.bayesian import EvolvingStrategy
-from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
+from autokernel.evidence import Estimate
+from autokernel.expression import IDENTITY, Expression, Grammar, Operation
+from autokernel.search.acquisition import Acquisition, Values
+from autokernel.search.bayesian import BayesianStrategy, evolve, parents_of, promising_neighbours
+from autokernel.search.history import History
+from autokernel.search.strategy import Task
+from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel, KernelKernel
 from autokernel.typing import FloatArray
+
+MAX_JUMPS = 4  # proposals of the surrogate without a gain, at the end of a search
+N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 
 class SOTKernel(FrequencyKernel):
@@ -17,8 +27,6 @@ class SOTKernel(FrequencyKernel):
 
     The parameters are the log of the squared lengthscale and the logits of the weights.
 
-    Notes
-    -----
     The distances are SOT eqs. 2 and 3, with the symmetries of appendix A.1. With the discrete
     ground metric, optimal transport is total variation. Two trees with the same canonical text may
     differ in their subtrees, as in the paper. The scale of the target counts as one more column,
@@ -41,7 +49,6 @@ class SOTKernel(FrequencyKernel):
         )
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Divide the sigmoids by their sum and by the squared lengthscale."""
         sigmoid = expit(params[1:])
         shares = sigmoid / sigmoid.sum()
         values = shares * np.exp(-params[0])
@@ -49,7 +56,7 @@ class SOTKernel(FrequencyKernel):
         return values, np.column_stack([-values, by_logit])
 
 
-class SOT(EvolvingStrategy):
+class SOT(BayesianStrategy):
     """Bayesian optimisation over expressions with the SOT kernel.
 
     Parameters
@@ -83,7 +90,77 @@ class SOT(EvolvingStrategy):
     the base kernels and neighbours of the best kernels so far.
     """
 
-    _kernel_kernel = SOTKernel
+    _kernel_kernel: ClassVar[type[KernelKernel]] = SOTKernel
+    """The kernel between expressions."""
+
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
+        **BayesianStrategy._parameter_constraints,
+        "population_size": [Interval(Integral, 1, None, closed="left")],
+        "n_offspring": [Interval(Integral, 1, None, closed="left")],
+        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "local_steps": [StrOptions({"auto"}), "boolean"],
+    }
+
+    def __init__(
+        self,
+        *,
+        acquisition: str | Acquisition = "ei",
+        population_size: int = 100,
+        n_offspring: int = 4,
+        n_generations: int | str = "auto",
+        local_steps: bool | str = "auto",
+        initial_design: str = "default",
+    ) -> None:
+        self.acquisition = acquisition
+        self.population_size = population_size
+        self.n_offspring = n_offspring
+        self.n_generations = n_generations
+        self.local_steps = local_steps
+        self.initial_design = initial_design
+
+    def propose(
+        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
+    ) -> Sequence[Expression | Estimate]:
+        """Choose the kernels of highest acquisition value, fewer where no more are left."""
+        parents = parents_of(task, history)[:N_PARENTS]
+        takes_local_steps, n_generations = self.local_steps, self.n_generations
+        if takes_local_steps == "auto":  # the algorithm of the paper has none
+            takes_local_steps = task.grammar.reduces
+        if takes_local_steps:
+            steps = promising_neighbours(task, history)
+            if steps or (task.tol and history.n_jumps_since_best >= MAX_JUMPS):
+                return steps[:n_proposals]
+        if isinstance(n_generations, str):
+            n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
+
+        def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
+            excluded = frozenset(expression.canonical for expression in known)
+            return evolve(
+                values,
+                task.grammar,
+                self._first_generation(task.grammar, parents, rng),
+                excluded=excluded,
+                n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
+                n_offspring=self.n_offspring,
+                n_generations=n_generations,
+                rng=rng,
+            )
+
+        kernel_kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
+        return self.propose_by_surrogate(
+            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
+        )
+
+    def _first_generation(
+        self, grammar: Grammar, parents: Sequence[Expression], rng: np.random.Generator
+    ) -> list[Expression]:
+        """Draw half by random walks from base kernels, half from neighbours of the best kernels."""
+        n_walks = self.population_size // 2
+        neighbours = [
+            grammar.random_neighbour(parents[number % len(parents)], rng)
+            for number in range(self.population_size - n_walks)
+        ]
+        return [*grammar.random_walks(n_walks, rng), *neighbours]
 
 
 def _list_paths(expression: Expression, above: str, found: list[str]) -> None:

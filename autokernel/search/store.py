@@ -8,14 +8,13 @@ from typing import Any, TypeVar
 import numpy as np
 from joblib import Memory
 
-from autokernel.evidence import Estimate, Evaluation, name_parameters
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.starts import WarmStart
 from autokernel.expression import Expression
 from autokernel.kernels import BaseKernel, Operator, definition, is_built_in
 from autokernel.version import __version__
 
 Result = TypeVar("Result")
-FOLLOWS = ("expression", "parameters")  # of an evaluation, from its job and theta
 
 
 class Store:
@@ -75,30 +74,13 @@ class Store:
         self._used.add(key)
 
     def __getstate__(self) -> dict[str, Any]:
-        arrays = [np.empty(0)]
-
-        def described(array: Any) -> dict[str, Any]:
-            arrays.append(array.ravel())
-            return {"shape": array.shape}
-
-        text = json.dumps(self._records, default=described)
-        numbers = np.concatenate(arrays)  # files of skops need much room for each array
-        return {"seed": self.seed, "parts": self._parts, "records": text, "numbers": numbers}
+        # one text, as files of skops need much room for each array
+        records = json.dumps(self._records, default=lambda array: array.tolist())
+        return {"seed": self.seed, "parts": self._parts, "records": records}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        numbers, n_read = state["numbers"], 0
-
-        def array_or_record(found: dict[str, Any]) -> Any:
-            nonlocal n_read
-            if found.keys() != {"shape"}:
-                return found
-            size = int(np.prod(found["shape"]))
-            n_read += size
-            return numbers[n_read - size : n_read].reshape(found["shape"])
-
         self.seed, self._parts, self._backend = state["seed"], state["parts"], None
-        self._records = json.loads(state["records"], object_hook=array_or_record)
-        self._used = set()
+        self._records, self._used = json.loads(state["records"]), set()
 
 
 def _path(key: str) -> list[str]:
@@ -108,14 +90,16 @@ def _path(key: str) -> list[str]:
 
 def record_of(evaluation: Evaluation) -> dict[str, Any]:
     """Return the record of an evaluation."""
-    names = [field.name for field in fields(evaluation) if field.name not in FOLLOWS]
-    return {name: getattr(evaluation, name) for name in names}
+    names = [field.name for field in fields(evaluation)]
+    return {name: getattr(evaluation, name) for name in names if name != "expression"}
 
 
 def read_evaluation(record: dict[str, Any], expression: Expression) -> Evaluation:
     """Return the evaluation of an expression that has this record."""
-    parameters = name_parameters(expression, record["theta"])
-    return Evaluation(expression=expression, parameters=parameters, **record)
+    values: dict[str, Any] = {
+        name: np.array(one) if isinstance(one, list) else one for name, one in record.items()
+    }
+    return Evaluation(expression=expression, **values)
 
 
 def record_of_estimate(estimate: Estimate) -> dict[str, Any]:
@@ -131,5 +115,10 @@ def record_of_estimate(estimate: Estimate) -> dict[str, Any]:
 
 def read_estimate(record: dict[str, Any], parse: Callable[[str], Expression]) -> Estimate:
     """Return the estimate that has this record."""
-    start = record["start"]
-    return Estimate(parse(record["kernel"]), record["score"], start and WarmStart(*start))
+    start = None
+    if record["start"] is not None:
+        nodes, theta, hessian = record["start"]
+        start = WarmStart(
+            nodes, np.asarray(theta), None if hessian is None else np.asarray(hessian)
+        )
+    return Estimate(parse(record["kernel"]), record["score"], start)

@@ -206,13 +206,12 @@ class DesignedStrategy(Strategy):
     """A strategy with an initial design that the user can choose."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        "initial_design": [StrOptions(set(DESIGNS))],
+        "initial_design": [StrOptions(set(DESIGNS))]
     }
 
     initial_design: str
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
-        """Choose the kernels to evaluate first, without looking at the targets."""
         return initial_design(self.initial_design, task.grammar, rng=rng)
 
 

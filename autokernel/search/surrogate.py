@@ -73,7 +73,6 @@ class FrequencyKernel(KernelKernel):
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
-        """Compute distances (n_distances, n, m); ``others`` are by default the expressions."""
         rows = [self._frequencies(expression) for expression in expressions]
         tables = self._tables(tuple(expressions if others is None else others))
         found = []
@@ -110,13 +109,11 @@ def _dense(
 class SurrogateGP:
     """A Gaussian process with constant mean and noise, fitted by maximum marginal likelihood.
 
-    The ``targets`` (n,) are finite scores of the expressions, and ``offset`` returns the part of a
+    The ``scores`` (n,) are finite scores of the expressions, and ``offset`` returns the part of a
     score that is known beforehand. ``theta`` holds the log variance, the parameters of the
     kernel-kernel, the log noise variance and the mean, all for standardised scores; ``weights``
     (n_distances,) are those of the distances.
 
-    Notes
-    -----
     The fit takes some tens of steps of O(n^3) each.
     """
 
@@ -124,14 +121,14 @@ class SurrogateGP:
         self,
         kernel_kernel: KernelKernel,
         expressions: Sequence[Expression],
-        targets: FloatArray,
+        scores: FloatArray,
         offset: StructurePrior = uniform_prior,
     ) -> None:
         self._kernel_kernel, self._offset = kernel_kernel, offset
-        targets = targets - self._offsets(expressions)
-        self._shift = float(targets.mean())
-        self._scale = float(targets.std()) or 1.0
-        y: FloatArray = (targets - self._shift) / self._scale
+        scores = scores - self._offsets(expressions)
+        self._shift = float(scores.mean())
+        self._scale = float(scores.std()) or 1.0
+        y: FloatArray = (scores - self._shift) / self._scale
         distances = kernel_kernel.distances(expressions)
         bounds = [LOG_BOUNDS, *kernel_kernel.bounds, LOG_NOISE_BOUNDS, MEAN_BOUNDS]
         start = np.zeros(len(bounds))
@@ -150,8 +147,6 @@ class SurrogateGP:
     def believing(self, expressions: Sequence[Expression]) -> "SurrogateGP":
         """Condition on the predicted means of further expressions, as if they were scores.
 
-        Notes
-        -----
         This is the kriging believer. The hyperparameters and the predicted mean do not change; near
         the new expressions only the uncertainty that comes from the noise remains. O(n^3).
         """
@@ -165,7 +160,7 @@ class SurrogateGP:
     def _condition(
         self, expressions: Sequence[Expression], distances: FloatArray, y: FloatArray
     ) -> None:
-        """Condition on standardised targets at the fitted hyperparameters (R&W alg. 2.1)."""
+        """Condition on standardised scores at the fitted hyperparameters (R&W alg. 2.1)."""
         self._expressions, self._y = list(expressions), y
         noise = np.exp(self.theta[_LOG_NOISE])
         self._L = cholesky(self._covariance(distances) + noise * np.eye(len(y)), lower=True)

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
 
@@ -77,10 +78,7 @@ class TreeGEP(DesignedStrategy):
         """Make offspring of the last complete generation, fewer where no more are left."""
         parents = [e for e in self._generation(history) if task.grammar.spans(e)]
         parents = parents or list(task.grammar.bases)
-
-        def breed() -> Expression:
-            return self._child(task, parents, rng)
-
+        breed = partial(self._child, task, parents, rng)
         return draw_unknown(breed, task, history, n_proposals=n_proposals, max_depth=self.max_depth)
 
     def _generation(self, history: History) -> list[Expression]:

@@ -37,32 +37,21 @@ def evaluate_in_parallel(
     estimates = [one if isinstance(one, Estimate) else Estimate(one) for one in kernels]
     jobs = [evaluator.prepare(one.expression, known, one.start) for one in estimates]
     keys = [evaluator.key(job) for job in jobs]
-    done = _stored(evaluator, jobs, keys, store)
+    done: dict[int, Evaluation | None] = {}
+    for number, (job, key) in enumerate(zip(jobs, keys, strict=True)):
+        one = store.get(key, partial(read_evaluation, expression=job.expression))
+        if one is not None:
+            done[number] = evaluator.priced(one)
     left = [number for number in range(len(jobs)) if number not in done]
     with closing(_outcomes(evaluator, jobs, left, deadline, n_jobs)) as outcomes:
         for number in range(len(jobs)):
             while number not in done:
                 ended, outcome = next(outcomes)
-                _keep(outcome, keys[ended], store)
                 done[ended] = outcome
+                # one without a fit is tried again, as memory may have been short
+                if outcome is not None and np.isfinite(outcome.log_posterior):
+                    store.put(keys[ended], record_of(outcome))
             yield done.pop(number)
-
-
-def _stored(
-    evaluator: Evaluator, jobs: Sequence[Job], keys: Sequence[str], store: Store
-) -> dict[int, Evaluation | None]:
-    """Read the evaluations of jobs that the store has, by their numbers."""
-    known = (
-        store.get(key, partial(read_evaluation, expression=job.expression))
-        for job, key in zip(jobs, keys, strict=True)
-    )
-    return {number: evaluator.priced(one) for number, one in enumerate(known) if one is not None}
-
-
-def _keep(outcome: Evaluation | None, key: str, store: Store) -> None:
-    """Store an evaluation; one without a fit is tried again, as memory may have been short."""
-    if outcome is not None and np.isfinite(outcome.log_posterior):
-        store.put(key, record_of(outcome))
 
 
 def _outcomes(

@@ -18,7 +18,6 @@ import numpy as np
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.datasets import load_airline
-from autokernel.displays import SearchDisplay
 
 X, y = load_airline(return_X_y=True, as_frame=True)
 
@@ -85,11 +84,13 @@ print(f"the same predictions: {np.array_equal(model.predict(X), undisturbed.pred
 folder.cleanup()
 
 # %%
-# The picture
-# -----------
+# The progress
+# ------------
 # The shaded part was read from the folder.
 
-display = SearchDisplay.from_estimator(model)
-display.axes_[0].axvspan(0, 25.5, color="tab:orange", alpha=0.15, label="read from the folder")
-display.axes_[0].legend(loc="center right")
+plt.plot(history["best_score"], label="the best score so far")
+plt.axvspan(0, 24.5, color="tab:orange", alpha=0.15, label="read from the folder")
+plt.xlabel("kernels evaluated")
+plt.ylabel("score in nats")
+plt.legend(loc="lower right")
 plt.show()

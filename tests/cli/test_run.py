@@ -174,19 +174,18 @@ def shops(folder):
 
 def test_categories_gaps_and_weights_reach_the_model_and_its_files(tmp_path, capsys):
     new = write(tmp_path, "price;shop\n2;A\n2;C\n;C\n2;D\n2;\n", name="new.csv")
-    made = {name: tmp_path / f"made.{name}" for name in ("csv", "joblib", "png", "html")}
+    made = {name: tmp_path / f"made.{name}" for name in ("csv", "joblib", "png")}
     arguments = [str(shops(tmp_path)), "--weights", "n", "--decimal", ",", "--predict", str(new)]
-    options = ("--predictions", "--output", "--plot", "--report")
+    options = ("--predictions", "--output", "--plot")
     arguments += [f"{name}={path}" for name, path in zip(options, made.values(), strict=True)]
     assert main([*arguments, "--n-iter", "0", "--max-time", "0.2"]) == 0
     output = capsys.readouterr().out
     assert "Test RMSE of sales, weighted" in output
     errors = errors_of(output)
     assert errors["straight lines"] < 0.2 * errors["the mean"]  # they know the shops
-    for line in ("Predictions", "Model", "Report", "Picture"):
+    for line in ("Predictions", "Model", "Picture"):
         assert f"\n{line}: {tmp_path / 'made'}" in output.partition("kernel to all 30 rows")[2]
     assert made["png"].read_bytes().startswith(b"\x89PNG")
-    assert "levels of shop" in made["html"].read_text()
     model = joblib.load(made["joblib"])
     assert model.feature_names_in_.tolist() == ["shop", "price"]
     assert model.categories_[0].values == ("A", "B", "C", None)
@@ -204,7 +203,8 @@ def test_categories_gaps_and_weights_reach_the_model_and_its_files(tmp_path, cap
 @pytest.mark.filterwarnings("default")
 def test_warnings_are_sentences_and_noise_alone_has_no_picture(tmp_path, capsys):
     path = write(tmp_path, "x,z,y\n" + "".join(f"1,2,{i % 5}\n" for i in range(20)))
-    assert main([str(path), "--n-iter", "0", "--plot", str(tmp_path / "p.png")]) == 0
+    made = ["--plot", str(tmp_path / "p.png"), "--report", str(tmp_path / "r.html")]
+    assert main([str(path), "--n-iter", "0", *made]) == 0
     shown = capsys.readouterr()
     assert "Note: every column of X is constant" in lines(shown.err)
     assert ".py" not in shown.err
@@ -212,6 +212,8 @@ def test_warnings_are_sentences_and_noise_alone_has_no_picture(tmp_path, capsys)
     assert "Best kernel\n\n    NOISE" in shown.out
     assert "Picture: none, because noise alone is best" in shown.out
     assert not (tmp_path / "p.png").exists()
+    assert f"Report: {tmp_path / 'r.html'}" in shown.out
+    assert "No structure was found" in (tmp_path / "r.html").read_text()
 
 
 @pytest.mark.parametrize(
@@ -239,20 +241,26 @@ def test_files_and_their_packages_are_checked_before_the_search(
     assert captured.out == ""
 
 
-WITHOUT_PANDAS = """
-import sys
+WITHOUT_EXTRAS = """
+import sys, sklearn.gaussian_process, sklearn.datasets  # which import pandas if they can
+EXTRAS, asked = ("matplotlib", "pandas", "rich", "skops"), []
 class Absent:
     def find_spec(name, *_):
-        if name == "pandas":
+        if name in EXTRAS:
+            asked.append(name)
             raise ImportError(name)
+for extra in EXTRAS:
+    sys.modules.pop(extra, None)
 sys.meta_path.insert(0, Absent)
+import autokernel, autokernel.displays, autokernel.export
 from autokernel.__main__ import main
+assert asked == [], asked
 """
 
 
-def test_a_bare_install_runs_airline_and_names_the_extra_that_reads_files(tmp_path):
+def test_a_bare_install_loads_no_extra_runs_airline_and_names_the_extra_that_reads_files(tmp_path):
     path = write(tmp_path, "a,b\n1,2\n")
-    program = WITHOUT_PANDAS + (
+    program = WITHOUT_EXTRAS + (
         f"assert main([{str(path)!r}]) == 2\n"
         "assert main(['--n-iter', '0', '--max-time', '0.01', '--horizon', '2']) == 0"
     )

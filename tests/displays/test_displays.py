@@ -10,12 +10,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
-from autokernel.displays import (
-    CalibrationDisplay,
-    DecompositionDisplay,
-    ForecastDisplay,
-    SearchDisplay,
-)
+from autokernel.displays import CalibrationDisplay, DecompositionDisplay, ForecastDisplay
 from autokernel.expression import parse_expression
 from tests.explain.models import refitted, with_kernel
 from tests.fits import small, wave
@@ -77,17 +72,17 @@ def test_each_component_has_a_panel_with_its_sentence_and_at_most_two_columns(
     several, panels_of_several
 ):
     found, display = several.decompose(), panels_of_several
-    for panel, one in zip(display.panels, found.components, strict=True):
-        # what is said of each of several columns would not fit above a picture
-        assert panel.title == one.text.split(":")[0].removesuffix(".") + "."
+    components = [one for one in found.components if one.columns and one.share >= 0.01]
+    for panel, one in zip(display.panels, components, strict=True):
+        assert panel.names == [*one.columns]
+        # how the effect of a column depends on another one is seen, and need not be said
+        title = one.text if len(one.columns) == 1 else one.text.split(":")[0] + "."
+        assert panel.title == title
     by_names = {tuple(panel.names): panel for panel in display.panels}
-    assert len(by_names) == 3
-    assert max(map(len, by_names)) == 2
     assert by_names["x0",].mean.shape == (600,)
     assert by_names["x1", "x2"].mean.shape == (40, 40)
     # a line is a line in its panel
     np.testing.assert_allclose(np.diff(by_names["x0",].mean, 2), 0, atol=1e-8)
-    assert len(display.axes_) == 3
 
 
 def test_small_components_can_be_left_out(several, panels_of_several):
@@ -101,26 +96,13 @@ def test_small_components_can_be_left_out(several, panels_of_several):
         display.plot([None, None])
 
 
-def test_the_search_names_its_improvements(model):
-    display = SearchDisplay.from_estimator(model)
-    text = "".join(one.get_text() for one in display.axes_[0].texts)
-    best = model.search_history_["kernel"][np.argmax(model.search_history_["score"])]
-    assert best[:30] in text
-    display.figure_.canvas.draw()
-
-
 def test_titles_end_within_a_narrow_figure(panels_of_several):
-    figure, axes = plt.subplots(3, figsize=(4.2, 7.5), layout="constrained")
+    n = len(panels_of_several.panels)
+    figure, axes = plt.subplots(n, figsize=(4.2, 2.5 * n), layout="constrained")
     panels_of_several.plot(axes)
     figure.draw_without_rendering()
     for ax in axes:
         assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
-
-
-def test_axes_without_room_for_names_of_kernels_show_none(model):
-    _, small = plt.subplots(1, 2, figsize=(6, 2.6))
-    assert not SearchDisplay.from_estimator(model, axes=small).axes_[0].texts
-    assert SearchDisplay.from_estimator(model).axes_[0].texts
 
 
 def test_calibration_of_a_right_model_is_on_the_diagonal(model):
@@ -138,7 +120,7 @@ def test_calibration_of_a_right_model_is_on_the_diagonal(model):
 def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch):
     monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
     with pytest.raises(ImportError, match=r"pip install 'autokernel-gp\[plot\]'"):
-        SearchDisplay.from_estimator(model)
+        CalibrationDisplay.from_estimator(model)
 
 
 def test_calibration_leaves_out_each_row_of_the_fit():
@@ -185,7 +167,7 @@ def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbe
     shown = {one.get_text() for one in over_age.get_xticklabels()}
     assert {"1", "10", "100"} < shown
     model.refit(X, y, "log(y) ~ LIN[log(age)] * LIN[water]")
-    (surface,) = DecompositionDisplay.from_estimator(model).axes_
+    *_, surface = DecompositionDisplay.from_estimator(model).axes_
     assert sorted((surface.get_xscale(), surface.get_yscale())) == ["linear", "log"]
     model.refit(X, y, "sqrt(y) ~ LIN[sqrt(age)] + LIN[water]")
     display = DecompositionDisplay.from_estimator(model, y_name="height")

@@ -12,7 +12,7 @@ from sklearn.model_selection import cross_val_predict
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.export import write_report
-from tests.fits import PLAIN, small
+from tests.fits import PLAIN, small, tiny
 
 mpl.use("Agg")
 
@@ -20,7 +20,7 @@ SHOPS = ["A", "B", "C", "D"]
 LEVELS = {"A": 0.0, "B": 2.0, "C": -1.0, "D": 3.0}
 
 
-def sales(n=120, noise=0.2, seed=0, phase=1.0, level=1.0):
+def sales(n=60, noise=0.2, seed=0, phase=1.0, level=1.0):
     """A trend, a level for each shop, and a season that begins later from shop to shop."""
     rng = np.random.default_rng(seed)
     time, shop = rng.uniform(0, 10, n), rng.choice(SHOPS, n)
@@ -30,6 +30,7 @@ def sales(n=120, noise=0.2, seed=0, phase=1.0, level=1.0):
 
 
 X, Y = sales()
+NUMBERS = X.assign(shop=X["shop"].map(SHOPS.index))
 KERNEL = "CAT[shop] + CAT[shop] * PER[time] + LIN[time]"
 
 POLARS = pl.DataFrame({name: X[name].tolist() for name in X})
@@ -49,13 +50,20 @@ FORMS = {
 
 @pytest.fixture(scope="module")
 def fitted():
+    """Curves that differ from shop to shop, which no test may change."""
     return small().refit(X, Y, KERNEL)
 
 
+@pytest.fixture(scope="module")
+def levels():
+    """The same without curves, of rows that have the same season in all shops."""
+    return small(averaging=None).refit(*sales(phase=0.0), "CAT[shop] + PER[time] + LIN[time]")
+
+
 def test_categories_in_any_form_have_the_same_levels():
-    plain = small(averaging=None).refit(X, Y, "CAT[1] + LIN[0]")
+    plain = small(averaging=None).refit(X[:20], Y[:20], "CAT[1]")
     for form, table in FORMS.items():
-        model = small(averaging=None).refit(table, Y, "CAT[1] + LIN[0]")
+        model = small(averaging=None).refit(table[:20], Y[:20], "CAT[1]")
         assert model.categories_[1].values == tuple(SHOPS)
         assert model.categories_[1].is_ordered == (form == "ordered categories")
         np.testing.assert_array_equal(model.X_train_, plain.X_train_)
@@ -73,7 +81,7 @@ TRUTHS = {
 @pytest.mark.parametrize("form", TRUTHS)
 def test_truth_values_are_categories(form):
     y = np.tile([3.0, 1.0], 10) + np.linspace(0, 0.1, 20)
-    model = small(n_iter=0).fit(TRUTHS[form], y)
+    model = tiny().fit(TRUTHS[form], y)
     assert model.categories_[0].values == (False, True)
     assert model.best_expression_ == "CAT[is_open]"
     assert "where is_open is True, the target is higher by 1.99" in model.describe()
@@ -82,34 +90,31 @@ def test_truth_values_are_categories(form):
 @pytest.mark.slow
 def test_the_search_finds_what_the_shops_share():
     settings = {"base_kernels": ["LIN", "PER"], "n_iter": 8, "averaging": None, **PLAIN}
-    model = AutoKernelGPRegressor(**settings).fit(X, Y)
-    assert model.best_score_ >= clone(model).refit(X, Y, KERNEL).best_score_
+    X, y = sales(120)
+    model = AutoKernelGPRegressor(**settings).fit(X, y)
+    assert model.best_score_ >= clone(model).refit(X, y, KERNEL).best_score_
     np.testing.assert_allclose(model.inclusion_probabilities_["depends"], 1.0, rtol=1e-9)
-    same_X, same_y = sales(phase=0.0)
+    same_X, same_y = sales(120, phase=0.0)
     same = AutoKernelGPRegressor(**settings).fit(same_X, same_y)
     assert set(same.best_expression_.split(" + ")) == {"CAT[shop]", "PER[time]", "LIN[time]"}
 
 
 def test_columns_of_categories_have_no_other_kernel_and_columns_of_numbers_not_theirs():
-    model = small(n_iter=0, max_leaves=1, averaging=None).fit(X[:40], Y[:40])
-    kernels = set(model.search_history_["kernel"])
-    assert {one for one in kernels if "shop" in one} == {"CAT[shop]"}
-    assert "CAT[time]" not in kernels
-    ordered = small(n_iter=0, max_leaves=1, averaging=None)
-    ordered.fit(FORMS["ordered categories"][:40], Y[:40])
-    assert {"CAT[shop]", "LIN[shop]", "SE[shop]"} <= set(ordered.search_history_["kernel"])
-    chosen = small(n_iter=0, max_leaves=1, base_kernels=["SE"]).fit(X[:40], Y[:40])
-    assert set(chosen.search_history_["kernel"]) == {"SE[time]", "CAT[shop]", "NOISE"}
-    without = small(n_iter=0, base_kernels={"shop": ()}).fit(X[:40], Y[:40])
-    assert not any("shop" in one for one in without.search_history_["kernel"])
+    def kernels(table, **settings):
+        model = tiny(**settings).fit(table[:20], Y[:20])
+        return set(model.search_history_["kernel"])
+
+    assert kernels(X) == {"SE[time]", "LIN[time]", "CAT[shop]", "NOISE"}
+    ordered = kernels(FORMS["ordered categories"], base_kernels="auto")
+    assert {"CAT[shop]", "LIN[shop]", "SE[shop]"} <= ordered
+    assert kernels(X, base_kernels={"time": ["LIN"], "shop": ()}) == {"LIN[time]", "NOISE"}
 
 
 def test_numbers_are_categories_if_the_user_says_so():
-    numbers = pd.DataFrame({"time": X["time"], "shop": X["shop"].map(SHOPS.index)})
     for chosen in (["shop"], [1], [False, True]):
-        model = small(categorical_features=chosen).refit(numbers, Y, "CAT[shop]")
+        model = small(categorical_features=chosen).refit(NUMBERS[:20], Y[:20], "CAT[shop]")
         assert model.categories_[1].values == (0, 1, 2, 3)
-    assert small().refit(numbers, Y, "SE[shop]").categories_ == {}
+    assert small().refit(NUMBERS[:20], Y[:20], "LIN[shop]").categories_ == {}
 
 
 def test_a_random_intercept_has_the_shrunk_means_of_its_closed_form():
@@ -125,73 +130,69 @@ def test_a_random_intercept_has_the_shrunk_means_of_its_closed_form():
     np.testing.assert_allclose(model.predict(shops), expected, rtol=1e-9)
 
 
-def test_a_new_level_is_another_draw_from_the_same_prior(fitted):
-    new = pd.DataFrame({"time": [5.0, 5.0, 5.0], "shop": ["A", "new", "newer"]})
-    mean, covariance = fitted.predict(new, return_cov=True)
+def test_a_new_level_is_another_draw_from_the_same_prior(levels):
+    new = pd.DataFrame({"time": 5.0, "shop": ["A", "new", "newer", "new"]})
+    mean, covariance = levels.predict(new, return_cov=True)
     std = np.sqrt(np.diag(covariance))
     assert (mean[1], std[1]) == pytest.approx((mean[2], std[2]), rel=1e-9)
     assert std[1] > 3 * std[0]
     assert covariance[1, 2] < 0.5 * covariance[1, 1]
-    repeated = pd.DataFrame({"time": [5.0, 5.0], "shop": ["new", "new"]})
-    _, same = fitted.predict(repeated, return_cov=True)
     # new observations of one new shop share its level, and differ by their noise
-    assert same[0, 1] == pytest.approx(same[0, 0] - fitted.noise_variance_, rel=0.05)
+    expected = covariance[1, 1] - levels.noise_variance_
+    assert covariance[1, 3] == pytest.approx(expected, rel=1e-6)
 
 
 def test_a_refit_knows_the_levels_that_it_meets_first():
     few = X["shop"] != "D"
-    model = small().refit(X[few], Y[few], "CAT[shop]")
-    model.refit(X, Y, "CAT[shop] + SE[time]")
+    model = small(averaging=None).refit(X[few], Y[few], "CAT[shop]")
+    model.refit(X, Y, "CAT[shop]")
     assert model.categories_[1].values == tuple(SHOPS)
     assert "D +" in model.describe()
-    DecompositionDisplay.from_estimator(model).figure_.canvas.draw()
+    (panel,) = DecompositionDisplay.from_estimator(model).panels
+    assert list(panel.levels) == SHOPS
 
 
 def test_levels_without_a_place_in_an_order_are_missing():
     kind = pd.CategoricalDtype(SHOPS, ordered=True)
-    codes = X["shop"].map(SHOPS.index)
-    y = codes + 0.2 * Y
-    model = small().refit(X.astype({"shop": kind}), y, "LIN[shop] + SE[time]")
-    rows = pd.DataFrame({"time": [5.0] * 3, "shop": [None, "new", "B"]})
-    mean, std = model.predict(rows, return_std=True)
+    y = X["shop"].map(SHOPS.index) + 0.2 * Y
+    model = small(averaging=None).refit(X[["shop"]].astype(kind), y, "LIN[shop]")
+    mean, std = model.predict(pd.DataFrame({"shop": [None, "new", "B"]}), return_std=True)
     assert (mean[0], std[0]) == pytest.approx((mean[1], std[1]), rel=1e-9)
     assert std[0] > 2 * std[2]
-    assert 0 < mean[0] < codes.max() + 0.2 * Y.max()
-    gaps = X.assign(shop=X["shop"].where(X["shop"] != "C")).astype({"shop": kind})
-    again = small().refit(gaps, y, "LIN[shop] + SE[time]")
-    assert again.categories_[1].is_ordered
+    assert 0 < mean[0] < 3 + 0.2 * Y.max()
+    gaps = X["shop"].where(X["shop"] != "C").to_frame().astype(kind)
+    again = small(averaging=None).refit(gaps, y, "LIN[shop]")
+    assert again.categories_[0].is_ordered
     assert np.isnan(again.X_train_).any()
 
 
 def test_change_points_are_not_tried_on_categories_and_gaps():
-    table = X.assign(price=np.where(np.arange(len(X)) % 9, 1.0 + np.arange(len(X)), np.nan))
-    settings = {"operators": ("+", "cp"), "strategy": "random", "averaging": None}
-    model = small(n_iter=6, max_leaves=4, **settings).fit(table[:40], Y[:40])
+    table = X.assign(price=np.where(np.arange(len(X)) % 9, 1.0 + np.arange(len(X)), np.nan))[:20]
+    settings = {"operators": ("+", "cp"), "base_kernels": {"*": ["LIN"], "shop": ["CAT"]}}
+    model = small(**settings, strategy="random", n_iter=6, averaging=None).fit(table, Y[:20])
     kernels = " ".join(model.search_history_["kernel"])
     assert "CP[shop]" not in kernels
     assert "CP[price]" not in kernels
     assert "CP[time]" in kernels
     for column in ("shop", "price"):
+        start = f"CP[{column}](LIN[time], LIN[time])"
         with pytest.raises(ValueError, match=r"start_kernel must have .*, got CP\["):
-            small(start_kernel=f"CP[{column}](SE[time], LIN[time])", operators=("+", "cp")).fit(
-                table, Y
-            )
+            small(**settings, start_kernel=start).fit(table, Y[:20])
 
 
 def test_a_missing_value_is_neither_before_nor_after_a_change_point():
-    model = small(operators=("+", "cp")).refit(X, Y, "CP[time](SE[time], CAT[shop])")
+    model = small(operators=("+", "cp"), averaging=None)
+    model.refit(X[:20], Y[:20], "CP[time](LIN[time], CAT[shop])")
     rows = X[:2].assign(time=[1.0, np.nan])
     with pytest.raises(ValueError, match=r"column 'time' must have no missing values.* row 1:"):
         model.predict(rows)
 
 
 def test_missing_values_are_a_level():
-    gaps = X.assign(shop=X["shop"].where(X["shop"] != "D"))
-    kernel = "CAT[shop] + SE[time]"
-    whole = small(averaging=None).refit(X, Y, kernel)
+    whole = small(averaging=None).refit(X, Y, "CAT[shop]")
     for missing in (np.nan, None, pd.NA):
-        frame = gaps.assign(shop=gaps["shop"].astype(object).where(gaps["shop"].notna(), missing))
-        model = small(averaging=None).refit(frame, Y, kernel)
+        frame = X.assign(shop=X["shop"].astype(object).where(X["shop"] != "D", missing))
+        model = small(averaging=None).refit(frame, Y, "CAT[shop]")
         assert model.categories_[1].values == ("A", "B", "C", None)
         np.testing.assert_allclose(model.predict(frame), whole.predict(X), rtol=1e-6)
     assert "missing" in model.describe()
@@ -199,44 +200,37 @@ def test_missing_values_are_a_level():
 
 def test_levels_that_a_type_declares_keep_their_numbers_without_rows():
     kind = pd.CategoricalDtype(["Z", *SHOPS, "E"])
-    model = small(averaging=None).refit(X.astype({"shop": kind}), Y, "CAT[shop]")
+    model = small(averaging=None).refit(X[:20].astype({"shop": kind}), Y[:20], "CAT[shop]")
     assert model.categories_[1].values == ("Z", *SHOPS, "E")
     assert set(model.X_train_[:, 1]) == {1.0, 2.0, 3.0, 4.0}
 
 
 def test_skc_searches_categories():
-    model = small(strategy="skc", n_iter=0, max_leaves=1, averaging=None).fit(X, Y)
+    model = tiny(strategy="skc", base_kernels=["LIN"]).fit(X, Y)
     assert "CAT[shop]" in model.best_expression_
 
 
-def test_sentences_name_levels_and_how_curves_differ(fitted):
+def test_sentences_name_levels_and_how_curves_differ(fitted, levels):
     text = fitted.describe()
     assert "differs between the four levels of shop, " in text
-    assert "Where shop is" in text
-    model = small(averaging=None).refit(*sales(phase=0.0), "CAT[shop] + PER[time] + LIN[time]")
-    levels = model.describe()
-    assert "difference between levels of shop" in levels
-    assert levels.index("D +") < levels.index("B +") < levels.index("C -")
-    claims = model.claims_
+    # one curve stands for all, that of the level with the most rows
+    assert f"Where shop is {X['shop'].mode()[0]}, " in text
+    text = levels.describe()
+    assert "difference between levels of shop" in text
+    assert text.index("D +") < text.index("B +") < text.index("C -")
+    claims = levels.claims_
     of_levels = dict(zip(claims["subject"], claims["value"], strict=True))
     apart = of_levels["shop=D"] - of_levels["shop=C"]
-    assert apart == pytest.approx(4.0, abs=0.3)  # five standard errors of a mean of twenty
+    assert apart == pytest.approx(4.0, abs=0.3)  # five standard errors of a mean of ten
     assert sum(of_levels[f"shop={shop}"] for shop in SHOPS) == pytest.approx(0.0, abs=1e-6)
-
-
-def test_curves_are_those_of_the_most_frequent_level():
-    often = pd.concat([X, X[X["shop"] == "D"]])  # now the most frequent one
-    y = np.concatenate([Y, Y[X["shop"] == "D"] + 0.1])
-    assert often["shop"].value_counts().idxmax() == "D"
-    assert "Where shop is D, " in small(averaging=None).refit(often, y, KERNEL).describe()
 
 
 def test_categories_that_interact_are_a_joint_effect():
     rng = np.random.default_rng(0)
-    frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 90), "shop": rng.choice(SHOPS, 90)})
+    frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 60), "shop": rng.choice(SHOPS, 60)})
     on_saturday = (frame["day"] == "sat") & (frame["shop"] == "B")
-    y = 2.0 * on_saturday + 0.2 * rng.normal(size=90)
-    text = AutoKernelGPRegressor(n_iter=3, **PLAIN).fit(frame, y).describe()
+    y = 2.0 * on_saturday + 0.2 * rng.normal(size=60)
+    text = small(averaging=None).refit(frame, y, "CAT[day] * CAT[shop]").describe()
     assert "A joint effect of day and shop. Where shop is " in text
     assert "Where day is " in text
 
@@ -244,7 +238,7 @@ def test_categories_that_interact_are_a_joint_effect():
 def test_an_order_of_levels_makes_a_line_of_them():
     sizes = pd.Categorical(["S", "M", "L", "XL"] * 20, ["S", "M", "L", "XL"], ordered=True)
     y = sizes.codes + 0.2 * np.random.default_rng(0).normal(size=80)
-    model = AutoKernelGPRegressor(n_iter=0, **PLAIN).fit(pd.DataFrame({"size": sizes}), y)
+    model = tiny().fit(pd.DataFrame({"size": sizes}), y)
     assert model.best_expression_ == "LIN[size]"
     assert "rises by 1.0" in model.describe()
     assert " per level" in model.describe()
@@ -252,18 +246,17 @@ def test_an_order_of_levels_makes_a_line_of_them():
 
 
 def test_amounts_of_levels_are_factors_on_the_log_scale():
-    y = np.exp(Y / 3)
-    text = small().refit(X, y, "log(y) ~ CAT[shop] + SE[time]").describe()
+    text = small(averaging=None).refit(X, np.exp(Y / 3), "log(y) ~ CAT[shop]").describe()
     assert "as factors of their average: D 1." in text
 
 
-def test_pictures_have_a_point_or_a_curve_for_each_level(fitted):
+def test_pictures_have_a_point_or_a_curve_for_each_level(fitted, levels):
     display = DecompositionDisplay.from_estimator(fitted)
     display.figure_.canvas.draw()
-    (panel,) = (one for one in display.panels if one.levels)
+    (panel,) = (one for one in display.panels if one.levels and len(one.axes) == 2)
     assert list(panel.levels) == SHOPS
     assert panel.mean.shape == (4, len(panel.axes[1]))
-    points = DecompositionDisplay.from_estimator(small().refit(X, Y, "CAT[shop] + SE[time]"))
+    points = DecompositionDisplay.from_estimator(levels)
     points.figure_.canvas.draw()
     (ax,) = (one for one in points.axes_ if one.get_xlabel() == "shop")
     assert [label.get_text() for label in ax.get_xticklabels()] == SHOPS
@@ -273,37 +266,30 @@ def test_pictures_have_a_point_or_a_curve_for_each_level(fitted):
 
 def test_a_picture_has_at_most_ten_curves():
     rng = np.random.default_rng(0)
-    shop = np.array([f"s{n}" for n in range(14)])[np.r_[np.arange(14), rng.integers(0, 12, 100)]]
-    time = rng.uniform(0, 1, len(shop))
-    frame = pd.DataFrame({"time": time, "shop": shop})
-    y = time * rng.normal(size=14)[frame["shop"].str[1:].astype(int)] + 0.1 * rng.normal(
-        size=len(shop)
-    )
-    model = small().refit(frame, y, "CAT[shop] * LIN[time]")
+    number = np.r_[np.arange(14), np.tile(np.arange(12), 3)]
+    time = rng.uniform(0, 1, len(number))
+    frame = pd.DataFrame({"time": time, "shop": [f"s{n}" for n in number]})
+    y = time * rng.normal(size=14)[number] + 0.1 * rng.normal(size=len(number))
+    model = small(averaging=None).refit(frame, y, "CAT[shop] * LIN[time]")
     (panel,) = DecompositionDisplay.from_estimator(model).panels
     assert len(panel.levels) == len(panel.mean) == 10
     assert not {"s12", "s13"} & set(panel.levels)  # with one row each
 
 
 def test_numbers_with_a_kernel_of_categories_are_shown_as_numbers():
-    numbers = pd.DataFrame({"time": X["time"], "shop": X["shop"].map(SHOPS.index) + 1})
-    model = small(averaging=None, base_kernels={"shop": ("CAT",)}).refit(numbers, Y, KERNEL)
+    numbers = NUMBERS.assign(shop=NUMBERS["shop"] + 1)
+    model = small(averaging=None, base_kernels={"shop": ("CAT",)}).refit(numbers, Y, "CAT[shop]")
     panels = DecompositionDisplay.from_estimator(model).panels
     assert [list(panel.levels) for panel in panels if panel.levels] == [["1", "2", "3", "4"]]
     assert "levels of shop" in model.describe()
-
-
-def test_a_forecast_is_no_picture_of_categories(tmp_path):
-    model = small().refit(X[["shop"]], Y, "CAT[shop]")
     with pytest.raises(ValueError, match="DecompositionDisplay"):
-        ForecastDisplay.from_estimator(model)
-    assert "levels of shop" in write_report(model, tmp_path / "report.html").read_text()
+        ForecastDisplay.from_estimator(small().refit(X[["shop"]], Y, "CAT[shop]"))
 
 
-def test_reports_and_cross_validation_know_levels(fitted, tmp_path):
-    text = write_report(fitted, tmp_path / "report.html").read_text()
+def test_reports_and_cross_validation_know_levels(levels, tmp_path):
+    text = write_report(levels, tmp_path / "report.html").read_text()
     assert "levels of shop" in text
-    predicted = cross_val_predict(small(n_iter=0, max_leaves=1), X, Y, cv=3)
+    predicted = cross_val_predict(tiny(base_kernels=["LIN"]), X[:30], Y[:30], cv=3)
     assert np.isfinite(predicted).all()
 
 
@@ -318,18 +304,15 @@ def test_the_kernel_of_scikit_learn_predicts_the_same_of_the_numbers_of_levels()
 
 
 def test_a_warm_start_begins_again_if_a_column_becomes_a_category():
-    numbers = pd.DataFrame({"time": X["time"], "shop": X["shop"].map(SHOPS.index)})
-    model = small(n_iter=0, max_leaves=1, warm_start=True).fit(numbers, Y)
+    model = tiny(warm_start=True).fit(NUMBERS[:20], Y[:20])
     assert "SE[shop]" in model.search_history_["kernel"]
-    model.set_params(categorical_features=["shop"]).fit(numbers, Y)
+    model.set_params(categorical_features=["shop"]).fit(NUMBERS[:20], Y[:20])
     assert "SE[shop]" not in model.search_history_["kernel"]
 
 
 def test_equal_categories_twice_are_one():
     for text in ("CAT[0] * CAT[0]", "CAT[0] + CAT[0]"):
-        model = small(n_iter=0, start_kernel=text, max_leaves=2, averaging=None).fit(
-            X[["shop"]][:40], Y[:40]
-        )
+        model = tiny(start_kernel=text, max_leaves=2).fit(X[["shop"]][:20], Y[:20])
         assert text not in model.search_history_["kernel"]
     assert parse_expression("CAT[0]").leaves[0].kernel.is_categorical
 
@@ -338,60 +321,38 @@ def frame_with(shop):
     return pd.DataFrame({"time": np.arange(len(shop), dtype=float), "shop": shop})
 
 
-WRONG = {
-    "mixed": (frame_with(["a", 3.0, "b"]), {}, "levels of one kind in column 'shop', got 'a'"),
-    "all missing": (
-        frame_with(pd.Categorical([None, None, None])),
-        {},
-        "a level in column 'shop', got only missing values",
-    ),
-    "no level": (
-        frame_with([{1}, {2}, {3}]),
-        {"categorical_features": ["shop"]},
-        "texts, truth values or numbers as levels of column 'shop', got .*, which is of type set",
-    ),
-    "texts without categories": (
-        frame_with(["a", "b", "c"]),
-        {"categorical_features": None},
-        "got text such as 'a': name the column in categorical_features",
-    ),
-    "texts that are not chosen": (
-        frame_with(["a", "b", "c"]),
-        {"categorical_features": ["time"]},
-        "in column 'shop', got text such as 'a'",
-    ),
-    "unknown name": (
-        frame_with(["a", "b", "c"]),
-        {"categorical_features": ["shops"]},
-        "out of .*'shop'.* got 'shops'; did you mean 'shop'",
-    ),
-    "unknown index": (
-        frame_with(["a", "b", "c"]),
-        {"categorical_features": [2]},
-        "indices below 2, got 2",
-    ),
-    "short mask": (
-        frame_with(["a", "b", "c"]),
-        {"categorical_features": [True]},
-        "a mask of 2 columns, got 1",
-    ),
-    "a number": (frame_with(["a", "b", "c"]), {"categorical_features": 3}, "categorical_features"),
-    "a text": (frame_with(["a", "b", "c"]), {"categorical_features": "shop"}, "categorical_feat"),
-}
+TEXTS = ["a", "b", "c"]
+NO_LEVEL = "texts, truth values or numbers as levels of column 'shop', got .*, which is of type set"
+PLACES = "'shop', which holds categories: only numbers have"
+CHOSEN = "categorical_features"
+WRONG = [
+    (["a", 3.0, "b"], {}, "levels of one kind in column 'shop', got 'a'"),
+    (pd.Categorical([None] * 3), {}, "a level in column 'shop', got only missing values"),
+    ([{1}, {2}, {3}], {CHOSEN: ["shop"]}, NO_LEVEL),
+    (TEXTS, {CHOSEN: None}, f"got text such as 'a': name the column in {CHOSEN}"),
+    (TEXTS, {CHOSEN: ["time"]}, "in column 'shop', got text such as 'a'"),
+    (TEXTS, {CHOSEN: ["shops"]}, "out of .*'shop'.* got 'shops'; did you mean 'shop'"),
+    (TEXTS, {CHOSEN: [2]}, "indices below 2, got 2"),
+    (TEXTS, {CHOSEN: [True]}, "a mask of 2 columns, got 1"),
+    (TEXTS, {CHOSEN: 3}, CHOSEN),
+    (TEXTS, {CHOSEN: "shop"}, CHOSEN),
+    (TEXTS, {"periods": {"shop": 12}}, "got one of column 'shop', which holds categories"),
+    (TEXTS, {"column_scales": {"shop": "log"}}, PLACES),
+    (TEXTS, {"column_scales": {"shop": "sqrt"}}, PLACES),
+]
 
 
-@pytest.mark.parametrize("name", WRONG)
-def test_wrong_categories_are_refused_with_what_is_wrong(name):
-    frame, settings, message = WRONG[name]
+@pytest.mark.parametrize(("shop", "settings", "message"), WRONG)
+def test_wrong_categories_are_refused_with_what_is_wrong(shop, settings, message):
     with pytest.raises(ValueError, match=message):
-        small(**settings).fit(frame, [1.0, 2.0, 3.0])
+        small(**settings).fit(frame_with(shop), [1.0, 2.0, 3.0])
 
 
 def test_new_rows_must_have_levels_of_the_kind_of_the_fit(fitted):
     with pytest.raises(ValueError, match="levels such as 'A' in column 'shop', as in fit, got 3"):
         fitted.predict(frame_with([3, 4]))
-    with pytest.raises(ValueError, match="feature names should match"):
-        fitted.predict(X[["shop", "time"]])
-    numbers = small().refit(X[["time"]], Y, "SE[time]")
+    with pytest.raises(ValueError, match="kernel has 'log' for column 'shop', which holds categ"):
+        small().refit(X, Y, "CAT[log(shop)]")
+    numbers = small(averaging=None).refit(X[["time"]], Y, "LIN[time]")
     with pytest.raises(ValueError, match="of the fit, in which it held no texts"):
         numbers.predict(pd.DataFrame({"time": ["a", "b"]}))

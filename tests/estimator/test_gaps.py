@@ -8,10 +8,9 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import cross_val_predict
 
-from autokernel import AutoKernelGPRegressor
 from autokernel.displays import DecompositionDisplay, ForecastDisplay
 from autokernel.export import write_report
-from tests.fits import PLAIN, small
+from tests.fits import small, tiny
 
 mpl.use("Agg")
 
@@ -26,12 +25,11 @@ def table(n=100, seed=0, share=0.12):
 
 
 X, Y = table()
-KERNEL = "SE[0] + LIN[1]"
 
 
 @pytest.fixture(scope="module")
 def fitted():
-    return small().refit(X, Y, KERNEL)
+    return small().refit(X, Y, "SE[0] + LIN[1]")
 
 
 def test_rows_with_a_gap_have_wider_bands_and_the_mean_over_the_column(fitted):
@@ -45,7 +43,7 @@ def test_rows_with_a_gap_have_wider_bands_and_the_mean_over_the_column(fitted):
 
 
 def test_noise_and_structure_are_found_and_bands_hold_in_spite_of_gaps():
-    model = AutoKernelGPRegressor(base_kernels=["SE", "LIN"], n_iter=1, **PLAIN).fit(X, Y)
+    model = tiny(max_leaves=3).fit(X, Y)
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, abs=0.04)  # 70 known rows
     assert model.inclusion_probabilities_["depends"][:2] == pytest.approx(1.0)
     new, y = table(1000, seed=1)
@@ -55,46 +53,48 @@ def test_noise_and_structure_are_found_and_bands_hold_in_spite_of_gaps():
 
 
 def test_columns_on_other_scales_have_gaps_too():
-    x = np.exp(4 * X[:, 0])
-    model = small(averaging=None).refit(x[:, None], Y, "SE[log(0)]")
+    x = np.exp(4 * X[:, :1])
+    model = small(averaging=None).refit(x, Y, "SE[log(0)]")
     same = small(averaging=None).refit(X[:, :1], Y, "SE[0]")
     # quantiles are the same on both scales, but between two values they are interpolated
-    np.testing.assert_allclose(model.predict(x[:, None]), same.predict(X[:, :1]), atol=1e-4)
+    np.testing.assert_allclose(model.predict(x), same.predict(X[:, :1]), atol=1e-4)
 
 
 def test_columns_that_had_no_gaps_in_the_fit_may_have_some_later():
-    rng = np.random.default_rng(0)
-    full = rng.uniform(0, 1, (60, 2))
-    y = np.sin(6 * full[:, 0]) + full[:, 1] + 0.1 * rng.normal(size=60)
-    model = small().refit(full, y, "SE[0] + LIN[1]")
+    full = np.random.default_rng(0).uniform(0, 1, (30, 2))
+    model = small(averaging=None).refit(full, np.sin(6 * full[:, 0]) + full[:, 1], "SE[0] + LIN[1]")
     new = np.array([[0.3, 0.5], [np.nan, 0.5]])
     mean, std = model.predict(new, return_std=True)
     np.testing.assert_allclose(mean[0], model.predict(new[:1])[0], rtol=1e-9)
     assert std[1] > 3 * std[0]
     assert model.predict_interval(new).shape == (2, 2)
-    few = small(n_iter=0, max_leaves=1, averaging=None)
-    assert np.isfinite(cross_val_predict(few, X[:40], Y[:40], cv=4)).all()
+    few = tiny(base_kernels=["LIN"], averaging=None)
+    assert np.isfinite(cross_val_predict(few, X[:30, :2], Y[:30], cv=3)).all()
 
 
 def test_a_constant_column_with_gaps_is_constant():
-    constant = np.where(np.isnan(X[:, 2]), np.nan, 3.0)
-    model = small(n_iter=0, max_leaves=1).fit(np.column_stack([X[:, 1], constant]), Y)
+    constant = np.where(np.isnan(X[:30, 2]), np.nan, 3.0)
+    model = tiny(base_kernels=["LIN"]).fit(np.column_stack([X[:30, 1], constant]), Y[:30])
     assert not any("[1]" in kernel for kernel in model.search_history_["kernel"])
 
 
 def test_known_periods_and_dates_have_gaps_too():
-    days = pd.date_range("2020-01-01", periods=120)
-    dates = pd.Series(days).where(np.arange(120) % 9 > 0)
-    y = np.sin(2 * np.pi * np.arange(120) / 7) + 0.1 * np.random.default_rng(0).normal(size=120)
-    model = small(periods={"day": 7}).fit(pd.DataFrame({"day": dates}), y)
+    days = pd.date_range("2020-01-01", periods=42)
+    dates = pd.Series(days).where(np.arange(42) % 9 > 0)
+    y = np.sin(2 * np.pi * np.arange(42) / 7) + 0.1 * np.random.default_rng(0).normal(size=42)
+    settings = {"base_kernels": ["SE", "LIN", "PER"], "max_leaves": 4, "periods": {"day": 7}}
+    model = tiny(**settings, averaging=None).fit(pd.DataFrame({"day": dates}), y)
     assert "PER7[day]" in model.best_expression_
-    assert np.isnan(model.X_train_).sum() == 14
+    # the design has what a person would try first, as without gaps
+    assert "LIN[day] + PER7[day] * SE[day] + SE[day]" in model.search_history_["kernel"]
+    assert np.isnan(model.X_train_).sum() == 5
 
 
 def test_a_warm_start_goes_on_with_gaps():
-    model = small(n_iter=0, max_leaves=1, warm_start=True).fit(X, Y)
+    model = tiny(base_kernels=["LIN"], warm_start=True).fit(X[:30], Y[:30])
     n_before = len(model.search_history_["score"])
-    model = pickle.loads(pickle.dumps(model)).set_params(n_iter=1, max_leaves=2).fit(X, Y)
+    model = pickle.loads(pickle.dumps(model)).set_params(n_iter=1, max_leaves=2)
+    model.fit(X[:30], Y[:30])
     assert len(model.search_history_["score"]) > n_before
     assert model.search_history_["elapsed"][0] < 1e9
 
@@ -103,7 +103,7 @@ def test_words_pictures_and_reports_are_those_of_what_is_known(fitted, tmp_path)
     text = fitted.describe()
     assert "straight line in x1 that rises by 2.0" in text
     DecompositionDisplay.from_estimator(fitted).figure_.canvas.draw()
-    single = small().refit(X[:, :1], Y, "SE[0]")
+    single = small(averaging=None).refit(X[:40, :1], Y[:40], "SE[0]")
     display = ForecastDisplay.from_estimator(single)
     display.figure_.canvas.draw()
     assert np.isfinite(display.x).all()
@@ -111,26 +111,24 @@ def test_words_pictures_and_reports_are_those_of_what_is_known(fitted, tmp_path)
 
 
 def test_a_gap_that_some_value_explains_is_no_outlier():
-    x = np.linspace(0, 10, 40)
+    x = np.linspace(0, 10, 30)
     y = np.sin(x)  # without noise, so that only the gap is uncertain
     x[17] = np.nan
-    model = small(outliers="auto").refit(x[:, None], y, "PER[0]")
+    model = small(outliers="auto", averaging=None).refit(x[:, None], y, "PER[0]")
     assert len(model.outliers_) == 0
-    spoilt = y + 30.0 * (np.arange(40) == 17)
-    model = small(outliers="auto").refit(x[:, None], spoilt, "PER[0]")
-    assert model.outliers_.tolist() == [17]
-    (claim,) = (n for n, what in enumerate(model.claims_["predicate"]) if what == "excluded")
-    # the wave has a standard deviation of some tenths where its place is not known; without it, a
-    # row of a noise of 1e-6 would be off by 1e7
-    assert 10 < model.claims_["value"][claim] < 1000
-    assert np.isfinite(model.predict([[np.nan]], return_std=True)).all()
-    # a search on the other rows, none of which has a gap, still knows that there may be some
-    model = small(outliers="auto", n_iter=0, max_leaves=1, base_kernels=["PER"]).fit(
-        x[:, None], spoilt
-    )
-    assert model.outliers_.tolist() == [17]
-    (claim,) = (n for n, what in enumerate(model.claims_["predicate"]) if what == "excluded")
-    assert 10 < model.claims_["value"][claim] < 1000
+    spoilt = y + 30.0 * (np.arange(30) == 17)
+    # the search on the other rows, none of which has a gap, still knows that there may be some
+    few = {"outliers": "auto", "averaging": None, "base_kernels": ["PER"]}
+    for model in (
+        small(**few).refit(x[:, None], spoilt, "PER[0]"),
+        tiny(**few).fit(x[:, None], spoilt),
+    ):
+        assert model.outliers_.tolist() == [17]
+        (claim,) = (n for n, what in enumerate(model.claims_["predicate"]) if what == "excluded")
+        # the wave has a standard deviation of some tenths where its place is not known; without
+        # it, a row of a noise of 1e-6 would be off by 1e7
+        assert 10 < model.claims_["value"][claim] < 1000
+        assert np.isfinite(model.predict([[np.nan]], return_std=True)).all()
 
 
 def test_a_column_without_values_is_refused():

@@ -11,22 +11,19 @@ import pytest
 import scipy.sparse
 from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF
-from sklearn.model_selection import TimeSeriesSplit
 
 from autokernel import (
     BIC,
     SOT,
     AutoKernelGPRegressor,
-    CrossValidation,
     ExpectedImprovement,
     PosteriorAveraging,
-    Stacking,
     evaluate_kernel,
     parse_expression,
 )
-from autokernel.displays import ForecastDisplay, SearchDisplay
+from autokernel.displays import ForecastDisplay
 from autokernel.export import from_dict, write_report
-from tests.fits import At, small, wave
+from tests.fits import At, small, tiny, wave
 
 X, Y = wave(20, n_features=2)
 FRAME = pd.DataFrame(X, columns=["age", "size"])
@@ -36,13 +33,13 @@ DATES = pd.DataFrame({"day": pd.date_range("2020-01-01", periods=20), "level": n
 @pytest.fixture(scope="module")
 def model():
     """A fitted model, which no test may change."""
-    return small(n_iter=0, max_leaves=1).fit(FRAME, Y)
+    return tiny().fit(FRAME, Y)
 
 
 @pytest.fixture(scope="module")
 def refitted():
     """A model of arrays without a search, which no test may change."""
-    return small().refit(X, Y, "SE[0]")
+    return small().refit(X, Y, "LIN[0]")
 
 
 PARAMETERS = [
@@ -55,12 +52,19 @@ PARAMETERS = [
         {"strategy": SOT(acquisition=ExpectedImprovement)},
         r"acquisition must be an object, got the class Exp",
     ),
-    ({"averaging": Stacking}, r"averaging must be an object, got the class Stacking: call it"),
+    (
+        {"averaging": PosteriorAveraging},
+        r"averaging must be an object, got the class PosteriorAveraging: call it",
+    ),
     ({"strategy": "greeedy"}, r"strategy must be one of .*'greeedy'; did you mean 'greedy'\?"),
     ({"strategy": "Greedy"}, r"'Greedy'; did you mean 'greedy'\?"),
     ({"criterion": "laplacian"}, r"criterion must be one of .*did you mean 'laplace'\?"),
     ({"criterion": 3}, r"criterion must be one of \['laplace', .* or a Criterion, got 3$"),
     ({"strategy": SOT(acquisition="eips")}, r"acquisition must be one of .*got 'eips'"),
+    (
+        {"averaging": "stack"},
+        r"averaging must be one of \['posterior'\] or a PosteriorAveraging, got 'stack'$",
+    ),
     ({"averaging": "posteriors"}, r"averaging must be one of .*did you mean 'posterior'\?"),
     ({"strategy": "skc", "criterion": "loo"}, r"strategy=SKC\(\) .*needs criterion='laplace'"),
     ({"base_kernels": "SE"}, r"base_kernels must be .* a list such as \['SE'\], got 'SE'"),
@@ -125,13 +129,11 @@ INPUTS = {
         r"^Input X contains infinity: row 3, column 0, and 1 more. Leave such rows out",
     ),
     "words": ([*X.tolist()[:-1], ["a", "b"]], "in column 'x0'.* 'a'"),
-    "words in a frame": (FRAME.assign(size=["big", *Y[1:]]), "in column 'size'.*'big'"),
     "complex": (X + 1j, "^Complex data not supported"),
     "sparse": (scipy.sparse.csr_array(X), "^Sparse data was passed for X.*toarray"),
     "empty": (X[:0], r"^Found array with 0 sample\(s\) \(shape=\(0, 2\)\)"),
     "no column": (X[:, :0], r"0 feature\(s\)"),
     "only an index of numbers": (DATES[[]], "^X must have a column, got .*columns$"),
-    "a polars frame without columns": (pl.DataFrame(), "^X must have a column, got .*columns$"),
     "an empty list": ([], "(?s)^Expected 2D array, got 1D array.*Reshape your data"),
     "one dimension": (X[:, 0], "(?s)^Expected 2D array, got 1D array.*Reshape"),
     "three dimensions": (X[:, :, None], "^Found array with dim 3, while dim <= 2"),
@@ -141,16 +143,13 @@ INPUTS = {
     "huge": (X * 1e150, "^X must not hold numbers above .*, got .*: divide it by a"),
     "durations in pandas": (pd.DataFrame({"load": Y, "when": pd.Series(DURATIONS)}), IN_FRAME),
     "durations in polars": (pl.DataFrame({"load": Y, "when": DURATIONS}), IN_FRAME),
-    "times in polars": (pl.DataFrame({"load": Y, "when": [t.time() for t in TIMES]}), IN_FRAME),
     "durations": (np.array(DURATIONS)[:, None].astype("timedelta64[s]"), IN_ARRAY),
-    "durations as objects": (np.array(DURATIONS)[:, None], IN_ARRAY),
     "durations in lists": ([[one] for one in DURATIONS], IN_ARRAY),
 }
 TARGETS = {
     "NaN": (spoilt(Y, np.nan), r"^Input y contains NaN: row 3\. Leave such rows out of X and y"),
     "infinity": (spoilt(Y, np.inf), r"^Input y contains infinity: row 3\."),
     "a gap": (spoilt(Y, None), r"^Input y contains NaN: row 3\."),
-    "gaps in a series": (pd.Series(Y).shift(2), r"^Input y contains NaN: rows 0, 1\."),
     "many gaps": (pd.Series(Y).shift(9), r"NaN: rows 0, 1, 2, 3, 4 and 4 more\. Leave"),
     "words": ([*Y.tolist()[:-1], "a"], "y must hold numbers, got text such as 'a'"),
     "complex": (Y + 1j, "^Complex data not supported"),
@@ -161,10 +160,7 @@ TARGETS = {
     "huge": (Y * 1e150, "^y must not hold numbers above .*, got .*: divide it by a"),
     "tiny": (Y * 1e-300, "^y must not vary by less than .*, got .*: multiply it by a"),
     "two targets": (np.c_[Y, Y], r"shape \(20, 2\).*MultiOutputRegressor"),
-    "two targets in lists": (np.c_[Y, Y].tolist(), r"shape \(20, 2\).*MultiOutputRegressor"),
-    "two targets in a frame": (FRAME, r"shape \(20, 2\).*MultiOutputRegressor"),
     "times": (TIMES, f"^y must hold numbers, got .*: {ADVICE}"),
-    "times in an array": (np.array(TIMES), f"^y must hold numbers, got .*: {ADVICE}"),
     "durations in a series": (pd.Series(DURATIONS), f"^y must hold numbers, got .*: {ADVICE}"),
 }
 
@@ -193,8 +189,8 @@ def test_wrong_targets_are_refused(name, refitted):
 def test_one_row_and_inputs_without_a_spread_that_can_be_squared_are_refused():
     with pytest.raises(ValueError, match=r"1 sample\(s\) .* a minimum of 2 is required"):
         small().fit(X[:1], Y[:1])
-    message = "^X must not vary by less than .*, got .*: multiply it by a constant"
-    for unit in ([1e-300, 1e-300], [1.0, 1e-300]):
+    message = r"^X must not vary by less than 1e-100, got \d\.\d+e-301: multiply it by a constant"
+    for unit in ([1e-300, 1e-300], [1.0, 1e-300], [0.0, 1e-300]):  # zero: constant, as is allowed
         with pytest.raises(ValueError, match=message):
             small().fit(X * unit, Y)
 
@@ -202,14 +198,8 @@ def test_one_row_and_inputs_without_a_spread_that_can_be_squared_are_refused():
 @pytest.mark.parametrize("convert", [np.asarray, np.ndarray.tolist, pd.DataFrame])
 def test_a_column_of_targets_is_taken_with_the_warning_of_scikit_learn(convert):
     with pytest.warns(DataConversionWarning, match="column-vector y was passed"):
-        model = small().refit(X, convert(Y[:, None]), "SE[0]")
+        model = small().refit(X, convert(Y[:, None]), "LIN[0]")
     np.testing.assert_array_equal(model.y_train_, Y)
-
-
-@pytest.mark.parametrize("times", [pd.Series(DURATIONS), pl.Series(DURATIONS)], ids=type)
-def test_what_the_message_on_times_says_makes_days_of_them(times):
-    counted = (times - times.min()) / datetime.timedelta(days=1)
-    np.testing.assert_array_equal(np.asarray(counted), np.arange(20))
 
 
 def read_only(values):
@@ -243,7 +233,7 @@ CONTAINERS |= {kind: partial(np.ndarray.astype, dtype=kind) for kind in TYPES}
 @pytest.mark.parametrize("convert", CONTAINERS.values(), ids=CONTAINERS.keys())
 def test_neither_container_nor_type_of_the_numbers_matters(convert):
     inputs, target = convert(10 * X), convert(10 * Y + 20)
-    model = small().refit(inputs, target, "SE[0]")
+    model = small().refit(inputs, target, "LIN[0]")
     assert model.y_train_.dtype == model.X_train_.dtype == np.float64
     np.testing.assert_array_equal(model.X_train_, np.array(inputs, dtype=float))
     np.testing.assert_array_equal(model.y_train_, np.array(target, dtype=float))
@@ -252,7 +242,7 @@ def test_neither_container_nor_type_of_the_numbers_matters(convert):
 
 def test_arrays_that_are_changed_after_the_fit_do_not_change_the_model():
     inputs, target = X.copy(), Y.copy()
-    model = small().refit(inputs, target, "SE[0]")
+    model = small().refit(inputs, target, "LIN[0]")
     before = model.predict(X)
     inputs[...], target[...] = np.nan, np.nan
     np.testing.assert_array_equal(model.X_train_, X)
@@ -265,83 +255,51 @@ A_SHARE = "coverage must be a probability between 0 and 1, such as 0.95, got"
 NO_SEARCH = "was fitted by refit, which does not search"
 TOO_FEW = "X has 1 features, but AutoKernelGPRegressor is expecting 2 features as input"
 
-# of a fitted model: the method, its arguments, the error and its words
+UNITS = r"units .*mapping such as \{'time': 'years'\}, got 'years'"
+A_KERNEL = "kernel must be a str .* or an Expression, got 3"
+TWICE = r"got ndarray: .* evaluate_kernel\(expression, X, y\)"
+
+# by a model of a frame, and by one of arrays that has never searched
 CALLS = [
-    ("predict", [FRAME[["size", "age"]]], ValueError, "feature names should match"),
-    (
-        "predict",
-        [FRAME.assign(age=np.inf)],
-        ValueError,
-        "infinity: row 0, column 'age', and 19",
-    ),
-    ("predict", [FRAME, "noise"], ValueError, "must be True, False or 'function', got 'noise'"),
-    ("predict_interval", [FRAME, 95], ValueError, f"{A_SHARE} 95"),
-    ("predict_interval", [FRAME, "95%"], TypeError, f"{A_SHARE} '95%'"),
-    ("predict_quantiles", [FRAME, [5, 95]], ValueError, rf"{A_LEVEL} .*got \[5, 95\]"),
-    ("predict_quantiles", [FRAME, [np.nan]], ValueError, A_LEVEL),
-    ("predict_quantiles", [FRAME, [[0.1, 0.9]]], ValueError, A_LEVEL),
-    ("log_predictive_density", [FRAME, Y[:3]], ValueError, "inconsistent numbers of samples"),
-    ("log_predictive_density", [FRAME, np.full(20, np.nan)], ValueError, "y contains NaN"),
-    ("log_predictive_density", [FRAME, np.zeros((20, 2))], ValueError, "1d array"),
-    ("sample_y", [FRAME, 0], ValueError, "n_samples == 0, must be >= 1"),
-    ("leaderboard", [0], ValueError, "k == 0, must be >= 1"),
-    ("leaderboard", [2.5], TypeError, "k must be an instance of int, not float"),
-    ("describe", [{"ages": "years"}], ValueError, r"units .*'ages': .*did you mean 'age'\?"),
-    (
-        "describe",
-        ["years"],
-        ValueError,
-        r"units .*mapping such as \{'time': 'years'\}, got 'years'",
-    ),
-    ("refit", [FRAME, Y, "RBF[age]"], ValueError, r"unknown base kernel 'RBF'.*mean 'SE'\?"),
-    ("refit", [FRAME, Y, "SE[aeg]"], ValueError, r"column 'aeg', .*'size'; did you mean 'age'\?"),
-    ("refit", [FRAME, Y, "SE[7]"], ValueError, "must be below the number of columns 2, got 7"),
-    (
-        "refit",
-        [FRAME, Y, parse_expression("SE[2]")],
-        ValueError,
-        r"below n_features=2, got SE\[2\]",
-    ),
-    ("refit", [FRAME, Y, 3], TypeError, "kernel must be a str .* or an Expression, got 3"),
-    ("set_callbacks", [print], TypeError, "callbacks must be instances following the FitCallback"),
-]
-
-
-@pytest.mark.parametrize(("method", "arguments", "kind", "message"), CALLS)
-def test_a_wrong_call_says_what_was_expected(method, arguments, kind, message, model):
-    with pytest.raises(kind, match=message):
-        getattr(model, method)(*arguments)
-
-
-# the same of any function, given the fitted model and one that has never searched
-OTHER_CALLS = [
-    (lambda model, _: model.predict(FRAME, noise=1), r"predict\(\) got an unexpected .*'noise'"),
-    (lambda model, _: model.predict(FRAME, True, return_cov=True), "at most one of .*, got both"),
-    (
-        lambda *_: evaluate_kernel(X, Y, "SE[0]"),
-        r"got ndarray: .* evaluate_kernel\(expression, X, y\)",
-    ),
+    (lambda m, _: m.predict(FRAME[["size", "age"]]), "feature names should match"),
+    (lambda m, _: m.predict(FRAME.assign(age=np.inf)), "infinity: row 0, column 'age', and 19"),
+    (lambda m, _: m.predict(FRAME, "noise"), "True, False or 'function', got 'noise'"),
+    (lambda m, _: m.predict(FRAME, noise=1), r"predict\(\) got an unexpected .*'noise'"),
+    (lambda m, _: m.predict(FRAME, True, return_cov=True), "at most one of .*, got both"),
+    (lambda m, _: m.predict_interval(FRAME, 95), f"{A_SHARE} 95"),
+    (lambda m, _: m.predict_interval(FRAME, "95%"), f"{A_SHARE} '95%'"),
+    (lambda m, _: m.predict_quantiles(FRAME, [5, 95]), rf"{A_LEVEL} .*got \[5, 95\]"),
+    (lambda m, _: m.predict_quantiles(FRAME, [np.nan]), A_LEVEL),
+    (lambda m, _: m.predict_quantiles(FRAME, [[0.1, 0.9]]), A_LEVEL),
+    (lambda m, _: m.log_predictive_density(FRAME, Y[:3]), "inconsistent numbers of samples"),
+    (lambda m, _: m.log_predictive_density(FRAME, np.full(20, np.nan)), "y contains NaN"),
+    (lambda m, _: m.log_predictive_density(FRAME, np.zeros((20, 2))), "1d array"),
+    (lambda m, _: m.sample_y(FRAME, 0), "n_samples == 0, must be >= 1"),
+    (lambda m, _: m.leaderboard(0), "k == 0, must be >= 1"),
+    (lambda m, _: m.leaderboard(2.5), "k must be an instance of int, not float"),
+    (lambda m, _: m.describe({"ages": "years"}), r"units .*'ages': .*did you mean 'age'\?"),
+    (lambda m, _: m.describe("years"), UNITS),
+    (lambda m, _: m.refit(FRAME, Y, "RBF[age]"), r"unknown base kernel 'RBF'.*mean 'SE'\?"),
+    (lambda m, _: m.refit(FRAME, Y, "SE[aeg]"), r"column 'aeg', .*; did you mean 'age'\?"),
+    (lambda m, _: m.refit(FRAME, Y, "SE[7]"), "below the number of columns 2, got 7"),
+    (lambda m, _: m.refit(FRAME, Y, parse_expression("SE[2]")), r"below n_features=2, got SE\[2"),
+    (lambda m, _: m.refit(FRAME, Y, 3), A_KERNEL),
+    (lambda m, _: m.set_callbacks(print), "instances following the FitCallback"),
+    (lambda m, _: ForecastDisplay.from_estimator(m), "shows one column.*DecompositionDisplay"),
+    (lambda m, _: write_report(m, "nowhere/report.html"), "folder that exists, got 'nowhere"),
+    (lambda *_: evaluate_kernel(X, Y, "SE[0]"), TWICE),
     (lambda *_: from_dict("{}"), "record .* got str: json.loads makes a dict of a text"),
     (lambda *_: small().describe(), "not fitted yet"),
     (lambda *_: small().refit(X, Y), "not fitted yet"),
-    (lambda *_: SearchDisplay.from_estimator(small()), "not fitted yet"),
-    (lambda _, refitted: refitted.leaderboard(), f"{NO_SEARCH}: call fit to have a search"),
-    (lambda _, refitted: SearchDisplay.from_estimator(refitted), NO_SEARCH),
-    (lambda _, refitted: refitted.predict(X[:, :1]), TOO_FEW),
-    (lambda _, refitted: refitted.refit(X[:, :1], Y), TOO_FEW),
-    (
-        lambda model, _: ForecastDisplay.from_estimator(model),
-        "shows one column.*DecompositionDisplay",
-    ),
-    (
-        lambda model, _: write_report(model, "nowhere/report.html"),
-        "folder that exists, got 'nowhere",
-    ),
+    (lambda *_: small().leaderboard(), "not fitted yet"),
+    (lambda _, m: m.leaderboard(), f"{NO_SEARCH}: call fit to have a search"),
+    (lambda _, m: m.predict(X[:, :1]), TOO_FEW),
+    (lambda _, m: m.refit(X[:, :1], Y), TOO_FEW),
 ]
 
 
-@pytest.mark.parametrize(("call", "message"), OTHER_CALLS)
-def test_another_wrong_call_says_what_was_expected(call, message, model, refitted):
+@pytest.mark.parametrize(("call", "message"), CALLS)
+def test_a_wrong_call_says_what_was_expected(call, message, model, refitted):
     with pytest.raises((ValueError, TypeError, RuntimeError), match=message):
         call(model, refitted)
 
@@ -366,7 +324,7 @@ def test_methods_of_the_class_can_be_pickled():
     ids=lambda refused: next(iter(refused)),
 )
 def test_a_refused_fit_leaves_a_fitted_estimator_as_it_was(fit, refused):
-    model = small(n_iter=0, base_kernels=["LIN"], max_leaves=1).fit(DATES, Y)
+    model = tiny(base_kernels=["LIN"]).fit(DATES, Y)
     others = pd.DataFrame(np.ones((20, 3)), columns=list("abc"))
     given = {"X": others if fit == "fit" else DATES, "y": Y, **refused}
     X, y = given.pop("X"), given.pop("y")
@@ -376,11 +334,3 @@ def test_a_refused_fit_leaves_a_fitted_estimator_as_it_was(fit, refused):
     assert vars(model).keys() == before.keys()
     assert all(vars(model)[name] is value for name, value in before.items())
     np.testing.assert_array_equal(model.predict(DATES), mean)
-
-
-def test_folds_in_time_of_rows_in_no_order_are_warned_of():
-    model = small(criterion=CrossValidation(cv=TimeSeriesSplit(3)))
-    with pytest.warns(UserWarning, match="no column of X rises from row to row: sort the rows"):
-        model.refit(X, Y, "LIN[0]")
-    order = np.argsort(X[:, 0])
-    model.refit(X[order], Y[order], "LIN[0]")  # no warning

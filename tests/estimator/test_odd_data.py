@@ -6,12 +6,12 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from autokernel import AutoKernelGPRegressor
-from tests.fits import tiny
+from tests.fits import PLAIN, tiny
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -70,7 +70,7 @@ ODD_DATA = {
 def test_odd_data_are_fitted_and_stay_as_they_are(name):
     inputs, target = ODD_DATA[name]
     before = inputs.copy(), target.copy()
-    model = tiny(base_kernels=EVERY_KERNEL).fit(inputs, target)
+    model = tiny(base_kernels=["SE", "PER"]).fit(inputs, target)
     answers(model, np.concatenate([inputs, inputs + np.ptp(inputs, axis=0)]))
     assert_smooths(model, inputs, target)
     assert not any("[2]" in kernel for kernel in model.search_history_["kernel"])
@@ -78,7 +78,7 @@ def test_odd_data_are_fitted_and_stay_as_they_are(name):
     np.testing.assert_array_equal(target, before[1])
 
 
-@pytest.mark.parametrize("n_samples", [2, 5, 30])
+@pytest.mark.parametrize("n_samples", [2, 30])
 def test_equal_rows_are_predicted_by_the_mean_of_their_targets(n_samples):
     y = np.random.default_rng(3).normal(size=n_samples)
     rows = np.full((n_samples, 2), 0.1)
@@ -99,10 +99,9 @@ def test_equal_rows_are_predicted_by_the_mean_of_their_targets(n_samples):
         assert std[0] ** 2 / y.var() == pytest.approx(expected, abs=tolerance)
 
 
-@pytest.mark.parametrize("base_kernels", [["LIN"], ["SE", "LIN"]])
-def test_an_exactly_linear_target_goes_on_as_a_line(base_kernels):
+def test_an_exactly_linear_target_goes_on_as_a_line():
     slopes = np.array([-2.0, 3.0])
-    model = tiny(base_kernels=base_kernels, max_leaves=2).fit(X, X @ slopes + 100)
+    model = tiny(max_leaves=2).fit(X, X @ slopes + 100)
     far = np.array([[3.0, 30.0], [-2.0, -20.0], [-2.0, 30.0]])
     mean, std = answers(model, far)
     # at the noise floor, 1e-8 of the variance, one row is known to 1e-4 deviations, and two
@@ -111,10 +110,9 @@ def test_an_exactly_linear_target_goes_on_as_a_line(base_kernels):
     assert np.all(std < 1e-3 * np.std(model.y_train_))
 
 
-@pytest.mark.parametrize("base_kernels", [["SE", "LIN"], EVERY_KERNEL])
-def test_one_outlier_of_1e12_spoils_neither_the_fit_nor_the_scale(base_kernels):
+def test_one_outlier_of_1e12_spoils_neither_the_fit_nor_the_scale():
     y = np.where(np.arange(20) == 3, 1e12, Y)
-    model = tiny(base_kernels=base_kernels, outliers=None).fit(X, y)
+    model = tiny(base_kernels=EVERY_KERNEL).fit(X, y)
     assert_smooths(model, X, y)
     mean, std = answers(model, np.concatenate([X_NEW, X + X[:1]]))
     # the others are equal to nine digits beside it: nothing suggests values beyond them
@@ -125,12 +123,12 @@ def test_one_outlier_of_1e12_spoils_neither_the_fit_nor_the_scale(base_kernels):
 
 def test_thirty_columns_of_which_one_counts():
     rng = np.random.default_rng(0)
-    inputs, new = rng.uniform(size=(30, 30)), rng.uniform(size=(200, 30))
-    y = 3 * inputs[:, 7] + 0.1 * rng.normal(size=30)
+    inputs, new = rng.uniform(size=(20, 30)), rng.uniform(size=(200, 30))
+    y = 3 * inputs[:, 7] + 0.1 * rng.normal(size=20)
     model = tiny(base_kernels=["LIN"], averaging=None).fit(inputs, y)
     assert model.best_expression_ == "LIN[7]"
     assert_smooths(model, inputs, y)
-    # a line through 30 rows is known to 0.1 * sqrt(2 / 30) = 0.026 on average
+    # a line through 20 rows is known to 0.1 * sqrt(2 / 20) = 0.032 on average
     assert rmse(answers(model, new)[0], 3 * new[:, 7]) < 0.1
 
 
@@ -154,8 +152,8 @@ def test_a_step_is_predicted_between_the_rows(n_samples, n_iter):
     assert rmse(mean, 1.0 * (between[:, 0] > 0.5)) < 0.23
 
 
-@pytest.mark.parametrize("period", [7.3, 12.0])
-def test_an_exactly_periodic_series_is_continued(period):
+def test_an_exactly_periodic_series_is_continued():
+    period = 7.3
     times = np.arange(60.0)[:, None]
     phase = 2 * np.pi * times[:, 0] / period
     y = 50 + np.sin(phase) + 0.5 * np.cos(2 * phase)
@@ -166,7 +164,7 @@ def test_an_exactly_periodic_series_is_continued(period):
     assert std.max() < 1e-3
 
 
-@pytest.mark.parametrize("value", [0.0, 0.1, -7.0, 1e-90, 1e99])
+@pytest.mark.parametrize("value", [0.0, -7.1, 1e-90, 1e99])
 def test_a_constant_target_is_predicted_everywhere(value):
     model = tiny().fit(X, np.full(20, value))
     mean, std = answers(model, 3 * X - 7)
@@ -177,9 +175,9 @@ def test_a_constant_target_is_predicted_everywhere(value):
 
 def test_constant_columns_change_nothing_whatever_they_hold():
     varying, new = X[:, 1:], X_NEW[:, 1:]
-    plain = tiny(base_kernels="auto").fit(varying, Y)
+    plain = tiny().fit(varying, Y)
     constant, other = np.full((20, 3), [7.0, 0.0, 1e99]), np.full((20, 3), [-3.0, 1e9, 0.0])
-    model = tiny(base_kernels="auto").fit(np.c_[varying, constant], Y)
+    model = tiny().fit(np.c_[varying, constant], Y)
     for column in ("kernel", "score"):
         np.testing.assert_array_equal(model.search_history_[column], plain.search_history_[column])
     np.testing.assert_array_equal(model.predict(np.c_[new, other]), plain.predict(new))
@@ -197,8 +195,9 @@ def test_rows_that_occur_twice_with_other_targets_are_noise_around_their_mean():
     assert model.noise_variance_ == pytest.approx(0.09, rel=0.5)
 
 
-@pytest.mark.parametrize("distance", [0.0, 1.0])
-@pytest.mark.parametrize("targets", [(1.0, 3.0), (3.0, 3.0)])
+@pytest.mark.parametrize(
+    ("distance", "targets"), [(0.0, (1.0, 3.0)), (1.0, (1.0, 3.0)), (1.0, (3.0, 3.0))]
+)
 def test_two_rows_are_enough(distance, targets):
     rows = np.array([[0.0], [distance]])
     with nullcontext() if distance else says_that_nothing_varies():
@@ -211,7 +210,7 @@ def test_two_rows_are_enough(distance, targets):
 
 # powers of two, near 1e98 and 1e-98: the scaled data are the same to the last bit
 TINY, HUGE = 2.0**-326, 2.0**326
-UNITS = [(TINY, 1.0), (HUGE, 1.0), ((TINY, HUGE), 1.0), (1.0, TINY), (1.0, HUGE), (TINY, HUGE)]
+UNITS = [((TINY, HUGE), 1.0), (HUGE, TINY), (TINY, HUGE)]
 
 
 @pytest.mark.parametrize(("of_x", "of_y"), UNITS)
@@ -233,29 +232,14 @@ def test_tiny_and_huge_units_change_nothing(of_x, of_y, fitted):
 def test_an_offset_that_leaves_few_digits_changes_nothing():
     offset = -(2.0**40)
     rows, new = np.round(X * 64) / 64, np.round(X_NEW * 64) / 64  # exact beside the offset
-    one_scale = {"column_scales": None}  # an offset changes which scales are possible
-    expected, model = (tiny(**one_scale).fit(rows + shift, Y) for shift in (0, offset))
+    # an offset changes which scales are possible, of which there is one here
+    expected, model = (tiny().fit(rows + shift, Y) for shift in (0, offset))
     np.testing.assert_array_equal(model.predict(new + offset), expected.predict(new))
 
 
-SPECIAL = [
-    0.0,
-    1.0,
-    -1.0,
-    0.1,
-    1 + 2**-40,
-    5e-324,
-    1e-300,
-    1e-100,
-    1e-13,
-    1e16,
-    1e99,
-    1e100,
-    -1e100,
-]
+SPECIAL = [0.0, 1.0, -1.0, 0.1, 1 + 2**-40, 5e-324, 1e-300, 1e-100, 1e-13, 1e16, 1e99]
+SPECIAL += [1e100, -1e100]
 NUMBERS = st.sampled_from(SPECIAL) | st.floats(-1e100, 1e100) | st.floats(-3, 3)
-
-
 UNIT = st.sampled_from([1.0, 1.0, 1e-150])
 
 
@@ -270,10 +254,9 @@ def tables(draw):
 
 
 @given(table=tables())
-@settings(max_examples=25)
 def test_any_small_table_is_refused_with_a_reason_or_smoothed(table):
     inputs, target = table
-    model, refused = tiny(base_kernels=["SE"]), ""
+    model, refused = tiny(base_kernels=["SE"], averaging=None), ""
     try:
         with warnings.catch_warnings():
             warnings.filterwarnings("ignore", "every column of X is constant", UserWarning)
@@ -295,7 +278,7 @@ def noise_answers(seed, n_samples, **parameters):
     rng = np.random.default_rng(seed)
     x, x_new = rng.uniform(size=(n_samples, 1)), rng.uniform(size=(200, 1))
     y, y_new = rng.normal(size=n_samples), rng.normal(size=200)
-    model = AutoKernelGPRegressor(random_state=seed, **parameters).fit(x, y)
+    model = AutoKernelGPRegressor(**{**parameters, "random_state": seed}).fit(x, y)
     mean, std = answers(model, x_new)
     covered = np.mean(np.abs(y_new - mean) < 1.96 * std)
     return rmse(mean, y_new) / rmse(y.mean(), y_new), covered
@@ -303,7 +286,7 @@ def noise_answers(seed, n_samples, **parameters):
 
 @pytest.mark.parametrize(
     ("n_seeds", "parameters"),
-    [(5, {"n_iter": 0, "max_leaves": 1}), pytest.param(20, {}, marks=pytest.mark.slow)],
+    [(5, {"n_iter": 0, "max_leaves": 1, **PLAIN}), pytest.param(20, {}, marks=pytest.mark.slow)],
     ids=["base kernels", "a whole search"],
 )
 def test_pure_noise_is_not_explained(n_seeds, parameters):

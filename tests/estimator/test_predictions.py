@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from autokernel import PosteriorAveraging, Stacking
+from autokernel import PosteriorAveraging
 from tests.fits import assert_predicts_as_its_kernel, tiny, wave
 
 X, Y = wave(20)
@@ -41,9 +41,13 @@ def pointwise():
     return tiny(averaging=None).fit(X, Y)
 
 
-def test_a_fit_predicts_with_a_mixture_of_eight_draws(fitted):
-    assert len(fitted._fitted.mixture.predictors) == 8
-    means = np.array([one.mean(np.array([[1.5]])) for one in fitted._fitted.mixture.predictors])
+@pytest.mark.parametrize(
+    ("averaging", "n"), [("posterior", 8), (PosteriorAveraging(n_components=3), 3)]
+)
+def test_a_fit_predicts_with_a_mixture_of_eight_draws_or_as_many_as_are_wanted(averaging, n):
+    model = tiny(averaging=averaging).fit(X, Y)
+    assert len(model._fitted.mixture.predictors) == n
+    means = np.array([one.mean(np.array([[1.5]])) for one in model._fitted.mixture.predictors])
     assert np.ptp(means) > 0.1  # which disagree where there are no data
 
 
@@ -55,22 +59,16 @@ def test_two_observations_at_one_place_share_only_the_function(model, request):
     assert cov[0, 1] == pytest.approx(std[0] ** 2, rel=1e-6)
 
 
-def test_an_interval_is_two_quantiles(fitted):
-    for coverage, levels in ((0.95, [0.025, 0.975]), (0.5, [0.25, 0.75])):
-        found = fitted.predict_interval(X_NEW, coverage)
-        assert found.shape == (6, 2)
-        np.testing.assert_allclose(found, fitted.predict_quantiles(X_NEW, levels), rtol=1e-12)
-    np.testing.assert_array_equal(
-        fitted.predict_interval(X_NEW), fitted.predict_interval(X_NEW, coverage=0.95)
-    )
-
-
-def test_quantiles_are_in_the_order_of_their_levels(fitted):
-    found = fitted.predict_quantiles(X_NEW, [0.9, 0.1, 0.5])
-    expected = fitted.predict_quantiles(X_NEW, [0.1, 0.5, 0.9])
-    np.testing.assert_allclose(found[:, [1, 2, 0]], expected, rtol=1e-12, atol=1e-12)
-    assert np.all(found[:, 1] < found[:, 2])
-    assert np.all(found[:, 2] < found[:, 0])
+def test_quantiles_are_in_the_order_of_their_levels_and_an_interval_is_two_of_them(fitted):
+    levels = [0.9, 0.1, 0.5, 0.025, 0.975, 0.25, 0.75]
+    found = fitted.predict_quantiles(X_NEW, levels)
+    order = np.argsort(levels)
+    expected = fitted.predict_quantiles(X_NEW, np.sort(levels))
+    np.testing.assert_allclose(found[:, order], expected, rtol=1e-12, atol=1e-12)
+    assert np.all(np.diff(expected, axis=1) > 0)
+    for levels, given in ((slice(3, 5), {}), (slice(5, 7), {"coverage": 0.5})):
+        interval = fitted.predict_interval(X_NEW, **given)
+        np.testing.assert_allclose(interval, found[:, levels], rtol=1e-12, atol=1e-12)
     median = fitted.predict_quantiles(X_NEW, 0.5)
     np.testing.assert_allclose(median, found[:, [2]], rtol=1e-12, atol=1e-12)
 
@@ -115,26 +113,19 @@ def test_without_averaging_a_gpr_with_the_best_kernel_predicts_the_same(base_ker
     assert_predicts_as_its_kernel(model, x, 1e3 * Y + 7, x + 0.1 * scale)
 
 
-def test_without_averaging_noise_alone_predicts_as_a_gpr():
+def test_where_noise_is_best_it_predicts_alone_with_and_without_an_average():
     y = np.random.default_rng(5).normal(size=20)
-    model = tiny(averaging=None).fit(X, y)
-    assert model.best_expression_ == "NOISE"
-    assert_predicts_as_its_kernel(model, X, y, X_NEW)
-    np.testing.assert_allclose(model.predict(X_NEW), y.mean(), rtol=1e-12)
-    np.testing.assert_array_equal(model.predict(X_NEW, return_std="function")[1], 0.0)
-
-
-def test_where_noise_is_best_the_average_is_of_noise_alone():
-    y = np.random.default_rng(5).normal(size=20)
-    model = tiny(averaging=PosteriorAveraging(n_components=16)).fit(X, y)
-    assert model.best_expression_ == "NOISE"
-    assert len(model._fitted.mixture.predictors) > 1  # its variance is not known either
-    np.testing.assert_allclose(model.predict(X_NEW), y.mean(), rtol=1e-12)
-    np.testing.assert_array_equal(model.predict(X_NEW, return_std="function")[1], 0.0)
-    _, std = model.predict(X_NEW, return_std=True)
-    assert std == pytest.approx(np.std(y), rel=0.3)
-    interval = model.predict_interval(X_NEW)
-    np.testing.assert_allclose(interval.mean(axis=1), y.mean(), rtol=1e-9)
+    best = tiny(averaging=None).fit(X, y)
+    assert_predicts_as_its_kernel(best, X, y, X_NEW)
+    average = tiny(averaging=PosteriorAveraging(n_components=16)).fit(X, y)
+    assert len(average._fitted.mixture.predictors) > 1  # its variance is not known either
+    for model in (best, average):
+        assert model.best_expression_ == "NOISE"
+        np.testing.assert_allclose(model.predict(X_NEW), y.mean(), rtol=1e-12)
+        np.testing.assert_array_equal(model.predict(X_NEW, return_std="function")[1], 0.0)
+        assert model.predict(X_NEW, return_std=True)[1] == pytest.approx(np.std(y), rel=0.3)
+        interval = model.predict_interval(X_NEW)
+        np.testing.assert_allclose(interval.mean(axis=1), y.mean(), rtol=1e-9)
 
 
 def test_averaging_changes_predictions_and_not_the_search(fitted, pointwise):
@@ -167,20 +158,3 @@ def test_a_pickled_estimator_predicts_the_same_and_holds_no_matrix():
         expected = predict(model, X_NEW)
         np.testing.assert_allclose(predict(twin, X_NEW), expected, rtol=1e-6, atol=tolerance)
     assert len(kept) < 8 * 120**2 / 2 * 3  # eight factors would be eight halves of a matrix
-
-
-def test_stacking_is_chosen_by_its_name_and_predicts_with_other_weights():
-    one = tiny(averaging="stacking").fit(X, Y)
-    other = tiny(averaging=Stacking()).fit(X, Y)
-    np.testing.assert_array_equal(one.predict(X_NEW), other.predict(X_NEW))
-    assert one.posterior_["probability"].sum() == pytest.approx(1.0)
-    assert one.predict(X_NEW).shape == (6,)
-    rmse = np.sqrt(np.mean((one.predict(X) - np.sin(6 * X[:, 0])) ** 2))
-    assert rmse < 0.1  # the noise has 0.1
-
-
-@pytest.mark.parametrize("n_components", [1, 3])
-def test_the_number_of_components_is_a_parameter(n_components):
-    model = tiny(averaging=PosteriorAveraging(n_components=n_components)).fit(X, Y)
-    assert len(model._fitted.mixture.predictors) == n_components
-    assert model.get_params()["averaging__n_components"] == n_components

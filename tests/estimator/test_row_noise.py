@@ -20,14 +20,19 @@ from autokernel.export import from_dict, to_dict
 from tests.fits import PLAIN, count_evaluations, counted, small, wave
 
 X, Y = wave(24, n_features=2)
+X1 = X[:, :1]  # of which Y is a function
 RNG = np.random.default_rng(0)
 COUNTS = RNG.integers(0, 4, 24)
 RELATIVE = COUNTS / COUNTS[COUNTS > 0].mean()
 STD = RNG.choice([0.0, 0.1, 0.6], 24)
 
 
+# a search of two kernels and noise alone, in the first column
+FEW = {"n_iter": 0, "max_leaves": 1, "averaging": None}
+
+
 def refitted(kernel="SE[0]", data=(X, Y), *, settings=None, **row_noise):
-    model = AutoKernelGPRegressor(**{**PLAIN, **(settings or {})})
+    model = AutoKernelGPRegressor(**{**PLAIN, "averaging": None, **(settings or {})})
     return model.refit(*data, kernel, **row_noise)
 
 
@@ -35,16 +40,10 @@ def refitted(kernel="SE[0]", data=(X, Y), *, settings=None, **row_noise):
     ("criterion", "target_scale"), [("laplace", "log"), ("bic", None), ("importance", None)]
 )
 def test_a_weighted_row_is_as_many_rows_and_one_of_weight_zero_is_none(criterion, target_scale):
-    settings = {
-        "criterion": criterion,
-        "n_iter": 0,
-        "max_leaves": 1,
-        "target_scale": target_scale,
-        "averaging": None,
-    }
+    settings = {"criterion": criterion, "target_scale": target_scale, **FEW}
     y = np.exp(Y)
-    weighted = small(**settings).fit(X, y, sample_weight=COUNTS)
-    copies = small(**settings).fit(np.repeat(X, COUNTS, axis=0), np.repeat(y, COUNTS))
+    weighted = small(**settings).fit(X1, y, sample_weight=COUNTS)
+    copies = small(**settings).fit(np.repeat(X1, COUNTS, axis=0), np.repeat(y, COUNTS))
     kernels = [list(one.search_history_["kernel"]) for one in (weighted, copies)]
     assert kernels[0] == kernels[1]
     # likelihoods agree to rounding, which differences and runs amplify up to their tolerances
@@ -52,9 +51,9 @@ def test_a_weighted_row_is_as_many_rows_and_one_of_weight_zero_is_none(criterion
     np.testing.assert_allclose(*scores, rtol=0, atol=1e-3)
     assert weighted.best_expression_ == copies.best_expression_
     assert weighted.noise_variance_ == pytest.approx(copies.noise_variance_, rel=1e-3)
-    both = [one.predict(X, return_std=True) for one in (weighted, copies)]
+    both = [one.predict(X1, return_std=True) for one in (weighted, copies)]
     np.testing.assert_allclose(both[0], both[1], rtol=1e-3, atol=1e-4)
-    np.testing.assert_array_equal(weighted.X_train_, X[COUNTS > 0])
+    np.testing.assert_array_equal(weighted.X_train_, X1[COUNTS > 0])
 
 
 def test_rows_are_counted_as_the_user_does_where_some_have_no_weight():
@@ -74,12 +73,10 @@ def test_rows_are_counted_as_the_user_does_where_some_have_no_weight():
     assert "Row 30 is an outlier" in model.describe()
 
 
-def test_weights_of_one_and_errors_of_zero_change_nothing():
-    few = {"n_iter": 0, "max_leaves": 1}
-    given = small(**few).fit(X, Y, sample_weight=1, noise_std=np.zeros(24))
-    plain = small(**few).fit(X, Y)
-    np.testing.assert_array_equal(plain.predict(X), given.predict(X))
-    assert plain.best_score_ == given.best_score_
+@pytest.fixture(scope="module")
+def fitted():
+    """A fitted model, which no test may change."""
+    return refitted()
 
 
 @pytest.mark.parametrize(
@@ -88,10 +85,6 @@ def test_weights_of_one_and_errors_of_zero_change_nothing():
         ({"sample_weight": np.r_[1, -2, np.ones(22)]}, "sample_weight must hold .*got -2 in row 1"),
         ({"sample_weight": np.r_[np.nan, np.ones(23)]}, "sample_weight .*got nan in row 0: leave"),
         ({"sample_weight": np.zeros(24)}, "sample_weight must not be zero in all rows but 0: give"),
-        (
-            {"sample_weight": np.ones(3)},
-            r"sample_weight must be one .* 24 rows.*shape \(3,\)",
-        ),
         ({"sample_weight": np.ones((24, 1))}, r"sample_weight must be one number.*shape \(24, 1\)"),
         ({"sample_weight": ["a"] * 24}, "sample_weight must hold a number for each row: could"),
         ({"noise_std": -0.1}, "noise_std must hold numbers from zero .*got -0.1 in row 0: leave"),
@@ -99,18 +92,17 @@ def test_weights_of_one_and_errors_of_zero_change_nothing():
         ({"noise_std": np.ones(25)}, r"noise_std must be one number.*24 rows.*shape \(25,\)"),
     ],
 )
-@pytest.mark.parametrize("method", ["fit", "refit"])
-def test_numbers_that_are_no_weights_or_errors_are_refused(method, row_noise, message):
-    model = small().refit(X, Y, "SE[0]")
-    before = model.predict(X)
-    with pytest.raises(ValueError, match=message):
-        getattr(model, method)(X, Y, **row_noise)
-    np.testing.assert_array_equal(model.predict(X), before)
+def test_numbers_that_are_no_weights_or_errors_are_refused(fitted, row_noise, message):
+    before = fitted.predict(X)
+    for method in (fitted.fit, fitted.refit):
+        with pytest.raises(ValueError, match=message):
+            method(X, Y, **row_noise)
+    np.testing.assert_array_equal(fitted.predict(X), before)
 
 
 def test_one_kernel_predicts_as_scikit_learn_with_more_noise_on_the_diagonal():
     w = RNG.uniform(0.3, 3, 24)
-    model = refitted("SE[0] + LIN[1]", sample_weight=w, noise_std=STD, settings={"averaging": None})
+    model = refitted("SE[0] + LIN[1]", sample_weight=w, noise_std=STD)
     scaling = model._fitted.target
     alpha = (model.noise_variance_ * (1 / w - 1) + STD**2) / scaling.scale**2
     gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, alpha=alpha)
@@ -128,19 +120,9 @@ def test_the_target_is_standardised_by_weighted_moments():
     assert scaling.scale == pytest.approx(copies.std(), rel=1e-12)
 
 
-def test_a_row_with_a_large_known_error_hardly_matters():
-    far, errors = np.append(Y, 1e4), np.append(np.zeros(24), 1e4)
-    inputs = np.vstack([X, [[0.5, 0.5]]])
-    point = {"settings": {"averaging": None}}
-    with_it, without = refitted(data=(inputs, far), noise_std=errors, **point), refitted(**point)
-    # its share in the mean is 1e-8 of a target of 1e4
-    np.testing.assert_allclose(with_it.predict(X), without.predict(X), atol=1e-3)
-    assert with_it.noise_variance_ == pytest.approx(without.noise_variance_, rel=1e-2)
-
-
 def test_left_out_rows_are_predicted_with_the_noise_of_their_own():
     w = RNG.uniform(0.3, 3, 24)
-    model = refitted(sample_weight=w, noise_std=STD, settings={"averaging": None})
+    model = refitted(sample_weight=w, noise_std=STD)
     probability, errors = model._fitted.mixture.leave_one_out()
     (one,) = model._fitted.mixture.components
     data = model._fitted.mixture.data
@@ -159,91 +141,72 @@ def test_left_out_rows_are_predicted_with_the_noise_of_their_own():
 
 @pytest.mark.parametrize("criterion", sorted(CRITERIA))
 def test_every_criterion_takes_weights_and_known_errors(criterion):
-    settings = {"criterion": criterion, "averaging": "stacking", "n_iter": 0, "max_leaves": 1}
-    model = small(**settings).fit(X, Y, sample_weight=RELATIVE, noise_std=STD)
-    plain = small(**settings).fit(X, Y)
+    settings = {"settings": {"criterion": criterion}}
+    model = refitted(**settings, sample_weight=RELATIVE, noise_std=STD)
     assert np.isfinite(model.best_score_)
-    assert model.best_score_ != plain.best_score_
+    assert model.best_score_ != refitted(**settings).best_score_
     assert np.corrcoef(model.predict(X), np.sin(6 * X[:, 0]))[0, 1] > 0.9
 
 
-@pytest.mark.parametrize("approximation", ["neighbours", "inducing", "exact"])
+@pytest.mark.parametrize("approximation", ["neighbours", "inducing"])
 def test_many_rows_with_known_errors_are_fitted_as_exactly_as_without(approximation):
     rng = np.random.default_rng(1)
-    inputs, errors = rng.uniform(size=(700, 1)), rng.choice([0.02, 2.0], 700)
+    inputs, errors = rng.uniform(size=(300, 1)), rng.choice([0.02, 2.0], 300)
     truth = np.sin(9 * inputs[:, 0])
-    target = truth + 0.1 * rng.normal(size=700) + errors * rng.normal(size=700)
-    settings = {"approximation": approximation, "averaging": None, "n_inducing": 30}
+    target = truth + 0.1 * rng.normal(size=300) + errors * rng.normal(size=300)
+    settings = {"approximation": approximation, "n_inducing": 30}
     model = refitted("SE[0]", (inputs, target), settings=settings, noise_std=errors)
-    assert np.sqrt(np.mean((model.predict(inputs) - truth) ** 2)) < 0.05  # without them .08
-    assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.15)  # n = 350 precise rows
+    assert np.sqrt(np.mean((model.predict(inputs) - truth) ** 2)) < 0.05  # without them .3
+    assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.15)  # n = 150 precise rows
 
 
-def test_bounds_of_many_rows_take_weights():
-    rng = np.random.default_rng(1)
-    inputs = rng.uniform(size=(700, 1))
-    target = np.sin(9 * inputs[:, 0]) + 0.3 * rng.normal(size=700)
-    settings = {
-        "strategy": "skc",
-        "n_iter": 0,
-        "max_leaves": 1,
-        "base_kernels": ["SE"],
-        "n_inducing": 40,
-    }
-    settings |= {"criterion": "laplace", "averaging": None}
-    weights = rng.integers(0, 3, 700) / 1.5  # one on average, of those that are not zero
-    model = small(**settings).fit(inputs, target, sample_weight=weights)
-    assert model.best_expression_.startswith("SE")
-    assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.15)
+def test_bounds_of_rows_with_weights_and_errors_close_around_the_exact_score():
+    settings = {"base_kernels": ["SE"], **FEW}
+    bounds, exact = (
+        small(strategy=strategy, **settings)
+        .fit(X1, Y, sample_weight=RELATIVE, noise_std=STD)
+        .search_history_
+        for strategy in ("skc", "greedy")
+    )
+    assert list(bounds["kernel"]) == list(exact["kernel"])
+    np.testing.assert_allclose(bounds["score"], exact["score"], rtol=0, atol=0.01)
+    np.testing.assert_allclose(bounds["upper_bound"], exact["score"], rtol=0, atol=0.1)
 
 
 def test_a_warm_start_begins_anew_with_other_weights_or_errors():
     evaluated = count_evaluations()
-    model = counted(n_iter=0, max_leaves=1, warm_start=True).fit(X, Y, sample_weight=COUNTS)
+    model = counted(warm_start=True, **FEW).fit(X1, Y, sample_weight=COUNTS)
     n_first = len(evaluated)
-    model.fit(X, Y, sample_weight=COUNTS)
+    model.fit(X1, Y, sample_weight=COUNTS)
     assert len(evaluated) == n_first
-    model.fit(X, Y, sample_weight=COUNTS, noise_std=STD)
+    model.fit(X1, Y, sample_weight=COUNTS, noise_std=STD)
     assert len(evaluated) == 2 * n_first
 
 
-def test_memory_keeps_weighted_evaluations_apart(tmp_path):
-    settings = {"memory": str(tmp_path), "n_iter": 0, "max_leaves": 1}
-    plain = small(**settings).fit(X, Y)
-    weighted = [small(**settings).fit(X, Y, noise_std=STD) for _ in range(2)]
-    assert weighted[0].best_score_ == weighted[1].best_score_ != plain.best_score_
-
-
 def test_metadata_is_routed_through_pipelines_and_cross_validation():
+    given = {"sample_weight": COUNTS, "noise_std": STD}
     with sklearn.config_context(enable_metadata_routing=True):
-        last = small(n_iter=0, max_leaves=1).set_fit_request(sample_weight=True, noise_std=True)
+        last = small(**FEW).set_fit_request(sample_weight=True, noise_std=True)
         last.set_score_request(sample_weight=False)
         scaler = StandardScaler().set_fit_request(sample_weight=False)
-        pipeline = make_pipeline(scaler, last)
-        pipeline.fit(X, Y, sample_weight=COUNTS, noise_std=STD)
-        by_hand = small(n_iter=0, max_leaves=1).fit(
-            pipeline[0].transform(X), Y, sample_weight=COUNTS, noise_std=STD
-        )
-        np.testing.assert_array_equal(
-            pipeline.predict(X), by_hand.predict(pipeline[0].transform(X))
-        )
-        params = {"sample_weight": COUNTS, "noise_std": STD}
-        scores = cross_val_score(last, X, Y, cv=KFold(2), params=params, error_score="raise")
-    expected = []
-    for train, test in KFold(2).split(X):
-        model = small(n_iter=0, max_leaves=1).fit(
-            X[train], Y[train], sample_weight=COUNTS[train], noise_std=STD[train]
-        )
-        expected.append(model.score(X[test], Y[test]))
+        pipeline = make_pipeline(scaler, last).fit(X1, Y, **given)
+        scaled = pipeline[0].transform(X1)
+        by_hand = small(**FEW).fit(scaled, Y, **given)
+        np.testing.assert_array_equal(pipeline.predict(X1), by_hand.predict(scaled))
+        scores = cross_val_score(last, X1, Y, cv=KFold(2), params=given, error_score="raise")
+    expected = [
+        small(**FEW)
+        .fit(X1[train], Y[train], **{name: values[train] for name, values in given.items()})
+        .score(X1[test], Y[test])
+        for train, test in KFold(2).split(X1)
+    ]
     np.testing.assert_array_equal(scores, expected)
 
 
 def test_known_errors_on_a_scale_of_the_target_are_those_of_the_delta_method():
     target = np.exp(Y)
-    model = refitted(
-        "log(y) ~ SE[0]", (X, target), noise_std=0.2 * target, settings={"averaging": None}
-    )
-    on_log = refitted("SE[0]", (X, Y), noise_std=0.2, settings={"averaging": None})
+    model = refitted("log(y) ~ SE[0]", (X, target), noise_std=0.2 * target)
+    on_log = refitted("SE[0]", (X, Y), noise_std=0.2)
     assert re.match(r"log\(y\)", model.best_expression_)
     found = model.predict_quantiles(X, [0.5])[:, 0]
     # the weights that standardise the target are those of its errors before the logarithm: the
@@ -253,35 +216,30 @@ def test_known_errors_on_a_scale_of_the_target_are_those_of_the_delta_method():
 
 def test_intervals_hold_their_share_of_rows_in_every_third_of_the_noise():
     inside = []
-    for seed in range(15):
+    for seed in range(8):
         rng = np.random.default_rng(seed)
-        inputs, errors = rng.uniform(0, 10, size=(160, 1)), rng.uniform(0.02, 1.0, 160)
+        inputs, errors = rng.uniform(0, 10, size=(350, 1)), rng.uniform(0.02, 1.0, 350)
         clean = np.sin(inputs[:, 0]) + 0.3 * inputs[:, 0]
-        target = clean + np.sqrt(0.15**2 + errors**2) * rng.normal(size=160)
-        train, test = np.arange(80), np.arange(80, 160)
-        model = refitted(
-            "SE[0] + LIN[0]",
-            (inputs[train], target[train]),
-            noise_std=errors[train],
-            settings={"averaging": None},
-        )
+        target = clean + np.sqrt(0.15**2 + errors**2) * rng.normal(size=350)
+        train, test = np.arange(50), np.arange(50, 350)
+        model = refitted("SE[0] + LIN[0]", (inputs[train], target[train]), noise_std=errors[train])
         mean, std = model.predict(inputs[test], return_std=True)
         std = np.sqrt(std**2 + errors[test] ** 2)  # of new readings with known errors
         within = np.abs(target[test] - mean) < norm.isf(0.025) * std
         inside.append([part.mean() for part in np.array_split(within[np.argsort(errors[test])], 3)])
     coverage = np.mean(inside, axis=0)
-    # 15 * 27 readings: a standard error of .011, and parameters are uncertain
+    # 8 * 100 readings: a standard error of .008, and parameters are uncertain
     assert np.all((coverage > 0.92) & (coverage < 0.98)), coverage
 
 
 # Targets that are rounded
 
 
-def rounded_table(n_samples=60, *, step=1.0):
+def rounded_table(n_samples=60, *, step=1.0, noise=0.2):
     """Rows that repeat, whose targets agree when they are rounded."""
     rng = np.random.default_rng(3)
     inputs = np.repeat(rng.uniform(size=(n_samples // 3, 2)), 3, axis=0)
-    target = 12 + 4 * np.sin(5 * inputs[:, 0]) + 0.2 * rng.normal(size=len(inputs))
+    target = 12 + 4 * np.sin(5 * inputs[:, 0]) + noise * rng.normal(size=len(inputs))
     return inputs, np.round(target / step) * step
 
 
@@ -289,13 +247,10 @@ def rounded_table(n_samples=60, *, step=1.0):
     ("values", "expected"),
     [
         ([1, 2, 3], 1.0),
-        ([10, 20, 40], 10.0),
         ([-50, 0, 100], 50.0),
         ([0.1, 0.2, 0.5], 0.1),
         ([20.2, 20.6, 21.0], 0.2),
-        ([0.5, 1, 2.5], 0.5),
         ([0.25, 0.5, 1.75], 0.25),
-        ([0.125, 1, 3], 0.125),
         ([1e6 + 0.1, 1e6 + 0.7, 1e6 + 1.3], 0.1),
         ([5, 5, 5], 0.0),  # a constant does not show how it was recorded
         ([0, 1], 0.0),  # nor do the names of two cases
@@ -309,11 +264,11 @@ def test_the_resolution_is_the_largest_round_step_of_all_targets(values, expecte
     assert resolution_of(np.asarray(values, dtype=float)) == pytest.approx(expected, rel=1e-12)
 
 
-@pytest.mark.parametrize(("step", "target_scale"), [(1.0, None), (0.5, "log"), (2.0, None)])
-def test_rounded_targets_of_equal_rows_do_not_let_the_noise_collapse(step, target_scale):
-    inputs, target = rounded_table(step=step)
+@pytest.mark.parametrize(("step", "kernel"), [(0.5, "log(y) ~ SE[0]"), (2.0, "SE[0]")])
+def test_rounded_targets_of_equal_rows_do_not_let_the_noise_collapse(step, kernel):
+    inputs, target = rounded_table(step=step, noise=0.02)
     target += 40 * step  # positive
-    model = small(target_scale=target_scale, n_iter=0).fit(inputs, target)
+    model = refitted(kernel, (inputs, target), settings={"averaging": "posterior"})
     assert model.resolution_ == step
     _, std = model.predict(inputs, return_std=True)
     assert std.min() > 0.95 * step / np.sqrt(12)
@@ -324,10 +279,9 @@ def test_rounded_targets_of_equal_rows_do_not_let_the_noise_collapse(step, targe
 
 def test_a_known_error_of_rounding_changes_predictions_as_noise_std_does():
     inputs, target = rounded_table()
-    point = {"settings": {"averaging": None}}
-    rounded = refitted(data=(inputs, target), **point)
+    rounded = refitted(data=(inputs, target))
     shifted = target + 1e-3 * np.sqrt(2)  # as far as a fit knows, not rounded
-    known = refitted(data=(inputs, shifted), noise_std=1 / np.sqrt(12), **point)
+    known = refitted(data=(inputs, shifted), noise_std=1 / np.sqrt(12))
     assert known.resolution_ == 0.0
     assert rounded.noise_variance_ == pytest.approx(known.noise_variance_ + 1 / 12, rel=1e-3)
     (mean, std), (other, without) = (
@@ -339,11 +293,11 @@ def test_a_known_error_of_rounding_changes_predictions_as_noise_std_does():
 
 def test_one_kernel_of_a_rounded_target_predicts_as_scikit_learn():
     inputs, target = rounded_table()
-    model = refitted("SE[0]", (inputs, target), settings={"averaging": None})
+    model = refitted("SE[0]", (inputs, target))
     gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, normalize_y=True, alpha=0)
     expected = gpr.fit(inputs, target).predict(inputs + 0.01, return_std=True)
     np.testing.assert_allclose(model.predict(inputs + 0.01, return_std=True), expected, rtol=1e-6)
-    model = refitted("log(y) ~ SE[0]", (inputs, target), settings={"averaging": None})
+    model = refitted("log(y) ~ SE[0]", (inputs, target))
     # on a scale, the rounding of each row is that at its target
     alpha = model.resolution_**2 / 12 / target**2 / np.log(target).std() ** 2
     gpr = GaussianProcessRegressor(
@@ -356,33 +310,25 @@ def test_one_kernel_of_a_rounded_target_predicts_as_scikit_learn():
 
 def test_an_exact_line_of_whole_numbers_has_sensible_intervals():
     x = np.arange(30.0)[:, None]
-    model = small(n_iter=0).fit(x, 3 * x[:, 0] + 1)
+    model = refitted("LIN[0]", (x, 3 * x[:, 0] + 1))
     low, high = model.predict_interval([[10.5], [30.0]]).T
     assert np.all((high - low > 0.5) & (high - low < 3))
-    assert small().fit(x, np.full(30, 7.0)).predict(x, return_std=True)[1].max() < 1e-9
+    assert small(n_iter=0).fit(x, np.full(30, 7.0)).predict(x, return_std=True)[1].max() < 1e-9
 
 
-@pytest.mark.parametrize(
-    "duplicate",
-    [
-        lambda model: pickle.loads(pickle.dumps(model)),
-        lambda model: from_dict(json.loads(json.dumps(to_dict(model)))),
-    ],
-    ids=["pickle", "json"],
-)
-def test_copies_know_of_rounding_and_say_so_where_it_matters(duplicate):
+def test_copies_know_of_rounding_and_say_so_where_it_matters():
     inputs, target = rounded_table()
-    model = small(target_scale="log", n_iter=0).fit(inputs, target)
-    twin = duplicate(model)
-    assert twin.resolution_ == 1.0
-    np.testing.assert_array_equal(
-        twin.predict_interval(inputs + 0.1), model.predict_interval(inputs + 0.1)
-    )
-    assert twin.noise_variance_ == model.noise_variance_
-    assert repr(twin.best_kernel_) == repr(model.best_kernel_)
-    assert model.decompose().noise_std == pytest.approx(np.sqrt(model.noise_variance_))
-    text = model.describe(units={"y": "kg"})
+    settings = {"averaging": "posterior"}
+    model = refitted("log(y) ~ SE[0]", (inputs, target), settings=settings)
+    text, new = model.describe(units={"y": "kg"}), inputs + 0.1
     assert "recorded to the nearest 1 kg" in text
-    assert twin.describe(units={"y": "kg"}) == text
+    assert model.decompose().noise_std == pytest.approx(np.sqrt(model.noise_variance_))
+    through_json = from_dict(json.loads(json.dumps(to_dict(model))))
+    for twin in (pickle.loads(pickle.dumps(model)), through_json):
+        assert twin.resolution_ == 1.0
+        np.testing.assert_array_equal(twin.predict_interval(new), model.predict_interval(new))
+        assert twin.noise_variance_ == model.noise_variance_
+        assert repr(twin.best_kernel_) == repr(model.best_kernel_)
+        assert twin.describe(units={"y": "kg"}) == text
     noisy = target + np.round(30 * np.random.default_rng(0).normal(size=len(target)))
-    assert "recorded" not in small(n_iter=0).fit(inputs, noisy).describe()
+    assert "recorded" not in refitted(data=(inputs, noisy)).describe()

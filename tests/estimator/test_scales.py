@@ -9,7 +9,6 @@ from scipy.special import expit, logit
 from scipy.stats import norm
 from sklearn.compose import TransformedTargetRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.pipeline import Pipeline
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel
 from autokernel.data import Columns, RowNoise, Target
@@ -21,7 +20,7 @@ from autokernel.inference import ExactPredictor
 from autokernel.kernels import PRESETS
 from autokernel.many_rows.all_rows import held_out_density
 from autokernel.many_rows.approximation import ByInducingPoints
-from autokernel.many_rows.climb import ManyRows, RowsFit
+from autokernel.many_rows.climb import ManyRows
 from autokernel.model import MixtureComponent, MixturePredictor
 from tests.fits import PLAIN
 
@@ -30,7 +29,7 @@ MAPS = {
     "sqrt": (np.sqrt, lambda t: np.maximum(t, 0) ** 2, lambda y: 0.5 / np.sqrt(y)),
     "logit": (logit, expit, lambda y: 1 / (y * (1 - y))),
 }
-N = 60
+N = 40
 
 
 def drawn(target="log", column="log", n=N, seed=0):
@@ -48,7 +47,7 @@ def small(**parameters):
 
 
 def scale_of(name, seed=0):
-    y = drawn(name, seed=seed)[1]
+    y = drawn(name, n=60, seed=seed)[1]
     return y, Target.of(y, RowNoise.equal(len(y))).on(name)
 
 
@@ -61,7 +60,8 @@ def name(request):
 def models(name):
     """Models of one kernel on a scale, and the same with several draws of its parameters."""
     X, y = drawn(name)
-    point, mixture = (small(target_scale=name, averaging=a).fit(X, y) for a in (None, "posterior"))
+    kernel = f"{name}(y) ~ SE[0] + LIN[1]"
+    point, mixture = (small(averaging=a).refit(X, y, kernel) for a in (None, "posterior"))
     return X, y, point, mixture
 
 
@@ -97,7 +97,7 @@ def test_covariances_are_those_of_many_draws(name):
     rng = np.random.default_rng(0)
     mean, root = np.array([0.0, 0.5, -1.0]), 0.5 * rng.normal(size=(3, 3))
     covariance = root @ root.T + 0.1 * np.eye(3)
-    draws = scale.inverse(rng.multivariate_normal(mean, covariance, 400_000))
+    draws = scale.inverse(rng.multivariate_normal(mean, covariance, 100_000))
     centred = draws - draws.mean(axis=0)
     products = centred[:, :, None] * centred[:, None]
     found = scale.covariance(mean, covariance)
@@ -108,7 +108,7 @@ def test_covariances_are_those_of_many_draws(name):
 
 def test_the_variance_of_the_function_is_that_of_means_over_the_noise(name):
     _, scale = scale_of(name)
-    rng, n = np.random.default_rng(1), 2000
+    rng, n = np.random.default_rng(1), 1000
     function = 0.2 + np.sqrt(0.3) * rng.normal(size=(n, 1))
     means = scale.inverse(function + np.sqrt(0.2) * rng.normal(size=(n, n))).mean(axis=1)
     found = scale.variance_of_function(np.array([0.2]), np.array([0.5]), 0.2)[0]
@@ -120,11 +120,11 @@ def test_the_evidence_is_that_of_the_transformed_target_with_the_jacobian(name):
     X, y = drawn(name)
     X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
     jacobian = np.log(MAPS[name][2](y))
-    for criterion in ("laplace", "bic", "loo", "cv"):
-        own = evaluate_kernel(f"{name}(y) ~ SE[0] + LIN[1]", X, y, criterion=criterion)
-        by_hand = evaluate_kernel("SE[0] + LIN[1]", X, MAPS[name][0](y), criterion=criterion)
-        # both are at the same mode, which is found to 1e-4 nats
-        assert own.score == pytest.approx(by_hand.score + jacobian.sum(), abs=1e-2)
+    criterion = {"log": "laplace", "sqrt": "bic", "logit": "loo"}[name]
+    own = evaluate_kernel(f"{name}(y) ~ SE[0] + LIN[1]", X, y, criterion=criterion)
+    by_hand = evaluate_kernel("SE[0] + LIN[1]", X, MAPS[name][0](y), criterion=criterion)
+    # both are at the same mode, which is found to 1e-4 nats
+    assert own.score == pytest.approx(by_hand.score + jacobian.sum(), abs=1e-2)
 
 
 def test_a_kernel_of_a_scaled_column_is_that_of_the_column_transformed_by_hand():
@@ -137,7 +137,6 @@ def test_a_kernel_of_a_scaled_column_is_that_of_the_column_transformed_by_hand()
 def test_the_median_is_that_of_scikit_learn_on_the_transformed_target(models, name):
     X, y, model, _ = models
     function, inverse, _ = MAPS[name]
-    assert model.best_expression_.startswith(f"{name}(y) ~ ")
     alone = GaussianProcessRegressor(
         kernel=model.best_kernel_, optimizer=None, normalize_y=True, alpha=0
     )
@@ -150,8 +149,7 @@ def test_the_median_is_that_of_scikit_learn_on_the_transformed_target(models, na
 
 def test_a_scaled_column_is_transformed_in_the_exported_kernel():
     X, y = drawn()
-    model = small(column_scales={"0": "log"}, averaging=None).fit(X, y)
-    assert "SE[log(0)]" in model.best_expression_
+    model = small(averaging=None).refit(X, y, "SE[log(0)] + LIN[1]")
     twin = GaussianProcessRegressor(model.best_kernel_, optimizer=None, normalize_y=True, alpha=0)
     new = X[:20] * 1.01
     expected = twin.fit(X, y).predict(new)
@@ -166,7 +164,7 @@ def test_densities_integrate_to_one_and_agree_with_quantiles_and_moments(models,
     X, _, _, model = models
     new = X[:1]
     low, high = model.predict_quantiles(new, [1e-7, 1 - 1e-7])[0]
-    grid = np.linspace(low, high, 20_001)
+    grid = np.linspace(low, high, 4_001)
     density = np.exp(model.log_predictive_density(np.repeat(new, len(grid), axis=0), grid))
     assert np.trapezoid(density, grid) == pytest.approx(1, abs=1e-4)
     mean, std = (float(part[0]) for part in model.predict(new, return_std=True))
@@ -199,7 +197,7 @@ def test_left_out_rows_are_predicted_as_from_all_others(models, name):
     _, _, _, model = models
     mixture = model._fitted.mixture
     probability, error = mixture.leave_one_out()
-    for row in (0, 17, 40):
+    for row in (0, 17, 39):
         others = mixture.data.take(np.delete(np.arange(N), row))
         alone = MixturePredictor(mixture.components, others, mixture.make_predictor)
         X, y = mixture.data.X[[row]], mixture.data.y[[row]]
@@ -214,7 +212,7 @@ def test_densities_of_held_out_rows_choose_predictors_in_the_units_of_the_target
     evaluation, data = model._fitted.evaluation, model._fitted.mixture.data
     evaluator = Evaluator(data, priors=PRESETS["default"], seed=0)
     rows = ManyRows(ByInducingPoints(20), data, evaluator)
-    found = held_out_density(RowsFit(evaluation, N), ExactPredictor, rows)
+    found = held_out_density(evaluation, ExactPredictor, rows)
     point = [MixtureComponent(evaluation.expression, evaluation.theta, 1.0)]
     given, held_out = rows.given_and_held_out
     mixture = MixturePredictor(point, given, ExactPredictor)
@@ -244,14 +242,13 @@ def test_zero_has_a_probability_on_the_square_root_scale():
 
 
 def test_auto_finds_scales_and_their_probabilities():
-    X, y = drawn(n=100)
-    model = small(column_scales="auto", target_scale="auto", n_iter=3).fit(X, y)
+    X, y = drawn(n=60)
+    settings = {"column_scales": "auto", "target_scale": "auto", "max_leaves": 2}
+    model = small(**settings, n_iter=1, averaging=None).fit(X, y)
     assert model.best_expression_.startswith("log(y) ~ ")
     assert "SE[log(0)]" in model.best_expression_
-    found = {
-        (subject, scale): probability
-        for subject, scale, probability in zip(*map(list, model.scales_.values()), strict=True)
-    }
+    columns = (list(column) for column in model.scales_.values())
+    found = {(subject, scale): p for subject, scale, p in zip(*columns, strict=True)}
     assert found["target", "log"] > 0.9
     assert found["x0", "log"] > 0.8
     for subject in ("target", "x0", "x1"):
@@ -270,21 +267,23 @@ def test_scales_of_the_best_kernel_that_are_nearly_as_good_are_evaluated():
 def test_nothing_changes_for_data_that_have_no_other_scale():
     X, y = drawn()
     X, y = X - X.min(axis=0), np.log(y)
-    plain = small(n_iter=1).fit(X, y)
-    auto = small(n_iter=1, column_scales="auto", target_scale="auto").fit(X, y)
+    settings = {"n_iter": 1, "max_leaves": 2, "averaging": None}
+    plain = small(**settings).fit(X, y)
+    auto = small(column_scales="auto", target_scale="auto", **settings).fit(X, y)
     assert list(auto.search_history_["kernel"]) == list(plain.search_history_["kernel"])
     np.testing.assert_array_equal(auto.predict(X), plain.predict(X))
     assert set(auto.scales_["scale"]) == {"identity"}
 
 
-@pytest.mark.parametrize("strategy", ["sot", "boms", "arc", "greedy", "skc", "tree_gep", "random"])
-def test_every_strategy_reaches_scales(strategy):
-    X, y = drawn(n=40)
-    settings = {"column_scales": "auto", "target_scale": "auto", "n_iter": 8, "tol": 0}
-    model = small(strategy=strategy, averaging=None, **settings).fit(X, y)
-    kernels = [text for text in model.search_history_["kernel"] if "NOISE" not in text]
-    assert any("(y) ~" in text for text in kernels)
-    assert any("log(0)" in text or "sqrt(0)" in text for text in kernels)
+@pytest.mark.parametrize("strategy", ["sot", "greedy", "skc", "tree_gep", "random"])
+def test_strategies_of_every_family_search_on_other_scales(strategy):
+    X = drawn(n=20)[0][:, :1]
+    y = np.exp(np.sin(np.log(X[:, 0])) + 0.1 * np.cos(37 * X[:, 0]))
+    settings = {"column_scales": "auto", "target_scale": "auto", "n_iter": 3, "max_leaves": 2}
+    model = small(strategy=strategy, tol=0, averaging=None, **settings).fit(X, y)
+    phases, kernels = (model.search_history_[name] for name in ("phase", "kernel"))
+    assert any("log(" in text or "sqrt(" in text for text in kernels[phases == "search"])
+    assert any("(y) ~ SE" in text for text in kernels)
     assert np.all(np.isfinite(model.predict(X)))
 
 
@@ -300,20 +299,20 @@ def test_memory_and_warm_starts_know_that_another_origin_is_another_logarithm(tm
 
 
 def test_refit_takes_a_kernel_with_scales_to_new_data():
-    X, y = drawn(n=100)
-    model = small().fit(X, y)
-    model.refit(X[:50], y[:50], "log(y) ~ SE[log(0)] + LIN[1]")
-    assert model.best_expression_ == "log(y) ~ SE[log(0)] + LIN[1]"
-    again = small().refit(X[:50], y[:50], "log(y) ~ SE[log(0)] + LIN[1]")
+    X, y = drawn()
+    kernel = "log(y) ~ SE[log(0)] + LIN[1]"
+    model = small().refit(X, y, "SE[1]").refit(X[:30], y[:30], kernel)
+    assert model.best_expression_ == kernel
+    again = small().refit(X[:30], y[:30], kernel)
     np.testing.assert_allclose(model.predict(X), again.predict(X), rtol=1e-4)
 
 
 def test_start_kernels_may_have_scales():
     X, y = drawn()
-    model = small(
-        column_scales="auto", target_scale="auto", start_kernel="log(y) ~ SE[1] + SE[log(0)]"
-    ).fit(X, y)
-    assert model.search_history_["kernel"][0] == "log(y) ~ SE[1] + SE[log(0)]"
+    start = "log(y) ~ SE[1] + SE[log(0)]"
+    settings = {"column_scales": {0: "auto"}, "target_scale": "auto", "averaging": None}
+    model = small(start_kernel=start, max_leaves=2, **settings).fit(X, y)
+    assert model.search_history_["kernel"][0] == start
     with pytest.raises(ValueError, match=r"start_kernel must .* scale of the target out of"):
         small(start_kernel="log(y) ~ SE[0]").fit(X, y)
 
@@ -321,11 +320,8 @@ def test_start_kernels_may_have_scales():
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"column_scales": {"age": "log"}}, "column_scales has 'log' for column 'age'.* in row 3"),
-        (
-            {"target_scale": "logit"},
-            "target_scale has 'logit' for the target.* above 0 and below 1",
-        ),
+        ({"column_scales": {"age": "log"}}, "column_scales has 'log' for column 'age'.* row 3"),
+        ({"target_scale": "logit"}, "target_scale has 'logit' for the target.* and below 1"),
         ({"column_scales": {"age": "logit"}}, r"column_scales\['age'\] must be one of"),
         ({"column_scales": {"aeg": "log"}}, "did you mean 'age'"),
         ({"target_scale": "ln"}, "target_scale"),
@@ -354,7 +350,7 @@ def test_a_kernel_by_hand_on_a_scale_that_the_data_do_not_allow_is_refused():
 
 def test_numbers_beyond_a_scale_count_as_the_smallest_with_one_warning():
     X, y = drawn()
-    model = small(column_scales={0: "log"}).fit(X, y)
+    model = small().refit(X, y, "SE[log(0)] + LIN[1]")
     new = np.tile(X[:1], (3, 1))
     new[:, 0] = 0.0, -5.0, X[:, 0].min()
     with pytest.warns(
@@ -384,12 +380,6 @@ def test_a_column_is_searched_as_a_unit_interval_on_every_scale():
         t = scale.forward((x - 2) / 298)
         np.testing.assert_allclose([t.min(), t.max()], [0, 1], atol=1e-12)
         np.testing.assert_allclose(scale.inverse(t), (x - 2) / 298, atol=1e-12)
-
-
-def test_scales_work_in_a_pipeline_that_is_searched():
-    X, y = drawn(n=40)
-    pipeline = Pipeline([("model", small(target_scale="log"))])
-    assert pipeline.set_params(model__target_scale=None).fit(X, y).score(X, y) > 0.5
 
 
 def test_a_mean_far_from_the_data_is_near_its_median():

@@ -1,6 +1,6 @@
 """The fit of one kernel: against its definition, in other units, as a record, with bad data."""
 
-from dataclasses import FrozenInstanceError, fields, replace
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -16,7 +16,6 @@ from autokernel.kernels.parameters import check_priors
 from tests.maxima import posterior_of
 
 KERNELS = ["SE[0]", "LIN[0] * PER[0] + SE[1]", "RQ[0] * SE[1] + LIN[1]", "(SE[0] + LIN[1]) * RQ[1]"]
-LINE = ["variance", "offset"]
 NEGATIVE = CallableKernel("NEG", lambda x, z, v: -1e6 - v + 0 * (x - z.T), (VARIANCE,))
 
 
@@ -77,20 +76,15 @@ def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(fits):
 def test_another_random_state_starts_elsewhere_and_ends_at_the_same_evidence(table):
     one, other = (evaluate_kernel("SE[0]", *table, random_state=seed) for seed in (0, 1))
     assert not np.array_equal(one.theta, other.theta)
+    same = evaluate_kernel("SE[0]", *table, random_state=np.int64(1))
+    np.testing.assert_array_equal(same.theta, other.theta)
     assert one.score == pytest.approx(other.score, abs=1e-4)  # the optimiser's tolerance
-
-
-@pytest.mark.parametrize("random_state", [None, np.random.RandomState(0), np.int64(3)])
-def test_random_state_may_be_all_that_scikit_learn_takes(random_state, table):
-    assert evaluate_kernel("LIN[1]", *table, random_state=random_state).status == "ok"
 
 
 @pytest.mark.parametrize(
     ("text", "other", "order"),
     [
-        ("SE[0] + LIN[1]", "LIN[1] + SE[0]", [2, 3, 0, 1, 4]),
         ("SE[0] + (LIN[1] + LIN[0])", "LIN[0] + SE[0] + LIN[1]", [4, 5, 0, 1, 2, 3, 6]),
-        ("PER[0] + SE[0]", "SE[0] + PER[0]", [3, 4, 0, 1, 2, 5]),
         (
             "(SE[0] + RQ[1]) * LIN[0] + SE[1]",
             "SE[1] + LIN[0] * (RQ[1] + SE[0])",
@@ -116,26 +110,6 @@ def test_a_kernel_written_in_another_order_has_the_same_fit_in_that_order(
     assert len(set(two.theta)) == len(order)  # or the test shows nothing
 
 
-def test_inputs_and_targets_are_used_as_they_come(dense_log_posterior):
-    rng = np.random.default_rng(0)
-    X = 100 + 20 * rng.uniform(size=(25, 1))
-    y = 4 + np.sin(X[:, 0]) + 0.1 * rng.normal(size=25)
-    X_before, y_before = X.copy(), y.copy()
-    fit = evaluate_kernel("SE[0] + LIN[0]", X, y, priors="paper")
-    np.testing.assert_array_equal(X, X_before)
-    np.testing.assert_array_equal(y, y_before)
-    # rounding: LIN makes a condition number of 1e6 here
-    assert fit.log_posterior == pytest.approx(
-        dense_log_posterior("SE[0] + LIN[0]", X, y)(fit.theta), abs=1e-6
-    )
-
-
-def test_lists_and_integers_are_taken_too():
-    # on a line, four targets would leave the noise variance without a maximum
-    fit = evaluate_kernel("LIN[0]", [[0], [1], [2], [4]], [0, 1, 3, 4])
-    assert fit.status == "ok"
-
-
 def test_given_priors_replace_those_of_their_name(table):
     free = evaluate_kernel("SE[0]", *table)
     narrow = evaluate_kernel("SE[0]", *table, priors={"lengthscale": (4e4, 2e4)})
@@ -143,33 +117,18 @@ def test_given_priors_replace_those_of_their_name(table):
     assert narrow.parameters[0].value == pytest.approx(2.0, rel=0.05)  # ten deviations of 1/200
 
 
-def test_an_evaluation_is_frozen(fits):
-    for field in fields(fits["SE[0]"]):
-        with pytest.raises(FrozenInstanceError):
-            setattr(fits["SE[0]"], field.name, None)
-
-
-@pytest.mark.parametrize(
-    ("text", "criterion", "leaves"),
-    [
-        ("SE[0] + LIN[0]", "laplace", {"SE[0]": ["lengthscale", "variance"], "LIN[0]": LINE}),
-        ("NOISE", "laplace", {}),
-        ("LIN[0]", "importance", {"LIN[0]": LINE}),
-    ],
-)
-def test_an_evaluation_prints_its_score_and_a_line_per_parameter(text, criterion, leaves):
+@pytest.mark.parametrize("criterion", ["laplace", "importance"])
+def test_an_evaluation_prints_its_score_and_a_line_per_parameter(criterion):
     X, y = np.linspace(0, 1, 12)[:, None], np.sin(np.arange(12.0))
-    fit = evaluate_kernel(text, X, y, criterion=criterion)
+    fit = evaluate_kernel("LIN[0]", X, y, criterion=criterion)
     error = f" ± {fit.standard_error:.2f}" if criterion == "importance" else ""
     first, *lines = repr(fit).splitlines()
-    assert first == f"{text}: score {fit.score:.2f}{error} nats (ok)"
-    assert len(lines) == fit.n_params
-    names = [f"{leaf} {name}" for leaf, params in leaves.items() for name in params]
-    for line, name in zip(lines, [*names, "noise_variance"], strict=True):
-        assert line.startswith(f"  {name} = ")
+    assert first == f"LIN[0]: score {fit.score:.2f}{error} nats (ok)"
+    names = [line.partition(" = ")[0] for line in lines]
+    assert names == ["  LIN[0] variance", "  LIN[0] offset", "  noise_variance"]
 
 
-@pytest.mark.parametrize(("x_unit", "y_unit"), [(1e9, 1.0), (1e-9, 1.0), (1.0, 1e4), (1.0, 1e-5)])
+@pytest.mark.parametrize(("x_unit", "y_unit"), [(1e9, 1e-5), (1e-9, 1e4)])
 def test_priors_in_the_units_of_the_data_make_the_fit_free_of_units(x_unit, y_unit):
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(30, 1))
@@ -180,19 +139,11 @@ def test_priors_in_the_units_of_the_data_make_the_fit_free_of_units(x_unit, y_un
         "variance": (2.0, 3.0 / square),
         "noise_variance": (1.0, 100.0 / square),
     }
-    plain = evaluate_kernel("SE[0] + SE[0]", X, y, priors="paper")
-    scaled = evaluate_kernel("SE[0] + SE[0]", X * x_unit, y * y_unit, priors=priors)
+    plain = evaluate_kernel("SE[0]", X, y, priors="paper")
+    scaled = evaluate_kernel("SE[0]", X * x_unit, y * y_unit, priors=priors)
     # the density of y changes by its unit; the optimiser stops within 1e-6 nats, and the Hessian's
     # error of 1e-5 a parameter moves the evidence as much
     assert scaled.log_evidence + 30 * np.log(y_unit) == pytest.approx(plain.log_evidence, abs=1e-3)
-
-
-def test_a_column_of_a_frame_is_known_by_its_name():
-    pandas = pytest.importorskip("pandas")
-    X, y = np.random.default_rng(0).uniform(size=(2, 12))
-    frame = pandas.DataFrame({"time": X})
-    by_name = evaluate_kernel("SE[time]", frame, y)
-    assert by_name.score == evaluate_kernel("SE[0]", X[:, None], y).score
 
 
 def test_a_parameter_that_the_data_press_to_its_upper_bound_is_integrated_from_there():
@@ -261,23 +212,10 @@ def test_wrong_arguments_and_data_are_errors_that_say_what_is_expected(arguments
         evaluate_kernel(*arguments)
 
 
-def test_a_negative_column_is_an_error():
-    with pytest.raises(ValueError, match=r"column.* got .*-1"):
-        Leaf(SMOOTH, -1)
-
-
-def test_small_targets_are_taken_without_underflow():
-    assert evaluate_kernel("SE[0]", RISING, 1e-6 * RISING[:, 0]).status == "ok"
-    # as far from the unit of the priors the Hessian may fail, but nothing underflows with a warning
-    assert np.isfinite(evaluate_kernel("SE[0]", RISING, 1e-99 * RISING[:, 0]).log_posterior)
-
-
 def test_cycles_are_found_on_more_rows_than_modes_are_searched_on():
-    x = np.linspace(0, 1, 260)
-    y = (0.5 + x) * np.sin(2 * np.pi * 20 * x) + 2 * x
-    y += 0.1 * np.random.default_rng(3).normal(size=260)
-    y = (y - y.mean()) / y.std()
-    fit = evaluate_kernel("LIN[0] + PER[0]", x[:, None], y)
+    x = np.linspace(0, 1, 200)
+    y = np.sin(2 * np.pi * 20 * x) + 0.1 * np.random.default_rng(3).normal(size=200)
+    fit = evaluate_kernel("PER[0]", x[:, None], y)
     (period,) = [p.value for p in fit.parameters if p.name == "period"]
     # a phase known to a tenth of a cycle over 20 of them
     assert period == pytest.approx(1 / 20, rel=5e-3)
@@ -285,7 +223,7 @@ def test_cycles_are_found_on_more_rows_than_modes_are_searched_on():
 
 # Kernels far below the best one are scored with an estimate of the Hessian.
 
-NEAR, FAR = 4.9, 5.1 + 3.0  # nats below the best score; the estimate may be off by three nats
+NEAR, FAR = 4.9 - 3.0, 5.1 + 3.0  # nats below the best score; the estimate may be off by three nats
 
 
 @pytest.fixture(scope="module")
@@ -303,15 +241,7 @@ def make_evaluator(table, **settings):
 @pytest.fixture(scope="module")
 def known(smooth_table):
     evaluator = make_evaluator(smooth_table)
-    first = [evaluator(parse_expression(text)) for text in ("SE[0] + SE[1]", "SE[0] * SE[1]")]
-    return [*first, evaluator(parse_expression("LIN[1]")), evaluator(parse_expression("RQ[0]"))]
-
-
-def run_below(evaluator, text, known, distance):
-    """Fit a kernel exactly, and again where the best known score is so much higher."""
-    job = replace(evaluator.prepare(parse_expression(text), known), best=-np.inf)
-    exact = evaluator.run(job)
-    return exact, evaluator.run(replace(job, best=exact.score + distance))
+    return [evaluator(parse_expression(text)) for text in ("SE[0] + SE[1]", "LIN[1]")]
 
 
 # a kernel that is as good in evidence is far below the best by this prior
@@ -321,18 +251,27 @@ PRIOR = partial(unit_prior, nats=4.0, n_columns=2)
 @pytest.mark.parametrize(
     ("text", "settings"),
     [
-        ("SE[0] + LIN[1]", {}),
-        ("RQ[0] + SE[1] * SE[0]", {}),
         ("RQ[0] * SE[1]", {}),
         ("SE[0] + LIN[1]", {"structure_prior": PRIOR}),
+        ("SE[0] + LIN[1]", {"criterion": BIC()}),
     ],
-    ids=["sum", "product", "other product", "prior"],
+    ids=["product", "prior", "another criterion"],
 )
 def test_far_below_the_best_the_calls_for_the_hessian_are_saved(
     text, settings, smooth_table, known
 ):
-    exact, rough = run_below(make_evaluator(smooth_table, **settings), text, known, FAR)
-    assert (exact.log_structure_prior < -5) == bool(settings)
+    evaluator = make_evaluator(smooth_table, **settings)
+    job = evaluator.prepare(parse_expression(text), known)
+    assert job.best == max(evaluation.score for evaluation in known)
+    exact = evaluator.run(replace(job, best=-np.inf))
+    far = 99.0 if "criterion" in settings else FAR  # however that score differs from the evidence
+    near, rough = (evaluator.run(replace(job, best=exact.score + nats)) for nats in (NEAR, far))
+    assert (exact.log_structure_prior < -5) == ("structure_prior" in settings)
+    assert near.score == exact.score
+    assert np.array_equal(near.hessian, exact.hessian)
+    if "criterion" in settings:
+        assert np.array_equal(rough.hessian, exact.hessian)
+        return
     assert rough.n_evaluations <= exact.n_evaluations - exact.n_params
     assert np.array_equal(rough.theta, exact.theta)
     assert rough.log_posterior == exact.log_posterior
@@ -341,28 +280,3 @@ def test_far_below_the_best_the_calls_for_the_hessian_are_saved(
     assert rough.score == pytest.approx(exact.score, abs=3.0)
     assert rough.score != exact.score
     assert np.linalg.eigvalsh(rough.hessian)[0] > 0
-
-
-@pytest.mark.parametrize(
-    ("text", "distance", "settings"),
-    [
-        ("SE[0] + LIN[1]", NEAR - 3.0, {}),
-        ("RQ[0] + SE[1] * SE[0]", NEAR - 3.0, {}),
-        ("SE[0] + LIN[1]", NEAR - 3.0, {"structure_prior": PRIOR}),
-        ("SE[0] + LIN[1]", 99.0, {"criterion": BIC()}),
-    ],
-    ids=["sum", "product", "prior", "another criterion"],
-)
-def test_near_the_best_and_for_other_criteria_the_hessian_is_exact(
-    text, distance, settings, smooth_table, known
-):
-    exact, again = run_below(make_evaluator(smooth_table, **settings), text, known, distance)
-    assert again.score == exact.score
-    assert np.array_equal(again.hessian, exact.hessian)
-
-
-def test_the_best_score_is_that_of_the_known_fits(smooth_table, known):
-    evaluator = make_evaluator(smooth_table)
-    job = evaluator.prepare(parse_expression("SE[0] + LIN[1]"), known)
-    assert job.best == max(evaluation.score for evaluation in known)
-    assert evaluator.prepare(parse_expression("SE[0]")).best == -np.inf

@@ -5,7 +5,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from scipy.integrate import dblquad, quad
+from numpy.polynomial.legendre import leggauss
+from scipy.integrate import quad
 from scipy.special import gammaln
 from scipy.stats import genpareto, kstest, multivariate_normal, multivariate_t, norm
 from scipy.stats import t as student
@@ -26,7 +27,7 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import FloatArray
 from tests.maxima import maximum_of
 
-N_SEEDS = 20
+N_SEEDS = 12
 SOUND_PARETO_K = 0.5  # below it, weights have a finite variance
 
 
@@ -155,12 +156,12 @@ every_problem = pytest.mark.parametrize("problem", PROBLEMS.values(), ids=PROBLE
 def test_the_evidence_is_that_of_a_known_integral_within_the_error_that_is_claimed(problem):
     errors = problem.errors()
     assert np.abs(errors).max() < 4.0
-    # the root mean square of 20 normal numbers has a deviation of 0.16; stopping early, where the
+    # the root mean square of 12 normal numbers has a deviation of 0.2; stopping early, where the
     # error looks small, adds to it, and stratified shares take away from it
-    assert 0.5 < np.sqrt(np.mean(errors**2)) < 1.6
+    assert 0.4 < np.sqrt(np.mean(errors**2)) < 1.7
 
 
-@pytest.mark.parametrize("name", ["gaussian of 12", "log gamma", "half line", "two modes", "cut"])
+@pytest.mark.parametrize("name", ["log gamma", "half line", "cut"])
 def test_the_fitted_proposals_leave_no_bias(name):
     # no early stop: then the mean of the evidences is exact, whatever the proposals are fitted to
     estimates = [
@@ -186,11 +187,7 @@ def test_it_stops_as_soon_as_it_knows_enough_and_never_after_the_most(problem):
         assert (is_small and estimate.pareto_k < SOUND_PARETO_K) or len(points) == MAX_DRAWS
 
 
-def test_a_gaussian_needs_one_batch():
-    assert len(PROBLEMS["gaussian of 1"].counted()[1]) == FIRST_DRAWS
-
-
-@pytest.mark.parametrize("max_draws", [100, 199, 201, 219, 220, 401, MAX_DRAWS])
+@pytest.mark.parametrize("max_draws", [100, 201, 401])
 def test_all_draws_are_made_where_the_error_should_vanish(max_draws):
     limits = {"standard_error": 0.0, "max_draws": max_draws}
     estimate, points = PROBLEMS["gaussian of 1"].counted(**limits)
@@ -255,9 +252,8 @@ def test_pareto_shape_is_that_of_the_tail(shape):
     assert pareto_shape(1e-200 * weights) == pytest.approx(pareto_shape(weights), rel=1e-9)
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_pareto_shape_is_near_to_the_most_likely_one_and_leans_towards_a_half(seed):
-    weights = 1 + genpareto(1.0).rvs(size=1000, random_state=seed)
+def test_pareto_shape_is_near_to_the_most_likely_one_and_leans_towards_a_half():
+    weights = 1 + genpareto(1.0).rvs(size=1000, random_state=0)
     tail = np.sort(weights)[-95:]  # 3 sqrt(1000), and the one that they exceed
     most_likely = genpareto.fit(tail[1:] - tail[0], floc=0)[0]
     # a mean over the likelihood is next to its maximum, by a small part of its width of 0.2;
@@ -284,10 +280,9 @@ def tail_size(n):
     return int(min(0.2 * n, 3 * np.sqrt(n)))
 
 
-@pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("spread", SPREADS)
-def test_smoothing_changes_only_the_tail_and_keeps_the_order_and_the_bounds(spread, seed):
-    logs = log_weights(spread, seed=seed)
+def test_smoothing_changes_only_the_tail_and_keeps_the_order_and_the_bounds(spread):
+    logs = log_weights(spread)
     order, n_body = np.argsort(logs), len(logs) - tail_size(len(logs))
     raw, smoothed = np.exp(logs - logs.max())[order], pareto_smoothed(logs)[order]
     assert smoothed.sum() == pytest.approx(1.0, rel=1e-12)
@@ -296,6 +291,11 @@ def test_smoothing_changes_only_the_tail_and_keeps_the_order_and_the_bounds(spre
     np.testing.assert_allclose(smoothed[:n_body], raw[:n_body], rtol=1e-12)
     assert not np.allclose(smoothed[n_body:], raw[n_body:], rtol=1e-6)
     assert smoothed[-1] <= raw[-1] * (1 + 1e-12)
+    # a constant that is added changes nothing, and a weight of zero stays zero
+    for constant in (-1e4, 800.0):
+        np.testing.assert_allclose(pareto_smoothed(logs + constant), pareto_smoothed(logs), 1e-8)
+    logs[:50] = -np.inf
+    assert not pareto_smoothed(logs)[:50].any()
 
 
 def test_smoothing_puts_the_quantiles_of_the_fitted_distribution_in_place_of_the_tail():
@@ -317,39 +317,12 @@ def test_smoothing_puts_the_quantiles_of_the_fitted_distribution_in_place_of_the
     np.testing.assert_allclose(excess[below], expected[below], rtol=1e-9)
 
 
-def test_a_light_tail_hardly_changes():
-    # weights uniform on (1, 2): their tail is a line, of shape -1
-    weights = np.random.default_rng(0).uniform(1, 2, size=2000)
-    expected, found = weights / weights.sum(), pareto_smoothed(np.log(weights))
-    # the tail of 134 weights lies in 6 percent of their range, from 1.93 to 2
-    assert np.abs(found / expected - 1).max() < 0.03
-    assert np.abs(found - expected).sum() < 2e-3
-
-
-@pytest.mark.parametrize("n", [5, 100])
-def test_equal_weights_stay_equal(n):
-    np.testing.assert_allclose(pareto_smoothed(np.full(n, -700.0)), 1 / n, rtol=1e-12)
-
-
-def test_a_constant_added_to_the_log_weights_changes_nothing():
-    logs = log_weights(2.0)
-    for constant in (-1e4, 800.0):
-        np.testing.assert_allclose(pareto_smoothed(logs + constant), pareto_smoothed(logs), 1e-8)
-
-
-def test_a_weight_of_zero_stays_zero():
-    logs = log_weights(2.0)
-    logs[:50] = -np.inf
-    smoothed = pareto_smoothed(logs)
-    np.testing.assert_array_equal(smoothed[:50], 0.0)
-    assert smoothed[50:].min() > 0
-
-
 @pytest.mark.parametrize("n", [1, 2, 10, 20])  # four in the tail of twenty
-def test_too_few_weights_for_a_tail_are_only_normalised(n):
+def test_too_few_weights_for_a_tail_and_equal_ones_are_only_normalised(n):
     logs = log_weights(3.0, n=n)
     expected = np.exp(logs) / np.exp(logs).sum()
     np.testing.assert_allclose(pareto_smoothed(logs), expected, rtol=1e-12)
+    np.testing.assert_allclose(pareto_smoothed(np.full(10 * n, -700.0)), 0.1 / n, rtol=1e-12)
 
 
 ANYWHERE = np.full(3, np.inf)
@@ -379,14 +352,14 @@ def held():
 
 def test_the_density_on_the_inner_side_integrates_to_one():
     lower, upper = np.array([0.0, -np.inf]), np.array([np.inf, np.inf])
-    hessian = np.array([[1.0, 0.4], [0.4, 2.0]])
-    part = FoldedT.around(
-        maximum_of(np.zeros(2), 0.0, hessian, [2.0, 0.0]), lower=lower, upper=upper
-    )
-    mass, _ = dblquad(
-        lambda y, x: np.exp(part.log_density(np.array([[x, y]]))[0]), 0, 60, -60, 60, epsabs=1e-6
-    )
-    # beyond 60 widths a t of five degrees of freedom has 1e-7
+    top = maximum_of(np.zeros(2), 0.0, [[1.0, 0.4], [0.4, 2.0]], [2.0, 0.0])
+    part = FoldedT.around(top, lower=lower, upper=upper)
+    nodes, weights = leggauss(80)
+    # sinh takes them far into the tails: a t of five degrees of freedom has 1e-7 beyond 60 widths
+    u, v = 2.5 * (nodes + 1), 5 * nodes
+    x, y = np.meshgrid(np.sinh(u), np.sinh(v), indexing="ij")
+    density = np.exp(part.log_density(np.stack([x.ravel(), y.ravel()], axis=1))).reshape(x.shape)
+    mass = (2.5 * weights * np.cosh(u)) @ density @ (5 * weights * np.cosh(v))
     assert mass == pytest.approx(1.0, abs=1e-5)
 
 
@@ -471,18 +444,8 @@ def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_h
     found, expected = part.factor @ part.factor.T, target.factor @ target.factor.T
     np.testing.assert_allclose(found, expected, rtol=0.08, atol=0.03)
     assert np.all(np.sign(np.diag(part.factor))[target.held] == [-1, 1][: target.held.sum()])
-
-
-def test_refitting_to_few_points_hardly_moves():
-    part = around(free())
-    once = part.refit(TOP[None] + 3.0, np.ones(1))
-    # one point against the nine numbers of a centre and a covariance
-    np.testing.assert_allclose(once.centre - TOP, 0.1 * 3.0, rtol=1e-9)
-
-
-def test_refitting_to_nothing_leaves_the_part_as_it_is():
-    part = around(free())
-    assert part.refit(np.full((5, 3), 1e9), np.zeros(5)) is part
+    # nothing near leaves the part as it is
+    assert target.refit(np.full((5, 3), 1e9), np.zeros(5)) is target
 
 
 def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autokernel import NotAMaximumError, evaluate_kernel
+from autokernel import NotAMaximumError
 from autokernel.datasets import load_mauna_loa
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
 from autokernel.evidence.maximise import Point, maximise
@@ -50,12 +50,6 @@ def test_with_the_true_curvature_one_step_reaches_the_top_of_a_gaussian(sign):
     assert plain.n_evaluations > 2 * hill.n_evaluations  # or the test shows nothing
 
 
-def test_the_curvature_at_the_end_is_learnt_along_the_way():
-    mode = maximise(gaussian(), FAR, max_iterations=100)
-    # two independent steps determine both curvatures of a parabola, in exact arithmetic
-    np.testing.assert_allclose(mode.curvature, PRECISION, atol=0.05)
-
-
 @pytest.mark.parametrize(
     "curvature",
     [None, 100 * PRECISION, 0.01 * PRECISION, np.diag([1.0, -4.0]), np.zeros((2, 2))],
@@ -75,45 +69,12 @@ def test_a_run_reaches_the_top_whatever_it_knows_and_goes_round_points_without_a
     assert mode.log_posterior == pytest.approx(5.0, abs=1e-6)
 
 
-@pytest.mark.parametrize("failing", [{4, 5, 6}, {3, 4, 5, 6, 7, 8}, set(range(5, 40))])
+@pytest.mark.parametrize("failing", [{4, 5, 6}, set(range(5, 40))])
 def test_a_run_never_returns_less_than_the_best_point_that_it_met(failing):
     hill = gaussian(np.array([3.0, -2.0]), fails=lambda theta: hill.n_evaluations in failing)
     mode = maximise(hill, np.array([-5.0, 5.0]), max_iterations=100)
     met = [hill.value(t) for n, t in enumerate(hill.points, start=1) if n not in failing]
     assert mode.log_posterior == max(met) == hill.value(mode.theta)
-
-
-def test_a_step_is_doubled_where_the_slope_hardly_falls():
-    hill = Toy(
-        lambda t: -np.sqrt(1 + t @ t),
-        lambda t: -t / np.sqrt(1 + t @ t),
-        lower=[-60],
-        upper=[60],
-    )
-    mode = maximise(hill, np.array([50.0]), max_iterations=6)
-    # six steps of three at most, the first of one, would end at 34 at best
-    assert abs(mode.theta[0]) < 20
-
-
-@pytest.mark.parametrize(
-    ("start", "most"),
-    [((-4.0,) * 6, 30), ((-8.0, -1.0, -3.0, 0.0, -6.0, -2.0), 28)],
-    ids=["along all axes", "far along some axes"],
-)
-def test_curvatures_that_fall_by_orders_of_magnitude_on_the_way_cost_few_calls(start, most):
-    # a likelihood far below the best noise variance looks like this; the axes are mixed
-    axes = np.linalg.qr(np.random.default_rng(0).normal(size=(6, 6)))[0]
-    hill = Toy(
-        lambda t: -np.sum(np.exp(-axes @ t) + axes @ t),
-        lambda t: axes.T @ (np.exp(-axes @ t) - 1),
-        lower=[-60] * 6,
-        upper=[60] * 6,
-    )
-    mode = maximise(hill, axes.T @ np.array(start), max_iterations=300)
-    assert mode.log_posterior == pytest.approx(-6.0, abs=1e-9)
-    # 23 and 21; with a curvature that only its own direction corrects, 84 and 80, and without the
-    # first estimate of its size, 35 from the second start
-    assert hill.n_evaluations < most
 
 
 def test_the_estimate_stays_positive_definite_where_the_posterior_curves_upwards():
@@ -134,14 +95,10 @@ def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
     )
     mode = maximise(hill, np.array([begin, 0.0]), max_iterations=100)
     np.testing.assert_allclose(mode.theta, [4.5, 2.5], atol=1e-3)  # t0 at its bound, t1 = t0 - 2
+    maximum = find_maximum(hill, Point(mode.theta, mode.log_posterior))
+    np.testing.assert_array_equal(maximum.free, [False, True])
+    assert maximum.outward[0] == pytest.approx(2.0, abs=1e-2)  # 4 - t0 + t1
     assert np.all((hill.lower <= hill.points) & (hill.points <= hill.upper))
-
-
-def test_a_soft_parameter_next_to_a_stiff_one_is_not_taken_for_converged():
-    curvatures = np.array([1e4, 1.0])
-    hill = Toy(lambda t: -0.5 * curvatures @ t**2, lambda t: -curvatures * t)
-    mode = maximise(hill, np.array([1.0, 1.3]), max_iterations=100, tolerance=1e-4)
-    assert mode.log_posterior > -1e-3
 
 
 def test_where_no_start_has_a_factor_the_log_posterior_is_minus_infinity():
@@ -168,28 +125,6 @@ def test_find_modes_follows_the_best_ends_once_each_and_few_others():
         assert n_calls(np.repeat(basins, 3, axis=0), order) < 8
 
 
-@pytest.mark.parametrize("seed", [0, 1, 2])
-def test_the_period_of_a_growing_seasonal_series_is_recovered(seed):
-    rng = np.random.default_rng(seed)
-    x = np.linspace(0, 1, 72)  # six years by month
-    year = 12 / 71
-    season = np.sin(2 * np.pi * x / year) + 0.5 * np.cos(4 * np.pi * x / year)
-    y = 2 * x + (0.3 + x) * season + 0.1 * rng.normal(size=72)
-    y = (y - y.mean()) / y.std()
-    fit = evaluate_kernel("LIN[0] + PER[0] * SE[0]", x[:, None], y, random_state=seed)
-    (period,) = [p.value for p in fit.parameters if p.name == "period"]
-    # six cycles with a phase known to a fiftieth of a cycle: 0.3 percent, times a margin of three;
-    # the neighbouring modes, half and two thirds of a year, are far off
-    assert period == pytest.approx(year, rel=0.01)
-
-
-def test_what_a_subsample_finds_is_followed_on_the_posterior_itself():
-    subsample = gaussian(np.array([0.2, -0.9]))
-    (mode,) = find_modes(gaussian(), at(np.zeros((3, 2))), subsample=subsample)
-    np.testing.assert_allclose(mode.theta, TOP, atol=1e-4)  # as where it is searched alone
-    assert mode.log_posterior == pytest.approx(5.0, abs=1e-7)
-
-
 @pytest.mark.parametrize(("options", "others"), [({}, [1, 0]), ({"budget": LIGHT}, [1])])
 def test_modes_that_a_subsample_ranks_wrongly_are_ranked_again(options, others):
     starts = at([[0.0], [10.0], [20.0]])
@@ -207,19 +142,6 @@ def test_a_mode_that_the_subsample_lacks_is_found_from_a_start_of_known_curvatur
         for starts in (plain, known)
     ]
     assert found == pytest.approx([10, 70], abs=0.5)
-
-
-def test_variants_of_the_best_mode_are_followed_on_all_rows():
-    given = []
-
-    def variants(mode):
-        given.append(mode.theta[0])
-        return at([[31.0], [49.0], [11.0]])
-
-    best, *others = find_modes(ripples(), at([[22.0]]), variants=variants)
-    assert given == pytest.approx([20], abs=0.5)
-    assert best.theta[0] == pytest.approx(50, abs=0.5)
-    assert [round(mode.theta[0] / 10) for mode in others] == [3, 2]  # the lowest is not followed
 
 
 def maximum_from(hill, *theta):
@@ -268,14 +190,6 @@ def test_a_run_that_ends_below_the_saddle_is_tried_from_nearer():
     assert any(hill.value(point) < -4 for point in hill.points)  # or the test shows nothing
 
 
-@pytest.mark.parametrize("start", [(0.1, 2.0), (0.7390851332151607, 0.0)])
-def test_a_run_begins_at_a_point_short_of_the_top_and_stays_at_a_top(start):
-    maximum = maximum_from(two_hills(1.0), *start)
-    # cos t = t
-    np.testing.assert_allclose(maximum.mode.theta, [0.7390851332151607, 0.0], atol=1e-3)
-    assert maximum.free.all()
-
-
 def test_a_saddle_that_cannot_be_left_has_no_evidence():
     flat = Toy(lambda t: 0.0, lambda t: t)  # whose slopes promise a gain that is not there
     maximum = maximum_from(flat, 0.0, 0.0)
@@ -306,35 +220,16 @@ def test_a_sharp_ridge_is_followed_to_its_top(below):
     assert 0.5 * maximum.gradient @ np.linalg.solve(maximum.hessian, maximum.gradient) < 1e-3
 
 
-def test_parameters_held_by_their_bounds_are_not_moved():
-    plane = Toy(
-        lambda t: 3 * t[0] - 2 * t[1],
-        lambda t: np.array([3.0, -2.0]),
-        lower=[-1.0, -1.0],
-        upper=[1.0, 1.0],
-    )
-    maximum = maximum_from(plane, 1.0, -1.0)
-    np.testing.assert_array_equal(maximum.outward, [3.0, 2.0])
-    assert not maximum.free.any()
-
-
-@pytest.fixture
-def noiseless():
-    """A posterior of a line without noise, which presses the noise to its floor."""
+def test_slopes_beyond_a_bound_are_those_that_rise():
     x = np.linspace(0, 1, 20)
-    return posterior_of("LIN[0]", x[:, None], 2 * x - 1)
-
-
-def test_slopes_beyond_a_bound_are_those_that_rise(noiseless):
+    noiseless = posterior_of("LIN[0]", x[:, None], 2 * x - 1)
     top = maximise(noiseless, np.array([0.0, 0.0, -9.0]), max_iterations=300)
     maximum = measure_maximum(noiseless, top)
     assert top.theta[2] == noiseless.lower[2]
     gradient = noiseless.value_and_gradient(top.theta)[1]
     np.testing.assert_array_equal(maximum.outward, [0, 0, -gradient[2]])
     assert maximum.outward[2] > 1
-
-
-def test_slopes_at_a_bound_from_which_the_density_rises_inwards_are_zero(noiseless):
+    # none if the density rises inwards
     theta = np.array([0.0, noiseless.lower[1], -9.0])
     maximum = measure_maximum(noiseless, Point(theta, noiseless.value(theta)))
     assert maximum.gradient[1] > 0  # or the test shows nothing
@@ -365,23 +260,13 @@ def test_a_reordered_maximum_is_that_of_the_reordered_density():
     assert other.mode.log_posterior == -3.0
 
 
-TWINS = [
-    "LIN[0] + LIN[0]",
-    "LIN[0] * LIN[0]",
-    "SE[0] + SE[0]",
-    "SE[0] * SE[0]",
-    "SE[0] + SE[0] + SE[0]",
-    "RQ[0] * RQ[0]",
-    "PER[0] + PER[0]",
-    "PER[0] * PER[0]",
-]
+TWINS = ["LIN[0] * LIN[0]", "SE[0] + SE[0] + SE[0]", "RQ[0] * RQ[0]", "PER[0] + PER[0]"]
 
 
 FLAT = {"variance": (1e-3, 1e-3), "offset": (1e-3, 1e-3), "lengthscale": (1e-2, 1e-2)}
 
 
-@pytest.mark.parametrize("priors", [{}, FLAT], ids=["default", "flat"])
-@pytest.mark.parametrize("noise", [0.0, 0.1])
+@pytest.mark.parametrize(("priors", "noise"), [({}, 0.1), (FLAT, 0.0)], ids=["default", "flat"])
 @pytest.mark.parametrize("text", TWINS)
 def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
     rng = np.random.default_rng(0)

@@ -46,15 +46,14 @@ def neighbours(evaluator, parent, grammar, **options):
     return evaluator.estimate_changes(parent, changes, **options)
 
 
-@pytest.mark.parametrize("reduces", [True, False])
 @pytest.mark.parametrize(
-    ("text", "operators"),
+    ("text", "operators", "reduces"),
     [
-        ("SE[0]", "+*"),
-        ("LIN[0] + PER[1] * SE[0]", "+*"),
-        ("(LIN[1] + SE[0]) * (PER[0] + SE[1])", "+*"),
-        ("SE[0] + SE[0] * SE[1]", "+*"),
-        ("CP[0](SE[0] + LIN[1], PER[0])", ("+", "*", "CP")),
+        ("SE[0]", "+*", True),
+        ("LIN[0] + PER[1] * SE[0]", "+*", True),
+        ("(LIN[1] + SE[0]) * PER[0]", "+*", False),
+        ("SE[0] + SE[0] * SE[1]", "+*", True),
+        ("CP[0](SE[0], PER[0])", ("+", "CP"), False),
     ],
 )
 def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its_point(
@@ -80,7 +79,7 @@ def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its
                 np.testing.assert_array_equal(kept, before[id(node)][cycle], err_msg=str(neighbour))
 
 
-@pytest.mark.parametrize("n_columns", [1, 2])
+@pytest.mark.parametrize("n_columns", [1, pytest.param(2, marks=pytest.mark.slow)])
 def test_the_best_of_the_first_three_is_nearly_the_best_of_all(n_columns):
     evaluator = Evaluator(TrainingData(*season_on_a_trend(60, n_columns)), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression(f"PER[0] + SE[{n_columns - 1}]"))
@@ -92,19 +91,6 @@ def test_the_best_of_the_first_three_is_nearly_the_best_of_all(n_columns):
     assert max(scores[:3]) > max(scores) - 0.5
     assert spearmanr([one.score for one in estimates], scores).statistic > 0.7
     assert np.median(np.abs([e.score - s for e, s in zip(estimates, scores, strict=True)][:8])) < 1
-
-
-def test_a_period_comes_from_what_the_kernel_leaves_unexplained():
-    """The strongest period of the target is explained; the second one is that of the residuals."""
-    x = np.linspace(0, 1, 100)
-    y = 2 * np.sin(2 * np.pi * x / 0.25) + 0.3 * np.sin(2 * np.pi * x / 0.04)
-    y += 0.05 * np.random.default_rng(0).normal(size=100)
-    evaluator = Evaluator(TrainingData(x[:, None], (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
-    parent = evaluator(parse_expression("PER[0]"))
-    best = neighbours(evaluator, parent, grammar_of())[0]
-    periods = np.exp(best.start.theta[:-1])
-    assert best.score > parent.score + 20
-    assert any(abs(period - 0.04) < 0.002 for period in periods)
 
 
 def test_a_useless_factor_is_removed_at_the_variance_of_the_whole():
@@ -127,42 +113,39 @@ class Refusing(OrnsteinUhlenbeck):
         raise MemoryError("9 GiB")
 
 
-def test_a_kernel_that_fails_is_left_out_and_the_others_are_estimated():
+def test_a_kernel_that_fails_is_left_out_and_nothing_is_estimated_after_the_deadline():
     evaluator = Evaluator(TrainingData(*season_on_a_trend(20)), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("SE[0]"))
     grammar = Grammar((BASE_KERNELS["SE"], Refusing()), (OPERATORS["+"],), (0,), 4, reduces=True)
     assert [str(e.expression) for e in neighbours(evaluator, parent, grammar)] == ["SE[0] + SE[0]"]
-
-
-def test_nothing_is_estimated_after_the_deadline():
-    evaluator = Evaluator(TrainingData(*season_on_a_trend(20)), priors=PRIORS, seed=0)
-    parent = evaluator(parse_expression("SE[0]"))
     with pytest.raises(OutOfTimeError):
-        neighbours(evaluator, parent, grammar_of(), deadline=Deadline(0.0))
+        neighbours(evaluator, parent, grammar, deadline=Deadline(0.0))
 
 
 def test_estimates_on_some_of_the_rows_are_those_of_all():
-    X, y = season_on_a_trend(300, 1)
-    evaluator = Evaluator(TrainingData(X, y), priors=PRIORS, seed=0)
-    parent = evaluator(parse_expression("PER[0] + SE[0]"))
-    best = neighbours(evaluator, parent, grammar_of(kernels=("SE", "LIN")))[0]
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 2))
+    y = np.sin(9 * X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=300)
+    evaluator = Evaluator(TrainingData(X, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
+    parent = evaluator(parse_expression("SE[0]"))
+    best = neighbours(evaluator, parent, grammar_of(2, kernels=("SE", "LIN")))[0]
     score = evaluator.run(evaluator.prepare(best.expression, [parent], best.start)).score
-    assert score > parent.score - 2
+    assert score > parent.score + 2
     # a gain is a sum over rows, with a variance of two nats for each nat
     error = np.sqrt(2 * (score - parent.score) * (300 / 150 - 1))
     assert best.score == pytest.approx(score, abs=2 * error)
 
 
-@pytest.mark.parametrize("seed", [0, 3])
-def test_a_season_is_seen_behind_a_term_that_wiggles_as_fast(seed):
+def test_a_season_is_seen_behind_a_term_that_wiggles_as_fast():
     """The residuals of SE hardly show it."""
-    rng = np.random.default_rng(seed)
     x = np.linspace(0, 1, 90)[:, None]
     K = np.exp(-((x - x.T) ** 2) / (2 * 0.03**2)) + 0.05**2 * np.eye(90)
-    y = np.linalg.cholesky(K) @ rng.normal(size=90) + 0.6 * np.sin(2 * np.pi * x[:, 0] / 0.07)
-    evaluator = Evaluator(TrainingData(x, (y - y.mean()) / y.std()), priors=PRIORS, seed=seed)
+    y = np.linalg.cholesky(K) @ np.random.default_rng(3).normal(size=90) + 0.6 * np.sin(
+        2 * np.pi * x[:, 0] / 0.07
+    )
+    evaluator = Evaluator(TrainingData(x, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("SE[0]"))
-    estimates = neighbours(evaluator, parent, grammar_of(operators="+"))
+    estimates = neighbours(evaluator, parent, grammar_of(kernels=("SE", "PER"), operators="+"))
     [found] = [one for one in estimates if str(one.expression) == "PER[0] + SE[0]"]
     assert np.exp(found.start.theta[2]) == pytest.approx(0.07, rel=0.01)
     fitted = evaluator(found.expression)
@@ -186,16 +169,15 @@ def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     assert found.theta[slots_of(neighbour)[-1].entries][0] == fit.theta[kept][0]  # lengthscale
 
 
-@pytest.mark.parametrize(("period", "lengthscale", "seed"), [(0.05, 0.1, 0), (0.1, 0.15, 5)])
-def test_a_cycle_is_seen_as_a_factor_of_what_has_followed_every_wave(period, lengthscale, seed):
+def test_a_cycle_is_seen_as_a_factor_of_what_has_followed_every_wave():
     """Beside a period the lengthscale, so far that of a wave, is some times as long."""
     x = np.linspace(0, 1, 100)
     distances = np.abs(x[:, None] - x)
-    K = np.exp(-2 * np.sin(np.pi * distances / period) ** 2 - (distances / lengthscale) ** 2 / 2)
-    y = np.linalg.cholesky(K + 0.01 * np.eye(100)) @ np.random.default_rng(seed).normal(size=100)
+    K = np.exp(-2 * np.sin(np.pi * distances / 0.1) ** 2 - (distances / 0.15) ** 2 / 2)
+    y = np.linalg.cholesky(K + 0.01 * np.eye(100)) @ np.random.default_rng(5).normal(size=100)
     evaluator = Evaluator(TrainingData(x[:, None], (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
     parent = evaluator(parse_expression("SE[0]"))
-    estimates = neighbours(evaluator, parent, grammar_of(operators="*"))
+    estimates = neighbours(evaluator, parent, grammar_of(kernels=("SE", "PER"), operators="*"))
     [found] = [one for one in estimates if str(one.expression) == "PER[0] * SE[0]"]
     fitted = evaluator(found.expression)
     assert fitted.score > parent.score + 30
@@ -227,8 +209,7 @@ def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     assert log_likelihood == pytest.approx(exact, rel=1e-9)
 
 
-@pytest.mark.parametrize("text", ["SE[0] + LIN[1]", "SE[0] * SE[1] + SE[0]"])
-def test_estimates_on_other_scales_are_near_the_scores(text):
+def test_estimates_on_other_scales_are_near_the_scores():
     """Of an exchange of the scale of a column in all leaves, and of that of the target."""
     rng = np.random.default_rng(0)
     x = np.exp(rng.uniform(0, 4, 60))
@@ -242,7 +223,7 @@ def test_estimates_on_other_scales_are_near_the_scores(text):
         targets=("identity", "log"),
     )
     evaluator = Evaluator(data, priors=PRIORS, seed=0)
-    fit = evaluator(parse_expression(text))
+    fit = evaluator(parse_expression("SE[0] + LIN[1]"))
 
     def rescaled(expression):
         return [arrange(one)[0] for one in grammar.rescalings(expression)]

@@ -5,12 +5,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 from scipy.signal import find_peaks
-from scipy.stats import gamma, ks_2samp, kstest, loguniform
+from scipy.stats import gamma, kstest, loguniform
 
 from autokernel import parse_expression
 from autokernel.data.periodogram import MAX_PEAKS, periodogram_periods
 from autokernel.evidence.starts import (
-    DataScales,
+    Magnitudes,
     WarmStart,
     columns_with_season,
     curvature_from,
@@ -32,9 +32,10 @@ def grid(kind, rng, n=120):
     return np.linspace(0, 1, n) if kind == "regular" else np.sort(rng.uniform(size=n))
 
 
-@pytest.mark.parametrize("trend", [0.0, 10.0])
-@pytest.mark.parametrize("period", [0.05, 0.08, 0.17])
-@pytest.mark.parametrize("kind", ["regular", "irregular"])
+@pytest.mark.parametrize(
+    ("kind", "period", "trend"),
+    [("regular", 0.05, 10.0), ("irregular", 0.17, 10.0), ("irregular", 0.08, 0.0)],
+)
 def test_the_highest_peak_is_a_known_period_in_any_order_and_unit(kind, period, trend):
     rng = np.random.default_rng(3)
     x = grid(kind, rng)
@@ -46,15 +47,6 @@ def test_the_highest_peak_is_a_known_period_in_any_order_and_unit(kind, period, 
     # the same cycles, so the same grid of frequencies: rounding of the shifted years
     in_years = periodogram_periods(1950 + 60 * x[shuffled], y[shuffled])
     np.testing.assert_allclose(in_years, 60 * found, rtol=1e-9)
-
-
-def test_two_periods_are_both_found_the_stronger_first():
-    x = np.linspace(0, 1, 200)
-    y = 2 * np.sin(2 * np.pi * x / 0.04) + np.sin(2 * np.pi * x / 0.15)
-    cycles = 1 / periodogram_periods(x, y)
-    assert len(cycles) <= MAX_PEAKS
-    assert cycles[0] == pytest.approx(1 / 0.04, abs=0.25)  # the spacing of the frequencies
-    assert np.abs(cycles[1:] - 1 / 0.15).min() < 0.25
 
 
 def test_with_a_covariance_the_best_period_is_that_of_generalised_least_squares():
@@ -104,34 +96,18 @@ def test_fewer_than_six_distinct_inputs_or_a_target_without_residual_have_no_per
 def test_scales_are_those_of_each_column_and_constant_columns_have_some():
     one = 0.3 + 5.6e-17 * np.arange(4)  # a number, and its rounding
     X = np.column_stack([[0.0, 1, 2, 4, 4], np.full(5, 10), [0, 0.5, 3, 3, 9], [*one, 1]])
-    scales = DataScales(TrainingData(X, np.arange(5.0)))
+    scales = Magnitudes(TrainingData(X, np.arange(5.0)))
     assert scales.spacing_and_extent(View(0)) == (1.0, 4.0)
     assert scales.spacing_and_extent(View(2)) == (2.5, 9.0)
     assert scales.spacing_and_extent(View(3)) == pytest.approx((0.7, 0.7))
     assert min(scales.spacing_and_extent(View(1))) > 0
 
 
-@pytest.mark.parametrize(
-    ("n_days", "n_rows", "rtol"), [(1500, 150, 2e-3), (5113, 500, 1e-3)]
-)  # ten days apart
-def test_a_week_is_seen_in_days_taken_here_and_there(n_days, n_rows, rtol):
+def test_a_week_is_seen_in_days_taken_here_and_there():
     rng = np.random.default_rng(0)
-    days = np.sort(rng.choice(n_days, size=n_rows, replace=False)).astype(float)
-    y = np.cos(2 * np.pi * days / 7) + 0.5 * rng.normal(size=n_rows)
-    assert periodogram_periods(days, y)[0] == pytest.approx(7, rel=rtol)
-
-
-def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():
-    rng = np.random.default_rng(0)
-    spurious = 0
-    for _ in range(15):
-        x = np.sort(rng.uniform(size=100))
-        found = periodogram_periods(x, rng.normal(size=100))
-        fast = found < np.ptp(x) / 50
-        assert np.count_nonzero(~fast) == MAX_PEAKS
-        assert not fast[1:].any()
-        spurious += fast[0]
-    assert spurious <= 8
+    days = np.sort(rng.choice(1500, size=150, replace=False)).astype(float)  # ten days apart
+    y = np.cos(2 * np.pi * days / 7) + 0.5 * rng.normal(size=150)
+    assert periodogram_periods(days, y)[0] == pytest.approx(7, rel=2e-3)
 
 
 # ---- draws
@@ -140,7 +116,7 @@ def test_chance_below_the_mean_spacing_takes_no_place_of_slow_periods():
 def draw(text, X, y, n_starts, *, seed=0, base_kernels=()):
     posterior = posterior_of(text, X, y, base_kernels=base_kernels)
     rng = np.random.default_rng(seed)
-    return posterior, draw_starts(posterior, DataScales(posterior.data), n_starts, rng=rng)
+    return posterior, draw_starts(posterior, Magnitudes(posterior.data), n_starts, rng=rng)
 
 
 def names_of(posterior):
@@ -161,18 +137,12 @@ def test_starts_have_one_row_each_and_keep_the_bounds(n_starts, unit, two_waves)
     X, y = two_waves
     posterior, theta = draw(EVERY_KERNEL, X * unit, y, n_starts)
     assert theta.shape == (n_starts, len(posterior.likelihood.parameters))
+    np.testing.assert_array_equal(theta, draw(EVERY_KERNEL, X * unit, y, n_starts)[1])
+    assert not np.any(theta[:, 0] == draw(EVERY_KERNEL, X * unit, y, n_starts, seed=1)[1][:, 0])
     assert np.all((posterior.lower <= theta) & (theta <= posterior.upper))
     assert len(np.unique(theta, axis=0)) == n_starts
     # log-uniform between spacing and extent, which are below the bounds
     assert n_starts == 1 or np.any(theta == posterior.lower) == (unit == 1e-9)
-
-
-def test_starts_are_reproducible_and_differ_between_seeds(two_waves):
-    _, first = draw(EVERY_KERNEL, *two_waves, 24, seed=5)
-    _, again = draw(EVERY_KERNEL, *two_waves, 24, seed=5)
-    _, other = draw(EVERY_KERNEL, *two_waves, 24, seed=6)
-    np.testing.assert_array_equal(first, again)
-    assert not np.any(np.isclose(first[:, 0], other[:, 0]))
 
 
 def test_three_of_four_periods_are_peaks_of_their_column(two_waves):
@@ -191,20 +161,9 @@ def test_three_of_four_periods_are_peaks_of_their_column(two_waves):
         )
 
 
-def test_without_peaks_periods_are_drawn_as_all_others(two_waves):
-    X, y = two_waves
-    posterior, theta = draw("PER[0]", X, np.zeros_like(y), 24)
-    (period,) = np.flatnonzero(names_of(posterior) == "period")
-    assert len(np.unique(theta[:, period])) == 24
-
-
 @pytest.mark.parametrize(
     ("text", "low_and_high"),
-    [
-        ("RQ[0] * SE[0] + SE[0]", None),
-        ("RQ[1] * SE[1] + SE[1]", None),
-        ("PER[0]", (0.02, 3)),
-    ],
+    [("RQ[0] * SE[0] + SE[0]", None), ("RQ[1] * SE[1] + SE[1]", None), ("PER[0]", (0.02, 3))],
 )
 def test_lengthscales_come_from_the_prior_and_from_a_range_in_halves(two_waves, text, low_and_high):
     X, y = two_waves
@@ -222,22 +181,15 @@ def test_lengthscales_come_from_the_prior_and_from_a_range_in_halves(two_waves, 
         assert kstest(np.exp(theta[:, index]), distribution).statistic < 0.05
 
 
-def test_like_parameters_of_like_leaves_are_drawn_alike(two_waves):
-    posterior, theta = draw("SE[1] + SE[1] + SE[1]", *two_waves, 1024)
-    names = names_of(posterior)
-    for name in ("lengthscale", "variance"):
-        first, *others = theta[:, names == name].T
-        for other in others:
-            # two samples of 1024 random draws differ by more in one case of a hundred
-            assert ks_2samp(first, other, method="asymp").statistic < 0.07
-
-
-def test_the_noise_is_tried_across_decades(two_waves):
-    _, theta = draw("SE[0]", *two_waves, 24)
-    noise = np.exp(theta[:, -1])
-    # draws only from the prior, Gamma(1, 100), would seldom be below 1e-4 or above 0.1
-    assert noise.min() < 1e-3
-    assert noise.max() > 0.05
+def test_periods_come_from_what_is_known_of_them(two_waves):
+    X, y = two_waves
+    season = Seasonal(0.4)  # whatever the periodogram shows, and within five prior deviations
+    posterior, theta = draw(f"{season.name}[0]", X, y, 24, base_kernels=[season])
+    (periods,) = np.exp(theta[:, names_of(posterior) == "period"]).T
+    assert np.all(np.abs(periods / 0.4 - 1) < 0.25)
+    posterior, theta = draw("PER[0]", X, np.zeros_like(y), 24)  # which has no peaks
+    (periods,) = theta[:, names_of(posterior) == "period"].T
+    assert len(np.unique(periods)) == 24
 
 
 def test_variances_are_tried_around_the_mean_square_of_the_target(two_waves):
@@ -251,13 +203,6 @@ def test_variances_are_tried_around_the_mean_square_of_the_target(two_waves):
         np.testing.assert_allclose(shift, np.log(100.0), rtol=1e-12)
 
 
-def test_starts_of_a_known_period_are_near_it_whatever_the_periodogram_shows(two_waves):
-    season = Seasonal(0.4)
-    posterior, theta = draw(f"{season.name}[0]", *two_waves, 24, base_kernels=[season])
-    (periods,) = np.exp(theta[:, names_of(posterior) == "period"]).T
-    assert np.all(np.abs(periods / 0.4 - 1) < 0.25)  # five prior deviations
-
-
 def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(30, 2))
@@ -265,7 +210,7 @@ def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was
     parent, child = parse_expression("SE[0]"), parse_expression("SE[0] + SE[1]")
     theta = np.log([0.3, 1.0, 0.4])
     (begin,) = with_warm_starts(child, np.zeros((1, 5)), [WarmStart([0], theta)])
-    point = taken_from_noise(begin, child, [1], scales=DataScales(data))
+    point = taken_from_noise(begin, child, [1], magnitudes=Magnitudes(data))
     before = ExactLikelihood(parent, data).value(theta)
     # a tenth of the spacing is short against most distances
     assert ExactLikelihood(child, data).value(point) == pytest.approx(before, abs=0.5)
@@ -345,6 +290,7 @@ def test_a_kernel_with_less_than_a_quarter_of_its_leaves_in_a_fit_has_no_warm_st
     quarter, less = "SE[0] + LIN[0] * RQ[0] * PER[0]", "SE[0] + LIN[0] * RQ[0] * PER[0] * LIN[1]"
     assert taken(quarter, known("SE[0]")) == [[([0], [100, 101, -100])]]
     assert taken(less, known("SE[0]")) == []
+    assert taken("NOISE", known("SE[0]")) == taken("SE[0]", known("NOISE")) == []
 
 
 def test_the_hessian_comes_along_in_the_order_of_the_parameters():
@@ -364,13 +310,6 @@ def test_parameters_are_written_at_their_nodes_and_the_noise_is_lowered_in_every
     np.testing.assert_array_equal(warm[:, 2:5], before[:, 2:5])  # RQ has no warm start
     np.testing.assert_array_equal(warm[:, -1], [-6.0, -6 - np.log(4), -6.0, -6 - np.log(4)])
     np.testing.assert_array_equal(draws, before)  # the draws themselves stay as they are
-
-
-@pytest.mark.parametrize("order", [1, -1])
-def test_of_two_fits_the_last_gives_the_node_and_the_quieter_the_noise(order):
-    fits = [WarmStart([0], np.array([1.0, 2.0, -3.0])), WarmStart([0], np.array([4.0, 5, -7]))]
-    warm = with_warm_starts(parse_expression("SE[0] + SE[0]"), np.zeros((1, 5)), fits[::order])
-    assert warm.tolist() == [[*fits[::order][-1].theta[:2], 0, 0, -7]]
 
 
 def test_curvatures_of_fits_are_joined_and_what_none_knows_is_independent():

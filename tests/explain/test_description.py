@@ -8,7 +8,7 @@ import pandas as pd
 import pytest
 
 from autokernel import PosteriorAveraging
-from autokernel.explain import Description, axes_of
+from autokernel.explain import Description
 from autokernel.expression import parse_expression
 from tests.explain.models import random_expressions, refitted, sum_of, with_kernel
 from tests.fits import small, tiny
@@ -261,7 +261,7 @@ ROWS = np.arange(N)
         # rows that are far off hide each other, but for a median
         (lambda e, z, f: e + 15 * (ROWS % 25 == 0), "^Rows (?=.*125).* are outliers: up to"),
         (lambda e, z, f: 3 * e * (f > 0), "^The noise grows with the prediction"),
-        (lambda e, z, f: 9 * e * z, "^The noise grows with z: it is"),
+        (lambda e, z, f: 9 * e * z, r"^The noise grows with z: it is [345]\.\d* times as large"),
         (lambda e, z, f: 0.3 * np.exp(3 * e), "^Large residuals are more often above"),
         (lambda e, z, f: 0.2 * (1 - 2 * (e > 0)), "^Intervals are too wide: 90 % int"),
         (lambda e, z, f: e + 0.5 * z, r"^The residuals still rise with z\."),
@@ -281,18 +281,14 @@ def test_what_does_not_fit_is_said_and_nothing_where_all_fits(change, expected):
     assert not checks if expected is None else re.search(expected, checks[0])
 
 
-@pytest.mark.parametrize(
-    ("frequency", "expected"),
-    [
-        (4.0, r"The residuals still repeat along x0, about every 1\.[56]\d"),
-        (0.5, "The residuals still depend on those before them along x0: their first autocorrel"),
-    ],
-)
-def test_what_a_kernel_leaves_along_the_only_column_is_said(frequency, expected):
-    x = np.linspace(0, 10, N)
-    y = x + np.sin(frequency * x) + 0.2 * np.random.default_rng(0).normal(size=N)
-    text = refitted("LIN[0]", x[:, None], y).describe()
-    assert re.search(expected, text), text
+def test_what_a_kernel_leaves_along_the_only_column_is_said():
+    x, e = np.linspace(0, 10, N), 0.2 * np.random.default_rng(0).normal(size=N)
+    fast, slow = (
+        refitted("LIN[0]", x[:, None], x + np.sin(frequency * x) + e).describe()
+        for frequency in (4.0, 0.5)
+    )
+    assert re.search(r"The residuals still repeat along x0, about every 1\.[56]\d", fast)
+    assert "still depend on those before them along x0: their first autocorrel" in slow
 
 
 def test_a_search_that_was_cut_is_said_to_be_so():
@@ -319,11 +315,6 @@ def test_every_sentence_is_a_claim_with_its_numbers():
     assert "straight line" in short
 
 
-def test_noise_alone_is_described_as_such():
-    text = refitted("NOISE", frame(), np.sin(np.arange(60.0))).describe({"y": "litres"})
-    assert text.startswith("No structure was found: the target is noise")
-
-
 def test_columns_are_named_with_the_probability_that_they_matter():
     rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.uniform(size=(40, 3)), columns=["age", "water", "air"])
@@ -345,7 +336,7 @@ def test_every_kernel_is_described_and_its_components_are_the_prediction(n):
         found = model.decompose(X_new, units={"x0": "metres"})
         np.testing.assert_allclose(sum_of(found), model.predict(X_new), atol=1e-8 * y.std())
         text = model.describe({"x0": "metres"})
-        components = [one for one in found.components if one.expression]
+        components = [one for one in found.components if one.columns]
         n_large = sum(one.share >= 0.01 for one in components)
         assert len(re.findall(r"^\d+\. ", text, re.MULTILINE)) == n_large
         assert ("smaller component" in text) == (n_large < len(components))
@@ -380,7 +371,6 @@ def test_units_without_a_meaning_are_refused(column, units, message):
     ("text", "own", "expected"),
     [
         ("CP[time](SE[time], LIN[time])", [0.4, 1e-3], ("Until 1954.0", "From 1954.0")),
-        ("CW[time](SE[time], LIN[time])", [0.5, 0.4, 1e-3], ("Until 1953.0", "From 1953.0")),
         # edges that the data do not show are not named
         ("CW[time](SE[time], LIN[time])", [0.9, 0.4, 1e-3], ("Until 1957.0", "From 1957.0")),
         ("CW[time](SE[time], LIN[time])", [0.1, 0.4, 1e-3], ("From 1953.0", "Until 1953.0")),
@@ -409,22 +399,18 @@ def test_parts_of_one_of_several_columns_are_described_with_its_name():
 
 
 @pytest.mark.parametrize(
-    ("unit", "factor", "expected"),
+    ("unit", "factor", "change", "season"),
     [
-        ("days since 1950-01-01", 365.0, "Until 1953-12-31"),
-        ("hours since 1950-01-01", 365.0 * 24, "Until 1953-12-31"),
-        ("hours since 1950-01-01T12:00", 1.0, "Until 1950-01-01 16:00"),
+        ("days since 1950-01-01", 365.0, "Until 1953-12-31", "yearly season in time with"),
+        ("hours since 1950-01-01T12:00", 1.0, "Until 1950-01-01 16:00", r"every 1\.0\d* hours"),
     ],
 )
-def test_places_are_described_as_dates(unit, factor, expected):
+def test_places_are_described_as_dates(unit, factor, change, season):
     X = pd.DataFrame({"time": factor * np.linspace(0, 10, 60)})
-    kernel = parse_expression("CP[time](SE[time], PER[time])", ["time"])
     theta = np.log([0.4, 1e-3, *SE, 0.5, 1.0, 0.1])
+    kernel = parse_expression("CP[0](SE[0], PER[0])")
     text = with_kernel(X, np.arange(60.0), kernel, theta, spread=1e-4).describe({"time": unit})
-    assert expected in text
-    assert re.search(
-        r"yearly season in time with|repeats every (24\.\d+ hours|1\.0\d* hours)", text
-    )
+    assert re.search(rf"{change}(?s:.*){season}|{season}(?s:.*){change}", text)
 
 
 @pytest.mark.parametrize(
@@ -464,7 +450,8 @@ def test_only_plurals_that_are_known_lose_their_last_letter():
 def test_on_the_log_scale_effects_are_factors():
     X, e = frame(), np.random.default_rng(0).normal(size=60)
     y = np.exp(2 + 0.1 * T + 0.3 * np.sin(2 * np.pi * T) + 0.05 * e)
-    model = refitted("log(y) ~ LIN[time] + PER[time]", X, y, target_scale="log")
+    settings = {"target_scale": "log", "periods": {"time": 1.0}}
+    model = refitted("log(y) ~ LIN[time] + PER1[time]", X, y, **settings)
     text = model.describe(UNITS)
     assert text.startswith("The effects multiply (log scale). The geometric mean")
     (mean,) = numbers(r"The geometric mean of the target is (\S+) litres\.", text)
@@ -531,8 +518,7 @@ def test_a_log_that_was_tried_is_not_advised():
     assert advice in model.describe()
     text = refitted("log(y) ~ LIN[0]", X, y).describe()
     assert "more often above the prediction than not." in text
-    fitted = model._fitted
-    description = Description(fitted, axes_of(fitted.columns, {})[0], has_tried_log=True)
+    description = Description(model._fitted, has_tried_log=True)
     assert advice not in str(description)
 
 

@@ -43,7 +43,7 @@ def covariance(model, Z):
     """The covariance matrix of the best kernel without noise, in squared units of the target."""
     best, scaled = model._fitted.evaluation, model._fitted.columns.inputs(Z)
     K = cross_covariance(best.expression, scaled, scaled).forward(np.exp(best.theta[:-1]))
-    return K * model._fitted.target.scale**2
+    return K * model._fitted.target.width**2
 
 
 @pytest.mark.parametrize("kernel", KERNELS[:-1])

@@ -64,7 +64,10 @@ def test_the_page_stands_alone_and_holds_what_the_estimator_says(model, tmp_path
     for name, value in model.get_params(deep=False).items():
         assert f'<td class="text">{name}</td><td class="text">{value!r}</td>' in text
     n_components = len(re.findall(r"^\d+\. ", model.describe(), re.MULTILINE))
-    assert text.count("data:image/svg+xml") == n_components + 2
+    assert text.count("data:image/svg+xml") == n_components + 1
+    assert f"{len(model.search_history_['score'])} kernels were evaluated in " in text
+    for kernel in model.leaderboard()["kernel"]:
+        assert kernel in text
     assert re.search(r"Intervals of 95 % hold \d+\.\d % of the rows", text)
     assert "scales of the target" not in text
 
@@ -87,7 +90,7 @@ def test_names_with_dollar_signs_are_no_mathematics(on_log_scale):
 def test_scales_are_shown_where_another_one_than_the_identity_was_chosen(on_log_scale):
     assert "The probabilities of the scales of the target" in on_log_scale
     assert '<td class="text">target</td><td class="text">log</td>' in on_log_scale
-    assert "Components can exchange a constant factor." in on_log_scale
+    assert "Each is the difference from the average over the rows" in on_log_scale
 
 
 def test_noise_alone_has_the_fingerprint_of_the_data_and_no_pictures_of_components(tmp_path):
@@ -100,7 +103,7 @@ def test_noise_alone_has_the_fingerprint_of_the_data_and_no_pictures_of_componen
     assert 'id="components"' not in text
 
 
-def test_a_search_without_a_score_has_no_picture(tmp_path):
+def test_a_search_without_a_score_has_no_section(tmp_path):
     model = tiny(max_time=1e-6)
     with pytest.warns(UserWarning, match="before any kernel had a score"):
         model.fit(*wave(20))

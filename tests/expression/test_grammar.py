@@ -232,12 +232,6 @@ def test_any_operand_may_take_the_place_of_its_operation():
     assert len(results) == 4 + 6  # it is full: exchanges, deletions
 
 
-def test_neighbours_of_a_base_kernel_in_a_grammar_that_reduces():
-    grammar = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0,), max_leaves=2, reduces=True)
-    neighbours = "; ".join(map(str, grammar.neighbours(Leaf(SE, 0))))
-    assert neighbours == "SE[0] + SE[0]; SE[0] + LIN[0]; SE[0] * LIN[0]; LIN[0]"
-
-
 @given(grammars(), seeds, st.integers(0, 8))
 def test_random_kernels_of_a_grammar_that_reduces_are_reduced(grammar, seed, n_steps):
     grammar, rng = replace(grammar, reduces=True), np.random.default_rng(seed)

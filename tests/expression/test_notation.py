@@ -109,17 +109,10 @@ def test_printed_brackets_are_all_needed(expression):
         assert parse_expression(without) != expression
 
 
-@pytest.mark.parametrize(
-    ("text", "expected"),
-    [
-        (" SE [ 0 ]\n*\tPER[1] ", A * B),
-        ("((SE[0]))", A),
-        ("(SE[0] * PER[1]) + LIN[0]", A * B + C),
-        ("SE[007]", Leaf(SE, 7)),
-    ],
-)
-def test_blanks_brackets_and_zeros_that_change_nothing_are_read(text, expected):
-    assert parse_expression(text) == expected
+def test_blanks_brackets_and_zeros_that_change_nothing_are_read():
+    assert parse_expression(" SE [ 0 ]\n*\tPER[1] ") == A * B
+    assert parse_expression("(((SE[0])) * PER[1]) + LIN[0]") == A * B + C
+    assert parse_expression("SE[007]") == Leaf(SE, 7)
 
 
 @pytest.mark.parametrize(
@@ -254,13 +247,13 @@ def test_the_mark_stands_below_the_place_in_its_own_line():
     assert str(info.value).splitlines()[1:] == ["      + XY[0]", "        ^"]
 
 
-@pytest.mark.parametrize("column", [-1, 0.5, True, None, "0"])
-def test_a_leaf_whose_column_cannot_be_read_back_cannot_be_made(column):
-    with pytest.raises(ValueError, match="column must"):
-        Leaf(SE, column)
-
-
-@pytest.mark.parametrize("kernel", ["NOPE", "SE", None, type(SE)])
-def test_a_leaf_is_made_of_a_base_kernel_and_of_nothing_else(kernel):
-    with pytest.raises(TypeError, match="kernel must be a BaseKernel object, got"):
-        Leaf(kernel, 0)
+@pytest.mark.parametrize(
+    ("kernel", "column", "error", "message"),
+    [(SE, column, ValueError, "column must") for column in (-1, 0.5, True, None, "0")]
+    + [(one, 0, TypeError, "kernel must be a BaseKernel") for one in ("SE", None, type(SE))],
+)
+def test_a_leaf_is_made_of_a_base_kernel_and_a_column_that_can_be_read_back(
+    kernel, column, error, message
+):
+    with pytest.raises(error, match=message):
+        Leaf(kernel, column)

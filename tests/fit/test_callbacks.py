@@ -6,19 +6,12 @@ import numpy as np
 import pytest
 from sklearn.callback import ProgressBar, ScoringMonitor
 from sklearn.exceptions import ConvergenceWarning, NotFittedError
-from sklearn.model_selection import GridSearchCV, KFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from autokernel import SOT, AutoKernelGPRegressor, EvaluationError, Laplace, NotAMaximumError
-
-
-def wave(n_samples, *, n_features):
-    """A wave in the first column with a little noise."""
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(n_samples, n_features))
-    return X, np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=n_samples)
-
+from autokernel import SOT, EvaluationError, Laplace, NotAMaximumError
+from tests import fits
+from tests.fits import At, interrupt, wave
 
 X, Y = wave(15, n_features=2)
 X = X[:, ::-1]  # the wave is in the last column, so that the first kernel is not the best
@@ -28,17 +21,14 @@ N_PRUNINGS = 2  # tasks that a search counts with and begins only where there is
 
 def tiny(**parameters):
     """An estimator that looks at five kernels: two on each column, and noise alone."""
-    fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, "random_state": 0}
-    one_scale = {"column_scales": None, "target_scale": None}
-    return AutoKernelGPRegressor(**{**fixed, **one_scale, **parameters})
+    return fits.tiny(**{"averaging": None, **parameters})
 
 
 class Recorder:
-    """A callback that remembers what it was given, and may stop or break a search."""
+    """A callback that remembers what it was given."""
 
-    def __init__(self, *, stop_at=None, raise_at=None, error=None):
+    def __init__(self):
         self.hooks, self.contexts, self.models, self.given = [], [], [], []
-        self._stop_at, self._raise_at, self._error = stop_at, raise_at, error
 
     @property
     def tasks(self):
@@ -60,16 +50,11 @@ class Recorder:
     def on_fit_task_begin(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
         self._note("begin", context)
         self.given.append((estimator, X, y))
-        if self._raise_at == ("begin", context.task_id) and context.task_name == KERNEL:
-            raise self._error
 
     def on_fit_task_end(self, estimator, context, *, X=None, y=None, fitted_estimator=None):
         self._note("end", context)
         self.given.append((estimator, X, y))
         self.models.append(fitted_estimator)
-        if self._raise_at == ("end", context.task_id) and context.task_name == KERNEL:
-            raise self._error
-        return context.task_name == KERNEL and context.task_id == self._stop_at
 
     def _note(self, hook, context):
         self.hooks.append(hook)
@@ -80,6 +65,11 @@ class Propagated(Recorder):
     """A recorder that goes from a meta-estimator down to what it wraps."""
 
     max_propagation_depth = None
+
+
+def stop_after(n_kernels):
+    """A callback that ends a search."""
+    return At(lambda: True, ended=n_kernels)
 
 
 def whole(n_kernels):
@@ -93,7 +83,7 @@ def whole(n_kernels):
     [
         ({}, 2, 5),
         ({"n_iter": 3, "batch_size": 2, "max_leaves": 3, "strategy": "random"}, 1, None),
-        ({"n_iter": 1, "strategy": SOT(initial_design="paper"), "max_leaves": 2}, 2, None),
+        ({"n_iter": 1, "strategy": SOT(initial_design="paper"), "max_leaves": 2}, 1, None),
         ({"base_kernels": ["LIN"], "max_leaves": "auto"}, 23, 2),
     ],
 )
@@ -123,10 +113,10 @@ def test_a_search_that_is_repeated_has_all_its_tasks_again():
 
 def test_total_is_an_upper_bound_where_the_space_ends_before_it():
     recorder = Recorder()
-    model = tiny(n_iter=5).set_callbacks(recorder).fit(X, Y)
+    model = tiny(base_kernels=["LIN"], n_iter=5).set_callbacks(recorder).fit(X, Y)
     assert model.stop_reason_ == "exhausted"
-    assert recorder.root.max_subtasks == 5 + 5 + N_PRUNINGS
-    assert recorder.tasks == whole(5)
+    assert recorder.root.max_subtasks == 3 + 5 + N_PRUNINGS
+    assert recorder.tasks == whole(3)
 
 
 def test_callbacks_get_the_estimator_and_the_data_as_they_were_given():
@@ -142,12 +132,11 @@ def test_callbacks_get_the_estimator_and_the_data_as_they_were_given():
 def test_each_kernel_hands_on_the_model_of_a_fit_that_ends_there():
     recorder = Recorder()
     model = tiny(base_kernels=["LIN"]).fit(X[:, ::-1], Y)  # of which nothing may be left
-    model.set_params(base_kernels=["SE", "LIN"], averaging=None)
-    model.set_callbacks(recorder).fit(X, Y)
+    model.set_params(base_kernels=["SE", "LIN"]).set_callbacks(recorder).fit(X, Y)
     n_kernels = len(recorder.models) - 1
     assert len({handed.best_expression_ for handed in recorder.models}) > 1
     for place in range(n_kernels):
-        stopped = tiny(averaging=None).set_callbacks(Recorder(stop_at=place)).fit(X, Y)
+        stopped = tiny().set_callbacks(stop_after(place + 1)).fit(X, Y)
         handed = recorder.models[place]
         for ours, theirs in zip(
             handed.predict(X, return_std=True), stopped.predict(X, return_std=True), strict=True
@@ -159,7 +148,7 @@ def test_each_kernel_hands_on_the_model_of_a_fit_that_ends_there():
 
 def test_scoring_monitor_records_the_score_of_the_best_kernel_so_far():
     monitor, recorder = ScoringMonitor(scoring=["r2", "neg_mean_squared_error"]), Recorder()
-    model = tiny(n_iter=1, max_leaves=2).set_callbacks(monitor, recorder).fit(X, Y)
+    model = tiny().set_callbacks(monitor, recorder).fit(X, Y)
     rows = {row["task_id_path"]: row for row in monitor.get_logs().data}
     n_kernels = len(model.search_history_["kernel"])
     assert set(rows) == {(0,), *((0, place) for place in range(n_kernels))}
@@ -169,50 +158,26 @@ def test_scoring_monitor_records_the_score_of_the_best_kernel_so_far():
     assert all(rows[path]["neg_mean_squared_error"] < 0 for path in rows)
 
 
-@pytest.mark.parametrize("n_jobs", [None, 2])
-def test_scoring_monitor_inside_a_grid_search_records_each_kernel_of_each_fit(n_jobs):
-    monitor = ScoringMonitor(scoring="r2")
-    model = tiny().set_callbacks(monitor)
-    grid = GridSearchCV(model, {"base_kernels": [["SE"], ["LIN"]]}, cv=KFold(2), n_jobs=n_jobs)
-    grid.fit(X, Y)
-    rows = monitor.get_logs().data
-    names = [row["task_name"] for row in rows]
-    assert names.count(FIT) == 2 * 2 + 1  # candidates by folds, and the best on all data
-    assert names.count(KERNEL) == 3 * (2 * 2 + 1)
-    assert all(np.isfinite(row["r2"]) for row in rows)
-    assert grid.score(X, Y) in [row["r2"] for row in rows]
-
-
-def test_callbacks_of_a_pipeline_and_a_grid_search_hear_of_the_kernels():
+def test_callbacks_of_a_pipeline_hear_of_the_kernels():
     recorder = Propagated()
-    pipeline = make_pipeline(StandardScaler(), tiny(base_kernels=["LIN"]))
-    pipeline.set_callbacks(recorder).fit(X, Y)
-    assert recorder.tasks.count(("end", KERNEL)) == 3
-    kernel = recorder.contexts[recorder.tasks.index(("end", KERNEL))]
-    assert kernel.parent.source_task_name == "fit-final-estimator"
-    recorder = Propagated()
-    grid = GridSearchCV(tiny(base_kernels=["LIN"]), {"n_iter": [0]}, cv=KFold(2))
-    grid.set_callbacks(recorder).fit(X, Y)
-    assert recorder.tasks.count(("begin", KERNEL)) == recorder.tasks.count(("end", KERNEL)) == 9
-
-
-def test_a_scoring_monitor_on_the_last_step_of_a_pipeline_scores_what_that_step_gets():
     monitor = ScoringMonitor(scoring="r2")
     pipeline = make_pipeline(StandardScaler(), tiny(base_kernels=["LIN"]).set_callbacks(monitor))
-    pipeline.fit(X, Y)
-    rows = monitor.get_logs().data
-    assert [row["task_name"] for row in rows] == [FIT, KERNEL, KERNEL, KERNEL]
-    assert rows[0]["r2"] == pipeline.score(X, Y)
+    pipeline.set_callbacks(recorder).fit(X, Y)
+    assert recorder.tasks.count(("begin", KERNEL)) == recorder.tasks.count(("end", KERNEL)) == 3
+    kernel = recorder.contexts[recorder.tasks.index(("end", KERNEL))]
+    assert kernel.parent.source_task_name == "fit-final-estimator"
+    logs = monitor.get_logs().data  # of the last step, which is scored on what it gets
+    assert [row["task_name"] for row in logs] == [FIT, KERNEL, KERNEL, KERNEL]
+    assert logs[0]["r2"] == pipeline.score(X, Y)
 
 
-@pytest.mark.parametrize("place", [0, 2])
-def test_a_callback_ends_the_search_and_leaves_a_fitted_model(place):
-    recorder = Recorder(stop_at=place)
-    model = tiny().set_callbacks(recorder).fit(X, Y)
+def test_a_callback_ends_the_search_and_leaves_a_fitted_model():
+    recorder = Recorder()
+    model = tiny().set_callbacks(recorder, stop_after(3)).fit(X, Y)
     assert model.stop_reason_ == "callback"
-    assert recorder.tasks == whole(place + 1)
+    assert recorder.tasks == whole(3)
     history = model.search_history_
-    assert len(history["kernel"]) == place + 1
+    assert len(history["kernel"]) == 3
     assert model.best_expression_ == history["kernel"][np.argmax(history["score"])]
     assert np.isfinite(model.predict(X)).all()
     # what is stopped can go on
@@ -222,40 +187,43 @@ def test_a_callback_ends_the_search_and_leaves_a_fitted_model(place):
 
 
 @pytest.mark.parametrize("error", [ValueError("of a callback"), KeyboardInterrupt()])
-@pytest.mark.parametrize("moment", ["begin", "end"])
+@pytest.mark.parametrize("moment", ["begun", "ended"])
 def test_teardown_is_called_whatever_ends_a_fit(error, moment):
-    recorder, other = Recorder(raise_at=(moment, 1), error=error), Recorder()
+    def fail():
+        raise error
+
+    recorders = Recorder(), Recorder()
     with pytest.raises(type(error)) as info:
-        tiny().set_callbacks(recorder, other).fit(X, Y)
+        tiny().set_callbacks(recorders[0], At(fail, **{moment: 2}), recorders[1]).fit(X, Y)
     assert info.value is error
-    for one in (recorder, other):
+    for one in recorders:
         assert one.hooks.count("teardown") == 1
         assert one.tasks[-1] == ("teardown", FIT)
         assert ("end", FIT) not in one.tasks
 
 
-@pytest.mark.parametrize(("moment", "n_kernels"), [(("end", 1), 2), (("begin", 2), 2)])
-def test_ctrl_c_leaves_the_best_kernel_so_far(moment, n_kernels):
-    recorder = Recorder(raise_at=moment, error=KeyboardInterrupt())
-    model = tiny().set_callbacks(recorder)  # after Ctrl-C there is no time for an average
+def test_ctrl_c_leaves_the_best_kernel_so_far():
+    # after Ctrl-C there is no time for an average
+    model = tiny(averaging="posterior").set_callbacks(At(interrupt, begun=3))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert model.stop_reason_ == "interrupted"
-    assert len(model.search_history_["kernel"]) == n_kernels
-    stopped = tiny(averaging=None).set_callbacks(Recorder(stop_at=n_kernels - 1)).fit(X, Y)
+    assert len(model.search_history_["kernel"]) == 2
+    stopped = tiny().set_callbacks(stop_after(2)).fit(X, Y)
     np.testing.assert_array_equal(model.predict(X), stopped.predict(X))
 
 
 @pytest.mark.filterwarnings("ignore:max_time:sklearn.exceptions.ConvergenceWarning")
-def test_a_kernel_that_is_cut_short_by_max_time_is_a_task_that_ends():
+def test_a_kernel_that_is_cut_short_by_max_time_is_a_task_that_ends_and_is_not_kept(tmp_path):
     recorder = Recorder()
-    model = tiny(max_time=1e-6).set_callbacks(recorder).fit(X, Y)
+    model = tiny(max_time=1e-6, memory=tmp_path).set_callbacks(recorder).fit(X, Y)
     assert model.stop_reason_ == "max_time"
     assert recorder.tasks == whole(1)
+    assert list(tmp_path.rglob("*.pkl")) == []
 
 
 def test_ctrl_c_before_any_kernel_leaves_a_rough_model():
-    model = tiny().set_callbacks(Recorder(raise_at=("begin", 0), error=KeyboardInterrupt()))
+    model = tiny().set_callbacks(At(interrupt, begun=1))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert model.stop_reason_ == "interrupted"
@@ -288,7 +256,7 @@ def test_there_is_no_fitted_estimator_until_a_kernel_could_be_fitted():
 
 
 def test_a_callback_may_stop_a_search_that_has_fitted_nothing():
-    model = tiny(criterion=Failing(1)).set_callbacks(Recorder(stop_at=0))
+    model = tiny(criterion=Failing(1)).set_callbacks(stop_after(1))
     with pytest.warns(
         ConvergenceWarning, match="callback ended .* 1 could not be fitted: .* rough fit of SE"
     ):
@@ -308,31 +276,17 @@ def test_teardown_is_called_where_no_kernel_could_be_fitted():
         model.predict(X)
 
 
-def test_progress_bar_is_full_in_the_end(capsys):
-    pytest.importorskip("rich")
-    tiny().set_callbacks(ProgressBar()).fit(X, Y)
-    (line,) = capsys.readouterr().out.splitlines()
-    assert line.startswith("AutoKernelGPRegressor - fit ")
-    assert " 100% " in line
-    tiny(n_iter=5).set_callbacks(ProgressBar(), Recorder(stop_at=1)).fit(X, Y)
-    assert " 100% " in capsys.readouterr().out
-
-
-def test_progress_bar_of_an_interrupted_search_stops_where_it_was(capsys):
-    pytest.importorskip("rich")
-    recorder = Recorder(raise_at=("begin", 3), error=KeyboardInterrupt())
-    with pytest.raises(KeyboardInterrupt):
-        tiny().set_callbacks(ProgressBar(), recorder).fit(X, Y)
-    assert " 43% " in capsys.readouterr().out  # three of seven: five kernels and two prunings
-
-
-def test_progress_bars_of_a_pipeline_and_a_grid_search_name_the_estimator(capsys):
+def test_progress_bar_is_full_in_the_end_or_stops_where_the_search_was_interrupted(capsys):
     pytest.importorskip("rich")
     make_pipeline(StandardScaler(), tiny()).set_callbacks(ProgressBar()).fit(X, Y)
-    assert capsys.readouterr().out.count("AutoKernelGPRegressor - fit") == 1
-    grid = GridSearchCV(tiny(), {"n_iter": [0]}, cv=KFold(2))
-    grid.set_callbacks(ProgressBar(max_propagation_depth=None)).fit(X, Y)
-    assert capsys.readouterr().out.count("AutoKernelGPRegressor - fit") == 3
+    out = capsys.readouterr().out
+    assert out.count("AutoKernelGPRegressor - fit") == 1
+    assert " 100% " in out
+    tiny(n_iter=5).set_callbacks(ProgressBar(), stop_after(2)).fit(X, Y)
+    assert " 100% " in capsys.readouterr().out
+    with pytest.raises(KeyboardInterrupt):
+        tiny().set_callbacks(ProgressBar(), At(interrupt, begun=4)).fit(X, Y)
+    assert " 43% " in capsys.readouterr().out  # three of seven: five kernels and two prunings
 
 
 def test_a_model_with_callbacks_is_pickled_with_its_fit():

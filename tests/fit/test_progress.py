@@ -97,3 +97,12 @@ def test_a_very_long_search_without_a_limit_warns_once():
     model.set_params(max_time=60.0, criterion=Slow(), random_state=1)
     with pytest.raises(KeyboardInterrupt):  # warnings are errors
         model.set_callbacks(At(interrupt, ended=2)).fit(*wave())
+
+
+def test_a_search_that_ends_at_noise_says_so(capsys):
+    """Noise has no kernels one operation away that could be counted."""
+    rng = np.random.default_rng(1)
+    X, y = rng.uniform(size=(40, 2)), rng.normal(size=40)
+    model = small(verbose=1, n_iter=8, base_kernels=["LIN", "SE"]).fit(X, y)
+    assert (model.best_expression_, model.stop_reason_) == ("NOISE", "local_maximum")
+    assert capsys.readouterr().out.splitlines()[-1].startswith("the search ended: no kernel one")

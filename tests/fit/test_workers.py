@@ -5,40 +5,36 @@ import os
 import pickle
 import signal
 import sys
-import time
 import warnings
 
 import joblib
 import numpy as np
 import pytest
-from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import SOT
-from autokernel.evidence import Evaluator, Importance, Laplace
+from autokernel.evidence import Evaluator, Laplace
 from autokernel.expression import parse_expression
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.search import evaluate_in_parallel
+from tests import fits
 from tests.fits import (
     PATIENCE,
     TIMES,
     At,
     count_evaluations,
-    counted,
     kernels,
     left_of_group,
     rows,
     run_together,
     running,
-    small,
     wave,
 )
 from tests.own_kernels import OrnsteinUhlenbeck
 
 posix = pytest.mark.skipif(sys.platform == "win32", reason="signals and groups are of POSIX")
 PERIODIC = {"base_kernels": ["SE", "PER"], "strategy": "greedy", "n_iter": 2, "batch_size": 2}
-BATCH_SIZE = 4  # of the search that workers are compared with
-ONE = {"base_kernels": ["SE"], "max_leaves": 1, "column_scales": None, "target_scale": None}
+DATA = X, Y = wave(12)
 
 FIT_ELSEWHERE = """
 import json, os, sys
@@ -58,44 +54,39 @@ if __name__ == "__main__":
     settings = json.loads(sys.argv[1])
     found = []
     with joblib.parallel_config(backend="multiprocessing", n_jobs=2):
-        found.append(rows(small(**settings).fit(*wave())))
+        found.append(rows(small(**settings).fit(*wave(12))))
     with (
         LocalCluster(n_workers=1, threads_per_worker=2, dashboard_address=None) as cluster,
         cluster.get_client(),
         joblib.parallel_config(backend="dask"),
     ):
-        found.append(rows(small(**settings).fit(*wave())))
+        found.append(rows(small(**settings).fit(*wave(12))))
     print(json.dumps(found))
 """
 
 FIT_LONG = """
 import sys
 from tests.fits import counted, wave
-counted(memory=sys.argv[1], max_leaves=6, n_iter=60, verbose=2).fit(*wave())
+counted(memory=sys.argv[1], n_iter=60, verbose=2, averaging=None).fit(*wave(12))
 """
 
 FIT_UNTIL_INTERRUPTED = """
-import json, os, signal, sys, time
+import json, os, signal, time
 import numpy as np
 from autokernel import Laplace
 from tests.fits import PATIENCE, rows, small, wave
 
 class Endless(Laplace):
-    "Waits at one kernel, or at each one, for a signal to end it."
-
-    def __init__(self, text=""):
-        self.text = text
+    "Waits at each kernel for a signal to end it."
 
     def __call__(self, fit):
-        if self.text in ("", str(fit.expression)):
-            os.write(1, b"waits\\n")  # at once, as another worker may print too
-            for _ in range(int(10 * PATIENCE)):
-                time.sleep(0.1)
-        return super().__call__(fit)
+        os.write(1, b"waits\\n")  # at once, as another worker may print too
+        for _ in range(int(10 * PATIENCE)):
+            time.sleep(0.1)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's "&" has it ignored
-X, y = wave()
-model = small(criterion=Endless(sys.argv[1]), verbose=2, **json.loads(sys.argv[2]))
+X, y = wave(12)
+model = small(criterion=Endless(), averaging=None, n_jobs=2)
 try:
     model.fit(X, y)
 except KeyboardInterrupt:
@@ -106,22 +97,26 @@ except KeyboardInterrupt:
 """
 
 
+def small(**parameters):
+    """An estimator without an average."""
+    return fits.small(**{"averaging": None, "n_iter": 2, **parameters})
+
+
+def counted(**parameters):
+    """The same, of which ``count_evaluations`` knows the kernels."""
+    return fits.counted(**{"averaging": None, "n_iter": 2, **parameters})
+
+
 @pytest.fixture(scope="module")
 def undisturbed():
     """A search that keeps nothing."""
-    return small().fit(*wave())
-
-
-@pytest.fixture(scope="module")
-def by_batches():
-    """A search in batches, one process and without interruption."""
-    return small(batch_size=BATCH_SIZE).fit(*wave())
+    return small().fit(*DATA)
 
 
 @pytest.fixture(scope="module")
 def alone():
     """A search without workers."""
-    return small(**PERIODIC).fit(*wave())
+    return small(**PERIODIC).fit(*DATA)
 
 
 @pytest.fixture
@@ -156,16 +151,16 @@ def elsewhere():
 
 
 def test_two_processes_find_what_one_finds_and_keep_it(alone, tmp_path):
-    model = small(n_jobs=2, criterion=elsewhere(), memory=tmp_path, **PERIODIC).fit(*wave())
+    model = small(n_jobs=2, criterion=elsewhere(), memory=tmp_path, **PERIODIC).fit(*DATA)
     assert rows(model) == rows(alone)
-    again = model.set_params(n_jobs=None).fit(*wave())  # nothing is evaluated in this process
+    again = model.set_params(n_jobs=None).fit(*DATA)  # nothing is evaluated in this process
     assert rows(again) == rows(alone)
     assert n_kept(tmp_path) == len(rows(alone))
 
 
 def test_two_threads_find_what_one_finds(alone):
     with joblib.parallel_config(backend="threading", n_jobs=2):
-        assert rows(small(**PERIODIC).fit(*wave())) == rows(alone)
+        assert rows(small(**PERIODIC).fit(*DATA)) == rows(alone)
 
 
 @pytest.mark.slow
@@ -175,93 +170,57 @@ def test_workers_of_other_kinds_find_what_one_process_finds(alone):
 
 
 @posix
-@pytest.mark.parametrize(
-    ("whom", "place"), [pytest.param("process", 4, marks=pytest.mark.slow), ("group", 0)]
-)
-def test_ctrl_c_leaves_a_fitted_model_and_no_worker(by_batches, whom, place):
-    text = by_batches.search_history_["kernel"][place] if place else ""
-    settings = json.dumps({"n_jobs": 2, "batch_size": BATCH_SIZE})
-    with running(FIT_UNTIL_INTERRUPTED, text, settings) as process:
-        waits, n_rows = False, 0
-        while not waits or n_rows < place:
-            line = process.stdout.readline()
+def test_ctrl_c_leaves_a_fitted_model_and_no_worker():
+    with running(FIT_UNTIL_INTERRUPTED) as process:
+        while (line := process.stdout.readline()) != "waits\n":
             assert line, process.communicate()
-            waits, n_rows = waits or line == "waits\n", n_rows + (" s " in line)
-        (os.killpg if whom == "group" else os.kill)(process.pid, signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         out, err = process.communicate(timeout=PATIENCE)
         assert left_of_group(process) == []
     # Python ends with this signal if it has raised KeyboardInterrupt to the end
     assert process.returncode == -signal.SIGINT, err
-    # the traceback of the one that is not caught; in a group, joblib's workers may print theirs
-    assert err.count("Traceback") == 1 or whom == "group", err
     assert err.endswith("KeyboardInterrupt\n"), err
-    expected = {"rows": rows(by_batches)[:place], "reason": "interrupted", "finite": True}
+    expected = {"rows": [], "reason": "interrupted", "finite": True}
     assert json.loads(out.splitlines()[-1]) == expected
-
-
-@pytest.mark.slow
-def test_time_is_over_for_workers_too_and_what_is_cut_short_is_not_kept(tmp_path):
-    class Slow(Laplace):
-        """Takes minutes unless the time is over; it looks at the clock meanwhile."""
-
-        def __call__(self, fit):
-            for _ in range(int(100 * PATIENCE)):
-                fit.log_density(fit.theta)
-                time.sleep(0.01)
-            return super().__call__(fit)
-
-    model = small(max_time=1, n_iter=0, criterion=Slow(), n_jobs=2, memory=tmp_path)
-    with pytest.warns(ConvergenceWarning, match="max_time ended the search before any kernel"):
-        model.fit(*wave())
-    assert model.stop_reason_ == "max_time"
-    assert rows(model) == []
-    assert np.isfinite(model.predict(wave()[0])).all()
-    assert n_kept(tmp_path) == 0
 
 
 def test_a_search_with_workers_can_be_stopped(alone):  # and the next test has workers again
     model = small(n_jobs=2, criterion=elsewhere(), **PERIODIC)
-    model.set_callbacks(At(lambda: True, ended=2)).fit(*wave())  # warnings are errors
+    model.set_callbacks(At(lambda: True, ended=2)).fit(*DATA)  # warnings are errors
     assert model.stop_reason_ == "callback"
     assert rows(model) == rows(alone)[:2]
 
 
-def test_a_kernel_that_kills_its_worker_is_a_row_of_the_history_and_the_search_goes_on(
-    undisturbed, tmp_path
-):
-    text = "LIN[0]"  # no other of the design begins at its fit
-
+@pytest.mark.slow  # the next test has such a failure without a process
+def test_a_kernel_that_kills_its_worker_is_a_row_of_the_history_and_the_search_goes_on(tmp_path):
     class Deadly(Laplace):
         def __call__(self, fit):
-            if str(fit.expression) == text:
+            if str(fit.expression) == "LIN[0]":
                 os._exit(1)
             return super().__call__(fit)
 
-    model = small(criterion=Deadly(), n_jobs=2, n_iter=1, memory=tmp_path).fit(*wave())
+    model = small(criterion=Deadly(), n_jobs=2, n_iter=1, memory=tmp_path).fit(*DATA)
     history = model.search_history_
-    place = list(history["kernel"]).index(text)
-    assert history["score"][place] == -np.inf
-    assert history["status"][place].startswith("the worker failed: TerminatedWorkerError")
-    assert list(history["status"]).count("ok") == len(history["kernel"]) - 1 == n_kept(tmp_path)
+    failed = history["kernel"] == "LIN[0]"
+    assert history["score"][failed] == -np.inf
+    assert history["status"][failed][0].startswith("the worker failed: TerminatedWorkerError")
+    assert np.all(history["status"][~failed] == "ok")
+    assert (~failed).sum() == n_kept(tmp_path)
     assert model.stop_reason_ == "n_iter"
-    n_initial = list(history["phase"]).count("initial")
-    found, expected = (
-        rows(one, without=("fit_seconds", "elapsed", "best_score"))[:n_initial]
-        for one in (model, undisturbed)
-    )
-    assert found[:place] + found[place + 1 :] == expected[:place] + expected[place + 1 :]
 
 
-def test_an_error_outside_of_evaluations_is_the_failure_of_one_kernel():
+@pytest.mark.parametrize("n_jobs", [1, 2])
+def test_an_error_outside_of_evaluations_is_the_failure_of_one_kernel(n_jobs):
     class Unlucky(Evaluator):
         def run(self, job, **options):
             if str(job.expression) == "LIN[0]":
                 raise RuntimeError("no such\nluck")
             return super().run(job, **options)
 
-    evaluator = Unlucky(TrainingData(*wave()), priors=PRESETS["default"], seed=0)
+    evaluator = Unlucky(TrainingData(*DATA), priors=PRESETS["default"], seed=0)
     expressions = [parse_expression(text) for text in ("SE[0]", "LIN[0]", "NOISE")]
-    found = list(evaluate_in_parallel(evaluator, expressions))
+    with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
+        found = list(evaluate_in_parallel(evaluator, expressions))
     assert [one.expression for one in found] == expressions
     failure = "the worker failed: RuntimeError: no such luck"
     assert [one.status for one in found] == ["ok", failure, "ok"]
@@ -275,13 +234,13 @@ def test_an_error_outside_of_evaluations_is_the_failure_of_one_kernel():
 def test_a_longer_search_evaluates_only_what_is_new_and_finds_the_same(
     tmp_path, evaluated, undisturbed, capfd, form
 ):
-    (X, y), memory = wave(), form(tmp_path / "new" / "kept")
-    known = kernels(counted(n_iter=2, memory=memory).fit(X, y))
+    memory = form(tmp_path / "new" / "kept")
+    known = kernels(counted(n_iter=1, memory=memory).fit(*DATA))
     assert evaluated == known
-    longer = counted(memory=memory).fit(X, y)
+    longer = counted(memory=memory).fit(*DATA)
     assert evaluated == kernels(undisturbed)
     assert rows(longer) == rows(undisturbed)
-    again = counted(memory=memory).fit(X, y)
+    again = counted(memory=memory).fit(*DATA)
     assert evaluated == kernels(undisturbed)
     # seconds of the fits too, which are those of the evaluations that are kept
     assert rows(again, without=TIMES[1:]) == rows(longer, without=TIMES[1:])
@@ -298,48 +257,16 @@ def test_a_longer_search_evaluates_only_what_is_new_and_finds_the_same(
     ids=str,
 )
 def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(tmp_path, evaluated, settings):
-    history = counted(memory=tmp_path).fit(*wave()).search_history_
+    history = counted(memory=tmp_path).fit(*DATA).search_history_
     evaluated.clear()
-    other = counted(memory=tmp_path, n_iter=0, **settings).fit(*wave())
+    other = counted(memory=tmp_path, n_iter=0, **settings).fit(*DATA)
     alone = (history["phase"] == "initial") & (history["n_leaves"] == 1)
     known = set(history["kernel"][alone])  # the others had warm starts
     assert not known & set(evaluated)
     assert known & set(other.search_history_["kernel"])
     # what had other warm starts is not shared; a log prior that is exchanged costs a rounding
-    scores, expected = other.search_history_["score"], counted(n_iter=0, **settings).fit(*wave())
+    scores, expected = other.search_history_["score"], counted(n_iter=0, **settings).fit(*DATA)
     np.testing.assert_allclose(scores, expected.search_history_["score"], rtol=1e-13)
-
-
-OTHERS = {
-    "seed": {"random_state": 1},
-    "priors": {"priors": "paper"},
-    "one prior": {"priors": {"noise_variance": (2, 9)}},
-    "criterion": {"criterion": "importance"},
-    "draws": {"criterion": Importance(max_draws=101)},
-    "standard error": {"criterion": Importance(max_draws=100, standard_error=0.2)},
-}
-
-
-@pytest.mark.parametrize("settings", OTHERS.values(), ids=OTHERS)
-def test_settings_that_a_score_depends_on_do_not_share_what_is_kept(tmp_path, settings):
-    base = {"criterion": Importance(max_draws=100), "n_iter": 0, **ONE}
-    small(memory=tmp_path, **base).fit(*wave())
-    n_before = n_kept(tmp_path)
-    small(memory=tmp_path, **{**base, **settings}).fit(*wave())
-    assert n_kept(tmp_path) == 2 * n_before == 4
-
-
-@pytest.mark.parametrize("change", ["X", "y", "order", "fewer"])
-def test_other_data_do_not_share_what_is_kept(tmp_path, evaluated, change):
-    X, y = wave()
-    counted(memory=tmp_path, **ONE).fit(X, y)
-    if change == "X":
-        X[3] += 1e-9
-    elif change == "y":
-        y[3] += 1e-9
-    X, y = {"order": (X[::-1], y[::-1]), "fewer": (X[1:], y[1:])}.get(change, (X, y))
-    counted(memory=tmp_path, **ONE).fit(X, y)
-    assert evaluated == ["SE[0]", "NOISE"] * 2
 
 
 class Moody(OrnsteinUhlenbeck):
@@ -356,10 +283,10 @@ class Moody(OrnsteinUhlenbeck):
 def test_a_kernel_that_could_not_be_fitted_is_tried_again(tmp_path, evaluated):
     kernel = Moody()
     settings = {"base_kernels": ["SE", kernel], "max_leaves": 1, "n_iter": 0, "memory": tmp_path}
-    counted(**settings).fit(*wave())
+    counted(**settings).fit(*DATA)
     assert evaluated == ["SE[0]", "NOISE"]
     kernel._fails = False
-    model = counted(**settings).fit(*wave())
+    model = counted(**settings).fit(*DATA)
     assert evaluated == ["SE[0]", "NOISE", "OU[0]"]
     assert set(model.search_history_["status"]) == {"ok"}
 
@@ -388,7 +315,7 @@ CORRUPT = {
 
 def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(tmp_path, evaluated, capfd):
     settings = {"n_iter": 9, "strategy": "random", "memory": tmp_path}
-    first = counted(**settings).fit(*wave())
+    first = counted(**settings).fit(*DATA)
     files = kept(tmp_path)
     assert len(files) == len(evaluated) >= len(CORRUPT)
     for file, corrupt in zip(files, CORRUPT.values(), strict=False):
@@ -399,7 +326,7 @@ def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(tmp_path
         evaluated.clear()
         with warnings.catch_warnings(record=True) as caught:
             warnings.simplefilter("default")
-            again = counted(**settings).fit(*wave())
+            again = counted(**settings).fit(*DATA)
         assert len(evaluated) == n_evaluated
         assert rows(again) == rows(first)
         assert [str(warning.message) for warning in caught] == []
@@ -408,17 +335,17 @@ def test_what_cannot_be_read_is_evaluated_and_kept_again_without_a_word(tmp_path
 
 @posix
 def test_processes_at_once_may_share_a_folder_and_one_of_them_may_be_killed(tmp_path, evaluated):
-    undisturbed = counted(max_leaves=6, n_iter=6).fit(*wave())
+    undisturbed = counted(n_iter=4).fit(*DATA)
     known, n_ended = kernels(undisturbed), 3
     evaluated.clear()
     with running(FIT_LONG, tmp_path) as process:
         lines = [process.stdout.readline() for _ in range(n_ended)]
         assert all(" s " in line for line in lines)
-        model = counted(max_leaves=6, n_iter=0, memory=tmp_path).fit(*wave())  # at the same time
+        model = counted(n_iter=0, memory=tmp_path).fit(*DATA)  # at the same time
         process.send_signal(signal.SIGKILL)
         assert process.wait(timeout=PATIENCE) == -signal.SIGKILL
     assert rows(model) == rows(undisturbed)[: len(rows(model))]
-    again = counted(max_leaves=6, n_iter=6, memory=tmp_path).fit(*wave())
+    again = counted(n_iter=4, memory=tmp_path).fit(*DATA)
     assert rows(again) == rows(undisturbed)
     # no evaluation that had ended is repeated
     assert set(evaluated) <= set(known[n_ended:])

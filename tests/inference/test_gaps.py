@@ -58,7 +58,7 @@ def averages(kernel, params, x, z, *, places, is_one_row):
 
 
 @every_kernel
-@settings(max_examples=20)
+@settings(max_examples=4)
 @given(seed=seeds, scale=st.sampled_from(SCALES))
 def test_covariances_are_averages_over_the_places_of_a_missing_value(kernel, seed, scale):
     rng = np.random.default_rng(seed)
@@ -109,8 +109,14 @@ def neighbours(expression, data):
     return NeighbourLikelihood(expression, data, np.arange(4), rows[:, None] + np.arange(-3, 1))
 
 
-@every_kernel
-@pytest.mark.parametrize("make", [exact, inducing, neighbours])
+@pytest.mark.parametrize(
+    ("make", "kernel"),
+    [
+        *((exact, kernel) for kernel in KERNELS.values()),
+        *((inducing, KERNELS[name]) for name in ("SE", "LIN", "CALL")),
+        *((neighbours, KERNELS[name]) for name in ("PER", "OU")),
+    ],
+)
 def test_gradients_of_likelihoods_are_those_of_differences(make, kernel):
     rng = np.random.default_rng(0)
     X = np.column_stack([a_column(rng), a_column(rng)])
@@ -121,15 +127,6 @@ def test_gradients_of_likelihoods_are_those_of_differences(make, kernel):
     found = likelihood.value_and_gradient(theta)[1]
     # differences are good to 1e-8, see numerical_gradient; OU and CALL have differences too
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
-
-
-def test_missing_values_of_two_rows_are_two_draws_and_a_row_has_one():
-    data = TrainingData(np.array([[np.nan], [np.nan], [0.5], [0.9]]), np.arange(4.0))
-    K = cross_covariance(Leaf(KERNELS["SE"], 0), data.inputs, data.inputs).forward(np.ones(2))
-    assert K[0, 0] == K[1, 1] == pytest.approx(1.0)
-    assert K[0, 1] < 1 - 1e-3
-    some = cross_covariance(Leaf(KERNELS["SE"], 0), data.inputs[1:], data.inputs[:2])
-    np.testing.assert_array_equal(some.forward(np.ones(2)), K[1:, :2])
 
 
 @pytest.mark.parametrize("has_gaps", [False, True], ids=["of new rows", "of all rows"])

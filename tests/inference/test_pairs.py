@@ -4,7 +4,6 @@ import pytest
 from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs
 from autokernel.kernels import BroadcastPairs
-from autokernel.typing import FloatArray
 from tests.batteries import EPS
 
 MONTHS = 1949 + np.arange(144) / 12
@@ -29,25 +28,25 @@ GRIDS = (
     "only ties",
 )
 every_column = pytest.mark.parametrize("x", COLUMNS.values(), ids=COLUMNS)
-every_period = pytest.mark.parametrize("period", [1.0, 0.01, 0.37, 40.0])
+every_period = pytest.mark.parametrize("period", [1.0, 0.01, 40.0])
 
 
-def differences(x: FloatArray) -> FloatArray:
+def differences(x):
     return x[:, None] - x[None, :]
 
 
-def largest_phase(x: FloatArray, period: float) -> float:
+def largest_phase(x, period):
     return 2 * np.pi * np.ptp(x) / period
 
 
-def phase_between_equal_lags(x: FloatArray, period: float) -> float:
+def phase_between_equal_lags(x, period):
     """How much lags that differ by the rounding of x, their four ends by half a unit each, say."""
     few_values = len(np.unique(PackedPairs(x).periodic(0.3))) <= len(x)
     return 2 * np.pi * 2 * np.spacing(abs(x).max()) / period if few_values else 0.0
 
 
 @pytest.mark.parametrize("name", GRIDS)
-def test_equal_lags_on_a_grid_have_equal_values(name: str) -> None:
+def test_equal_lags_on_a_grid_have_equal_values(name):
     x = COLUMNS[name]
     lags, places = np.unique(np.round(pack(abs(differences(x))), 9), return_inverse=True)
     assert len(lags) <= 144
@@ -55,7 +54,7 @@ def test_equal_lags_on_a_grid_have_equal_values(name: str) -> None:
     np.testing.assert_array_equal(values, values[np.unique(places, return_index=True)[1]][places])
 
 
-def tolerance_of(x: FloatArray, period: float) -> float:
+def tolerance_of(x, period):
     """The precision of the phase.
 
     A phase is rounded to EPS times itself, not to EPS times the year, but for lags that are looked
@@ -64,17 +63,17 @@ def tolerance_of(x: FloatArray, period: float) -> float:
     return EPS * (4 + largest_phase(x, period)) + phase_between_equal_lags(x, period) / 2
 
 
-def lower_pairs(x: FloatArray) -> BroadcastPairs:
+def lower_pairs(x):
     """The pairs of the lower triangle, row by row."""
     rows, columns = np.tril_indices(len(x))
     return BroadcastPairs(x[rows], x[columns])
 
 
-def sigmoid(x: FloatArray) -> FloatArray:
+def sigmoid(x):
     return 1 / (1 + np.exp(0.3 - x))
 
 
-def exponential(X: FloatArray, Y: FloatArray) -> FloatArray:
+def exponential(X, Y):
     """Values (n, m) at columns X (n, 1) and Y (m, 1), as kernels of scikit-learn are called."""
     assert X.shape[1] == Y.shape[1] == 1
     return np.exp(-np.abs(X - Y.T)) + X * Y.T
@@ -91,7 +90,7 @@ every_storage = pytest.mark.parametrize(("make", "stored"), STORAGES.values(), i
 
 @every_storage
 @every_column
-def test_quantities_without_parameters_are_those_of_the_formulas(x, make, stored) -> None:
+def test_quantities_without_parameters_are_those_of_the_formulas(x, make, stored):
     pairs = make(x)
     assert pairs.shape == pairs.difference.shape
     np.testing.assert_array_equal(pairs.difference, stored(abs(differences(x))))
@@ -110,7 +109,7 @@ def test_quantities_without_parameters_are_those_of_the_formulas(x, make, stored
 @every_column
 def test_periodic_quantities_equal_the_formulas_to_the_precision_of_the_phase(
     x, period, make, stored
-) -> None:
+):
     pairs, tolerance = make(x), tolerance_of(x, period)
     expected = stored(np.sin(np.pi * differences(x) / period) ** 2)
     np.testing.assert_allclose(pairs.periodic(period), expected, rtol=0, atol=tolerance)
@@ -118,26 +117,15 @@ def test_periodic_quantities_equal_the_formulas_to_the_precision_of_the_phase(
     phases = stored(2 * np.pi * differences(x) / period)
     expected, tolerances = -0.5 * phases * np.sin(phases), tolerance * (1 + abs(phases))
     weights = np.zeros(expected.shape)
-    for entry in range(0, expected.size, 1 + expected.size // 100):
+    for entry in range(0, expected.size, 1 + expected.size // 30):
         weights.flat[entry] = 1.0
         found = pairs.periodic_slope(period, weights)
         assert abs(found - expected.flat[entry]) <= tolerances.flat[entry]
         weights.flat[entry] = 0.0
 
 
-@every_column
-def test_a_shift_by_whole_periods_changes_nothing_but_the_product(x: FloatArray) -> None:
-    # a multiple of 2**-33 keeps its digits when 4096 is added
-    x = np.round(x * 2**33) / 2**33
-    here, there = PackedPairs(x), PackedPairs(x + 4096)
-    np.testing.assert_array_equal(here.squared_distance, there.squared_distance)
-    # the two means round differently, by EPS times the year at most; the phase has a factor 2 pi
-    tolerance = 2 * np.pi * 6057 * EPS
-    np.testing.assert_allclose(here.periodic(1.0), there.periodic(1.0), rtol=0, atol=tolerance)
-
-
-@pytest.mark.parametrize("shape", [(0,), (1,), (7,), (1, 1), (7, 1), (1, 7), (3, 5), (4, 100)])
-def test_the_matrix_of_elementwise_pairs_has_their_shape(shape: tuple[int, ...]) -> None:
+@pytest.mark.parametrize("shape", [(0,), (7,), (1, 7), (4, 100)])
+def test_the_matrix_of_elementwise_pairs_has_their_shape(shape):
     rng = np.random.default_rng(0)
     x, other = rng.choice(np.linspace(-1, 1, 50), (2, *shape))
     values = BroadcastPairs(x, other).matrix(exponential)
@@ -147,7 +135,7 @@ def test_the_matrix_of_elementwise_pairs_has_their_shape(shape: tuple[int, ...])
     np.testing.assert_allclose(values, expected, rtol=0, atol=4 * EPS)
 
 
-def test_what_needs_no_parameter_is_computed_once_and_periodic_values_may_be_overwritten() -> None:
+def test_what_needs_no_parameter_is_computed_once_and_periodic_values_may_be_overwritten():
     x = MONTHS.copy()
     pairs = PackedPairs(x)
     for name in ("difference", "squared_distance", "product"):

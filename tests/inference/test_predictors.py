@@ -17,17 +17,13 @@ from autokernel.inference import (
     InducingPredictor,
     NeighbourPredictor,
     TrainingData,
-    check_memory_of_exact,
-    cross_covariance,
     diagonal_covariance,
-    has_memory_for_exact,
 )
 from autokernel.kernels import BASE_KERNELS, VARIANCE
-from tests.batteries import inputs_of
 from tests.model.cases import dense_covariance, dense_predictions, random_case
 from tests.own_kernels import OrnsteinUhlenbeck
 
-SEEDS = range(6)
+SEEDS = range(3)
 # With all rows as points or neighbours the approximations are exact. Inducing points are added
 # until less than 1e-6 of the noise variance is left to explain, which is a deviation of 1e-3.
 PREDICTORS = {
@@ -164,37 +160,24 @@ def test_terms_have_the_moments_of_the_textbook_and_means_that_add_up(make, tole
 
 
 @pytest.mark.parametrize("name", ["exact", "inducing"])
-def test_a_term_is_compared_with_its_average(name):
+def test_a_term_is_compared_with_its_average_and_drawn(name):
     make, tolerance = PREDICTORS[name]
-    data, params = table(25), np.exp(THETA[:-1])
-    predictor = make(WHOLE, THETA, data)
-    rng = np.random.default_rng(1)
-    X, about = rng.uniform(size=(5, 2)), rng.uniform(size=(7, 2))
-    points = inputs_of(np.concatenate([X, about]))
-    K = cross_covariance(WHOLE, data.inputs, data.inputs).forward(params) + np.exp(
-        THETA[-1]
-    ) * np.eye(25)
-    cross = cross_covariance(TERM, points, data.inputs).forward(params[:2])
-    prior = cross_covariance(TERM, points, points).forward(params[:2])
-    covariance = prior - cross @ np.linalg.solve(K, cross.T)
+    data, params, rng = table(25), np.exp(THETA[:-1]), np.random.default_rng(1)
+    predictor, X, about = make(WHOLE, THETA, data), *(rng.uniform(size=(n, 2)) for n in (5, 7))
+    points = np.concatenate([X, about])
+    K = dense_covariance(WHOLE, params, data.X, data.X) + np.exp(THETA[-1]) * np.eye(25)
+    cross = dense_covariance(TERM, params[:2], points, data.X)
+    covariance = dense_covariance(TERM, params[:2], points, points)
+    covariance -= cross @ np.linalg.solve(K, cross.T)
     difference = np.hstack([np.eye(5), np.full((5, 7), -1 / 7)])
     expected = np.diag(difference @ covariance @ difference.T)
     mean, variance = predictor.part(TERM, params[:2], X, about=about)
     plain_mean, plain = predictor.part(TERM, params[:2], X)
     np.testing.assert_allclose(mean, plain_mean)
     np.testing.assert_allclose(variance, expected, rtol=max(tolerance, 1e-8))
-    assert np.all(variance < plain)
-
-
-@pytest.mark.parametrize("name", ["exact", "inducing"])
-def test_draws_of_a_term_have_its_mean_and_variance(name):
-    make, _ = PREDICTORS[name]
-    predictor, params = make(WHOLE, THETA, table(25)), np.exp(THETA[:2])
-    X = np.random.default_rng(1).uniform(size=(5, 2))
-    mean, variance = predictor.part(TERM, params, X)
-    drawn = predictor.part_samples(TERM, params, X, 4000, np.random.default_rng(0))
-    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=4 * np.sqrt(variance.max() / 4000))
-    np.testing.assert_allclose(drawn.var(axis=0), variance, rtol=4 * np.sqrt(2 / 4000))
+    drawn = predictor.part_samples(TERM, params[:2], X, 4000, np.random.default_rng(0))
+    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=4 * np.sqrt(plain.max() / 4000))
+    np.testing.assert_allclose(drawn.var(axis=0), plain, rtol=4 * np.sqrt(2 / 4000))
 
 
 @pytest.mark.parametrize(
@@ -243,18 +226,6 @@ def test_a_pickle_holds_no_full_matrix_and_predicts_the_same(make, tolerance):
     kept = pickle.dumps(predictor)
     assert len(kept) < 0.6 * 300**2 * 8
     np.testing.assert_array_equal(pickle.loads(kept).mean_and_variance(X_new), before)
-
-
-def test_few_neighbours_or_points_are_nearly_exact():
-    data, X = table(300), np.random.default_rng(1).uniform(size=(40, 2))
-    exact_mean, exact_variance = ExactPredictor(WHOLE, THETA, data).mean_and_variance(X)
-    mean, variance = NeighbourPredictor(WHOLE, THETA, data, 40).mean_and_variance(X)
-    assert np.sqrt(np.mean((mean - exact_mean) ** 2)) < 0.1
-    assert np.all(variance > exact_variance * (1 - 1e-9))  # less is known
-    assert np.median(variance / exact_variance) < 1.1
-    mean, variance = InducingPredictor(WHOLE, THETA, data, 30).mean_and_variance(X)
-    assert np.sqrt(np.mean((mean - exact_mean) ** 2)) < 0.03
-    np.testing.assert_allclose(variance, exact_variance, rtol=0.02)
 
 
 def test_many_new_rows_share_fewer_neighbours_in_a_joint_distribution():
@@ -315,31 +286,9 @@ def test_jitter_that_a_factorisation_needs_is_counted_in_the_noise(kernel, param
         np.testing.assert_allclose(*variances, rtol=1e-4)
 
 
-class Indefinite(BaseKernel):
-    """No covariance: the correlation of any two points is -2, or not a number."""
-
-    name = "BAD"
-    parameters = (VARIANCE,)
-    correlation = -2.0
-
-    def value(self, params, pairs):
-        return params[0] * np.where(pairs.difference == 0, 1.0, self.correlation)
-
-
-class Nowhere(Indefinite):
-    correlation = np.nan
-
-
-@pytest.mark.parametrize("kernel", [Indefinite(), Nowhere()])
-def test_a_matrix_that_no_jitter_helps_has_no_predictor(kernel):
-    X, y = np.linspace(0, 1, 10)[:, None], np.zeros(10)
-    with pytest.raises(LinAlgError, match="not positive definite"):
-        ExactPredictor(Leaf(kernel, 0), np.log([1.0, 0.1]), TrainingData(X, y))
-
-
 def test_noise_alone_predicts_zero_from_any_number_of_rows():
     rng = np.random.default_rng(0)
-    data = TrainingData(rng.uniform(size=(10**6, 1)), rng.normal(size=10**6))
+    data = TrainingData(rng.uniform(size=(10**5, 1)), rng.normal(size=10**5))
     tracemalloc.start()
     try:
         predictor = ExactPredictor(NOISE, np.log([0.4]), data)
@@ -347,7 +296,7 @@ def test_noise_alone_predicts_zero_from_any_number_of_rows():
         peak = tracemalloc.get_traced_memory()[1]
     finally:
         tracemalloc.stop()
-    assert peak < data.y.nbytes
+    assert peak < data.y.nbytes  # a matrix takes a hundred thousand times as much
     np.testing.assert_array_equal(mean, np.zeros(1000))
     np.testing.assert_allclose(variance, 0.4, rtol=1e-14)
     mean, covariance = predictor.mean_and_covariance(data.X[:4])
@@ -356,14 +305,6 @@ def test_noise_alone_predicts_zero_from_any_number_of_rows():
     draws = predictor.samples(data.X[:3], 20_000, np.random.RandomState(0))
     limit = 5 * 0.4 * np.sqrt(2 / 20_000)  # five standard errors of a variance, 2 s^2 / n
     np.testing.assert_allclose(np.cov(draws), 0.4 * np.eye(3), atol=limit)
-
-
-def test_memory_is_checked_before_a_matrix_is_allocated():
-    check_memory_of_exact(1000)
-    assert has_memory_for_exact(1000, predicts_only=True)
-    assert not has_memory_for_exact(10**7, predicts_only=True)  # 1.5 PB
-    with pytest.raises(ValueError, match=r"with 10000000 rows needs about \d+ GiB .* this machine"):
-        check_memory_of_exact(10**7)
 
 
 def test_predictions_of_many_rows_are_not_kept():

@@ -3,12 +3,9 @@
 It stands for change-points, which are operators of the same kind.
 """
 
-from collections.abc import Iterator
-
 import numpy as np
 
-from autokernel.kernels import KernelParameter, Operands, Operator, Unit
-from autokernel.typing import FloatArray
+from autokernel.kernels import KernelParameter, Operator, Unit
 
 STEEPNESS = 8.0
 
@@ -23,11 +20,11 @@ class Gate(Operator):
     acts_on_column = True
     parameters = (KernelParameter("location", (2.0, 3.0), Unit.INPUT, start=(0.1, 0.9)),)
 
-    def value(self, at: Operands) -> FloatArray:
+    def value(self, at):
         before, after = _shares(at)
         return at.values[0] * before + at.values[1] * after
 
-    def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
+    def adjoints(self, at, adjoint):
         for share in _shares(at):
             yield adjoint * share
 
@@ -37,7 +34,7 @@ class ExactGate(Gate):
 
     symbol = "EXACTGATE"
 
-    def gradient(self, at: Operands, adjoint: FloatArray) -> FloatArray:
+    def gradient(self, at, adjoint):
         before, after = _shares(at)
         # (1 + s) (1 + s') = 1 + (s + s') + s s'
         total = at.pairs.outer(lambda x: 1 + fall(x, at.params[0])) - before - 1
@@ -46,12 +43,12 @@ class ExactGate(Gate):
         return np.array([STEEPNESS * at.params[0] * (adjoint @ slope)])
 
 
-def fall(x: FloatArray, location: float) -> FloatArray:
+def fall(x, location):
     """A sigmoid that falls at a location."""
     return 1 / (1 + np.exp(STEEPNESS * (x - location)))
 
 
-def _shares(at: Operands) -> tuple[FloatArray, FloatArray]:
+def _shares(at):
     """``s(x) s(x')`` and ``(1 - s(x)) (1 - s(x'))``."""
     (location,) = at.params
     return at.pairs.outer(lambda x: fall(x, location)), at.pairs.outer(

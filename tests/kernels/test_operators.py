@@ -1,6 +1,5 @@
 """Sums, products, changes, and an operator that no module knows go everywhere that others go."""
 
-import pickle
 import re
 from dataclasses import replace
 
@@ -13,24 +12,15 @@ from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError, parse_expre
 from autokernel.evidence import Evaluator
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
-from autokernel.evidence.starts import DataScales
+from autokernel.evidence.starts import Magnitudes
 from autokernel.expression import Grammar, addends, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance
-from autokernel.kernels import (
-    ADD,
-    CHANGE_POINT,
-    CHANGE_WINDOW,
-    FEW_COLUMNS,
-    MULTIPLY,
-    BroadcastPairs,
-    Operands,
-    Operator,
-)
+from autokernel.kernels import ADD, FEW_COLUMNS, Operator
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
 from tests.batteries import EVERY_OPERATOR, expressions, inputs_of, numerical_gradient, seeds
-from tests.fits import assert_predicts_as_its_kernel
+from tests.fits import PLAIN, assert_predicts_as_its_kernel
 from tests.kernels.gate import EXACT_GATE, GATE, Gate
 from tests.model.cases import dense_covariance
 from tests.search.stand_ins import every_strategy
@@ -42,7 +32,7 @@ def read(text):
     return parse_expression(text, operators=[GATE, EXACT_GATE])
 
 
-def level_shift(n_samples=60):
+def level_shift(n_samples=40):
     """A rising line that falls to a lower level in 1956, with little noise."""
     rng = np.random.default_rng(0)
     x = np.linspace(1950, 1960, n_samples)
@@ -53,9 +43,9 @@ def level_shift(n_samples=60):
 def bump():
     """A wave of period one that is still from 1953 to 1956."""
     rng = np.random.default_rng(0)
-    x = np.linspace(1950, 1960, 80)
+    x = np.linspace(1950, 1960, 60)
     is_still = (x > 1953) & (x < 1956)
-    y = np.where(is_still, 0.0, np.sin(2 * np.pi * x)) + 0.05 * rng.normal(size=80)
+    y = np.where(is_still, 0.0, np.sin(2 * np.pi * x)) + 0.05 * rng.normal(size=60)
     return x[:, None], y
 
 
@@ -74,7 +64,7 @@ def test_values_are_those_of_the_definition(expression, seed):
 
 
 @pytest.mark.parametrize("symbol", ["CP", "CW", "GATE", "EXACTGATE"])
-@settings(max_examples=20)
+@settings(max_examples=5)
 @given(seed=seeds)
 def test_the_gradient_of_the_likelihood_equals_finite_differences(symbol, seed):
     rng = np.random.default_rng(seed)
@@ -86,23 +76,6 @@ def test_the_gradient_of_the_likelihood_equals_finite_differences(symbol, seed):
     found = likelihood.value_and_gradient(theta)[1]
     # differences are good to 1e-8 (see numerical_gradient), those of GATE itself as well
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
-
-
-@pytest.mark.parametrize("operator", [CHANGE_POINT, CHANGE_WINDOW])
-def test_values_and_gradients_are_finite_for_steps_far_away(operator):
-    x = np.linspace(0, 1, 9)
-    pairs = BroadcastPairs(x[:, None], x[None])
-    for location in (1e-8, 0.5, 1e4):
-        for width in (1e-9, 1e4):
-            own = [location, width] if operator is CHANGE_POINT else [location, 0.2, width]
-            at = Operands([np.ones((9, 9)), 2 * np.ones((9, 9))], np.array(own), pairs)
-            assert np.all(np.isfinite(operator.value(at)))
-            assert np.all(np.isfinite(operator.gradient(at, np.ones((9, 9)))))
-
-
-@pytest.mark.parametrize("operator", [ADD, MULTIPLY, CHANGE_POINT, CHANGE_WINDOW])
-def test_copies_of_an_operator_are_the_object_itself(operator):
-    assert pickle.loads(pickle.dumps(operator)) is operator
 
 
 # Notation and trees: the suites of expressions run over trees of every operator, too.
@@ -156,16 +129,17 @@ def test_the_grammar_joins_in_both_positions_and_on_every_column():
 @pytest.mark.parametrize(
     ("data", "kernel", "worse", "expected"),
     [
-        (level_shift, "CP[0](LIN[0], SE[0])", "SE[0] + PER[0]", {"location": 1956.0}),
-        (bump, "CW[0](PER[0], SE[0])", "SE[0] + PER[0]", {"centre": 1954.5, "length": 3.0}),
-        (level_shift, "GATE[0](LIN[0], SE[0])", "GATE[0](SE[0], LIN[0])", {}),
+        (level_shift, "CP[0](LIN[0], SE[0])", "SE[0]", {"location": 1956.0}),
+        pytest.param(
+            *(bump, "CW[0](PER[0], SE[0])", "PER[0]", {"centre": 1954.5, "length": 3.0}),
+            marks=pytest.mark.slow,
+        ),
     ],
 )
 def test_a_fit_finds_the_location_in_the_units_of_the_column(data, kernel, worse, expected):
     X, y = data()
-    model = AutoKernelGPRegressor(
-        operators=("+", "cp", "cw", GATE), averaging=None, random_state=0
-    ).refit(X, y, kernel)
+    operators = ("+", "cp", "cw", GATE)
+    model = AutoKernelGPRegressor(operators=operators, averaging=None, **PLAIN).refit(X, y, kernel)
     table = model.parameters_
     for name, value in expected.items():
         row = list(table["parameter"]).index(name)
@@ -178,42 +152,48 @@ def test_a_fit_finds_the_location_in_the_units_of_the_column(data, kernel, worse
     assert score > model.refit(X, y, worse).best_score_ + 2
 
 
+FEW = {"base_kernels": ("SE", "LIN"), "max_leaves": 2, "n_iter": 1, "averaging": None, **PLAIN}
+
+
 def test_changes_are_off_unless_they_are_selected():
     X, y = level_shift(20)
-    settings = {"base_kernels": ("SE", "LIN"), "n_iter": 1, "max_leaves": 2, "random_state": 0}
-    plain = AutoKernelGPRegressor(**settings).fit(X, y)
+    plain = AutoKernelGPRegressor(**FEW).fit(X, y)
     assert not any("CP" in text or "CW" in text for text in plain.search_history_["kernel"])
-    model = AutoKernelGPRegressor(operators=("+", "CP"), **settings).fit(X, y)
+    model = AutoKernelGPRegressor(operators=("+", "CP"), **FEW).fit(X, y)
     assert any("CP[0]" in text for text in model.search_history_["kernel"])
     assert model.best_score_ > plain.best_score_ + 5
     assert "CP[x0](" in repr(model.best_kernel_)
 
 
+class Three(Operator):
+    """The sum of three kernels, as a word."""
+
+    symbol = "SUM3"
+    n_operands = 3
+
+    def value(self, at):
+        return at.values[0] + at.values[1] + at.values[2]
+
+    def adjoints(self, at, adjoint):
+        yield from (adjoint, adjoint, adjoint)
+
+
 @every_strategy
-def test_every_strategy_searches_with_an_operator_from_outside(strategy):
-    X, y = level_shift(15)
-    model = AutoKernelGPRegressor(
-        base_kernels=("SE", "LIN"),
-        operators=("+", GATE),
-        strategy=strategy,
-        n_iter=3,
-        max_leaves=2,
-        averaging=None,
-        random_state=0,
-    ).fit(X, y)
+def test_every_strategy_searches_with_operators_from_outside(strategy):
+    operators, limits = (GATE, Three()), {"max_leaves": 3, "strategy": strategy}
+    model = AutoKernelGPRegressor(operators=operators, **{**FEW, **limits}).fit(*level_shift(12))
     history = model.search_history_
-    assert any("GATE" in text for text in history["kernel"])
+    assert any("GATE" in text or "SUM3" in text for text in history["kernel"])
     assert set(history["status"]) == {"ok"}
+    assert history["n_leaves"].max() <= 3
 
 
 def test_workers_and_memory_carry_an_operator_from_outside(tmp_path):
-    X, y = level_shift(15)
-    settings = {"operators": (GATE,), "base_kernels": ("SE",), "n_iter": 0, "max_leaves": 2}
-    fits = [
-        AutoKernelGPRegressor(**settings, random_state=0, **more).fit(X, y)
+    settings = {**FEW, "operators": (GATE,), "base_kernels": ("SE",), "n_iter": 0}
+    scores = [
+        AutoKernelGPRegressor(**settings, **more).fit(*level_shift(12)).search_history_["score"]
         for more in ({}, {"n_jobs": 2, "memory": tmp_path}, {"memory": tmp_path})
     ]
-    scores = [fit.search_history_["score"] for fit in fits]
     np.testing.assert_array_equal(scores[0], scores[1])
     np.testing.assert_array_equal(scores[0], scores[2])
 
@@ -222,7 +202,7 @@ def test_a_warm_start_takes_over_the_parameter_of_the_operator():
     X, y = level_shift(30)
     evaluator = Evaluator(TrainingData((X - 1950) / 10, y), priors={}, seed=0)
     known = evaluator(read("GATE[0](LIN[0], SE[0])"))
-    job = evaluator.prepare(read("GATE[0](LIN[0], SE[0]) + PER[0]"), [known])
+    job = evaluator.prepare(read("GATE[0](LIN[0], SE[0]) + LIN[0]"), [known])
     ((start, *_), *_) = job.warm_starts
     assert sorted(start.nodes) == [0, 1, 2]
     np.testing.assert_array_equal(start.theta, known.theta)
@@ -242,7 +222,7 @@ def test_a_parameter_with_a_grid_is_scanned_where_there_are_many_modes():
     data = TrainingData((X - 1950) / 10, y)
     posterior = LogPosterior(ExactLikelihood(expression, data), priors={})
     theta = np.log([0.1, 1.0, 1.0, 0.05, 0.5, 0.01])
-    found = CoordinateScan(posterior, DataScales(data), [0]).around(theta)
+    found = CoordinateScan(posterior, Magnitudes(data), [0]).around(theta)
     best = max(
         np.linspace(0.05, 0.95, 19), key=lambda a: posterior.value(np.append(np.log(a), theta[1:]))
     )
@@ -261,7 +241,7 @@ def test_sot_distinguishes_the_operands_and_counts_what_is_shared():
     assert list(paths) == ["GATE[0]0:SE[0]", "GATE[0]1:LIN[0]"]
 
 
-@settings(max_examples=15)
+@settings(max_examples=5)
 @given(trees=st.lists(trees, min_size=8, max_size=12))
 def test_distances_between_expressions_are_those_of_positive_kernels(trees):
     X = np.random.default_rng(0).uniform(size=(15, 3))
@@ -278,42 +258,11 @@ def test_distances_between_expressions_are_those_of_positive_kernels(trees):
 # Declarations.
 
 
-class Three(Operator):
-    """The sum of three kernels, as a word."""
-
-    symbol = "SUM3"
-    n_operands = 3
-
-    def value(self, at):
-        return at.values[0] + at.values[1] + at.values[2]
-
-    def adjoints(self, at, adjoint):
-        yield from (adjoint, adjoint, adjoint)
-
-
-def test_three_operands_keep_to_the_largest_number_of_leaves():
-    X, y = level_shift(15)
-    settings = {"operators": (Three(),), "base_kernels": ("SE", "LIN"), "random_state": 0}
-    for max_leaves, largest in ((2, 1), (3, 3), (4, 3)):
-        model = AutoKernelGPRegressor(**settings, max_leaves=max_leaves, n_iter=2).fit(X, y)
-        assert model.search_history_["n_leaves"].max() == largest
-
-
 class Steep(Gate):
-    """Gates of one symbol that differ in an attribute."""
+    """Gates of one symbol that differ in an attribute, and so are different operators."""
 
     def __init__(self, steepness):
         self.steepness = steepness
-
-
-def test_operators_are_distinguished_by_their_attributes():
-    evaluator = Evaluator(TrainingData(*level_shift(10)), priors={}, seed=0)
-    trees = [
-        parse_expression("GATE[0](SE[0], LIN[0])", operators=[Steep(steepness)])
-        for steepness in (8.0, 40.0)
-    ]
-    assert Steep(8.0) == Steep(8.0) != Steep(40.0)
-    assert evaluator.key(evaluator.prepare(trees[0])) != evaluator.key(evaluator.prepare(trees[1]))
 
 
 class Commuting(Gate):

@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from scipy.integrate import quad
 from scipy.stats import gamma
 
 from autokernel.kernels import (
@@ -16,9 +15,7 @@ from autokernel.kernels import (
     PERIOD,
     PRESETS,
     VARIANCE,
-    KernelParameter,
     LogGammaPrior,
-    Priors,
     check_priors,
 )
 from tests.batteries import numerical_gradient, seeds
@@ -36,7 +33,7 @@ PUBLISHED = {
 shapes_and_rates = st.tuples(st.floats(0.5, 20), st.floats(0.1, 100))
 
 
-def every_prior(priors: Priors) -> dict[str, set[tuple[float, float]]]:
+def every_prior(priors):
     """Priors of all parameters of the package by name."""
     found: dict[str, set[tuple[float, float]]] = {}
     own = [parameter for kernel in BASE_KERNELS.values() for parameter in kernel.parameters]
@@ -47,12 +44,12 @@ def every_prior(priors: Priors) -> dict[str, set[tuple[float, float]]]:
     return found
 
 
-def test_the_preset_paper_gives_the_published_values() -> None:
+def test_the_preset_paper_gives_the_published_values():
     expected = {name: {prior} for name, prior in PUBLISHED.items()}
     assert every_prior(PRESETS["paper"]) == expected
 
 
-def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes() -> None:
+def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes():
     published = every_prior(PRESETS["paper"])
     slope, others = {(1, 0.25)}, published["variance"]
     expected = {**published, "noise_variance": {(1, 2)}, "variance": others | slope}
@@ -62,9 +59,7 @@ def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes()
 
 
 @given(entries=st.lists(shapes_and_rates, min_size=1, max_size=6), seed=seeds)
-def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(
-    entries: list[tuple[float, float]], seed: int
-) -> None:
+def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(entries, seed):
     shape, rate = np.array(entries).T
     theta = np.random.default_rng(seed).uniform(-5, 3, len(entries))
     terms = gamma.logpdf(np.exp(theta), shape, scale=1 / rate) + theta
@@ -74,17 +69,7 @@ def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(
     )
 
 
-@pytest.mark.parametrize("parameter", PARAMETERS, ids=NAMES)
-def test_density_integrates_to_one_over_the_log_parameter(parameter: KernelParameter) -> None:
-    prior = LogGammaPrior.of((parameter,), priors=PRESETS["paper"])
-    # at -25 and 8 the densities of all priors are below 1e-9; quad asks for 1e-10
-    integral, _ = quad(
-        lambda t: np.exp(prior.log_density(np.array([t]))), -25, 8, epsabs=1e-10, points=[-4, 0]
-    )
-    assert integral == pytest.approx(1, abs=1e-8)
-
-
-def test_log_density_of_a_stack_of_points_is_that_of_each_point() -> None:
+def test_log_density_of_a_stack_of_points_is_that_of_each_point():
     prior = LogGammaPrior.of(PARAMETERS, priors=PRESETS["default"])
     theta = np.random.default_rng(0).uniform(-3, 1, (2, 5, len(NAMES)))
     expected = [[prior.log_density(point) for point in row] for row in theta]
@@ -93,22 +78,17 @@ def test_log_density_of_a_stack_of_points_is_that_of_each_point() -> None:
 
 
 @given(entries=st.lists(shapes_and_rates, min_size=1, max_size=4), seed=seeds)
-def test_gradient_equals_finite_differences(entries: list[tuple[float, float]], seed: int) -> None:
+def test_gradient_equals_finite_differences(entries, seed):
     prior = LogGammaPrior(*np.array(entries).T)
     theta = np.random.default_rng(seed).uniform(-5, 2, len(entries))
     # rounding: values up to 740 * 4 entries times EPS / step
     np.testing.assert_allclose(
-        prior.gradient(theta),
-        numerical_gradient(prior.log_density, theta),
-        rtol=1e-10,
-        atol=1e-9,
+        prior.gradient(theta), numerical_gradient(prior.log_density, theta), rtol=1e-10, atol=1e-9
     )
 
 
 @given(entry=shapes_and_rates, probability=st.floats(1e-6, 1 - 1e-6))
-def test_quantile_is_the_inverse_of_the_cumulative_distribution(
-    entry: tuple[float, float], probability: float
-) -> None:
+def test_quantile_is_the_inverse_of_the_cumulative_distribution(entry, probability):
     shape, rate = np.array([entry]).T
     quantile = LogGammaPrior(shape, rate).quantile(np.array([[probability], [0.5]]))
     assert quantile.shape == (2, 1)
@@ -120,43 +100,20 @@ def test_quantile_is_the_inverse_of_the_cumulative_distribution(
     )
 
 
-def test_prior_of_parameters_keeps_their_order_and_repeats_them() -> None:
-    prior = LogGammaPrior.of((NOISE_VARIANCE, VARIANCE, VARIANCE), priors=PRESETS["paper"])
-    np.testing.assert_array_equal(prior.shape, [1, 2, 2])
-    np.testing.assert_array_equal(prior.rate, [100, 3, 3])
-
-
-def test_a_preset_is_found_by_its_name_and_read_only() -> None:
-    for name in ("default", "paper"):
-        assert check_priors(name) == PRESETS[name]
-        with pytest.raises(TypeError, match="does not support item assignment"):
-            PRESETS[name]["variance"] = (1, 1)
-    assert check_priors({}) == PRESETS["default"]
-
-
-def test_a_mapping_replaces_entries_of_the_default() -> None:
+def test_a_mapping_replaces_entries_of_the_default():
     default = every_prior(PRESETS["default"])
-    priors = {"period": (5.0, 0.5), "alpha": [1, 2]}
+    priors = {"period": (np.float32(5.0), 0.5), "alpha": [1, 2]}
     checked = check_priors(priors)
     assert checked == {"period": (5.0, 0.5), "alpha": (1.0, 2.0)}
     assert every_prior(checked) == {**default, "period": {(5.0, 0.5)}, "alpha": {(1.0, 2.0)}}
-    assert priors == {"period": (5.0, 0.5), "alpha": [1, 2]}
-    assert every_prior(PRESETS["default"]) == default
-
-
-def test_names_are_checked_only_against_parameters_that_are_given() -> None:
-    priors = {"lenghtscale": (2, 2), "noise_variance": (1, 2)}
-    assert check_priors(priors) == priors
-    assert check_priors({"noise_variance": (1, 2)}, parameters=()) == {"noise_variance": (1, 2)}
+    assert every_prior(check_priors({})) == every_prior(check_priors("default")) == default
+    with pytest.raises(TypeError, match="does not support item assignment"):
+        PRESETS["default"]["variance"] = (1, 1)
+    # names are checked only against parameters that are given
+    wrong = {"lenghtscale": (2, 2), "noise_variance": (1, 2)}
+    assert check_priors(wrong) == wrong
     with pytest.raises(ValueError, match=r"keys out of \['noise_variance'\], got 'lenghtscale'"):
-        check_priors(priors, parameters=())
-
-
-def test_numbers_of_numpy_are_numbers() -> None:
-    priors = {"period": (np.int64(5), np.float32(0.5)), "alpha": np.array([1.0, 2.0])}
-    checked = check_priors(priors)
-    assert checked["period"] == (5.0, 0.5)
-    assert checked["alpha"] == (1.0, 2.0)
+        check_priors(wrong, parameters=())
 
 
 @pytest.mark.parametrize(
@@ -164,7 +121,6 @@ def test_numbers_of_numpy_are_numbers() -> None:
     [
         ("papre", "priors must be one of ['default', 'paper'] or a mapping, got 'papre'"),
         (None, "priors must be one of ['default', 'paper'] or a mapping such as"),
-        ([("variance", (2, 3))], "got [('variance', (2, 3))]"),
         (
             {"lenghtscale": (2, 2)},
             f"priors must have keys out of {sorted(NAMES)}, got 'lenghtscale'",
@@ -172,15 +128,11 @@ def test_numbers_of_numpy_are_numbers() -> None:
         ({"variance": 2.0}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (2, 3, 4)}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (0, 3)}, "of positive numbers, got (0, 3)"),
-        ({"variance": (2, -3)}, "of positive numbers, got (2, -3)"),
-        ({"variance": (2, np.inf)}, "of positive numbers, got (2, inf)"),
         ({"variance": (np.nan, 3)}, "of positive numbers, got (nan, 3)"),
         ({"variance": ("2", 3)}, "of positive numbers, got ('2', 3)"),
         ({"period": (2, 2), "alpha": "22"}, "priors['alpha'] must be a pair (shape, rate)"),
     ],
 )
-def test_wrong_priors_are_refused_by_a_message_that_names_them(
-    priors: str | Priors, message: str
-) -> None:
+def test_wrong_priors_are_refused_by_a_message_that_names_them(priors, message):
     with pytest.raises(ValueError, match=re.escape(message)):
         check_priors(priors, parameters=PARAMETERS)

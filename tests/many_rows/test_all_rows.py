@@ -9,7 +9,7 @@ import pytest
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel import AutoKernelGPRegressor, Laplace, evaluate_kernel, parse_expression
+from autokernel import AutoKernelGPRegressor, Laplace, parse_expression
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.laplace import laplace_log_evidence
@@ -27,31 +27,25 @@ NOISE_STD = 0.1
 
 
 def wave(X):
-    return np.sin(9 * X[:, 0]) + X[:, 1] ** 2
+    return np.sin(9 * X[:, 0])
 
 
 @pytest.fixture(scope="module")
-def table():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(N, 2))
-    return X, wave(X) + NOISE_STD * rng.normal(size=N)
-
-
-@pytest.fixture(scope="module")
-def column(table):
-    x = table[0][:, :1]
-    return x, np.sin(9 * x[:, 0]) + NOISE_STD * np.random.default_rng(2).normal(size=N)
+def column():
+    X = np.random.default_rng(0).uniform(size=(N, 1))
+    return X, wave(X) + NOISE_STD * np.random.default_rng(2).normal(size=N)
 
 
 def error_of(model):
     """Root mean squared error of a model of the column, whose function is known."""
-    x = np.linspace(0, 1, 50)
-    return np.sqrt(np.mean((model.predict(x[:, None]) - np.sin(9 * x)) ** 2))
+    X = np.linspace(0, 1, 50)[:, None]
+    return np.sqrt(np.mean((model.predict(X) - wave(X)) ** 2))
 
 
-@pytest.fixture(scope="module")
-def new():
-    return np.random.default_rng(1).uniform(size=(300, 2))
+def fit(table, **parameters):
+    """Fit after a search of SE and noise alone."""
+    few = {"base_kernels": ["SE"], "n_iter": 0, "max_leaves": 1, "n_inducing": 64}
+    return small(**{**few, "strategy": "greedy", **parameters}).fit(*table)
 
 
 def machine_with(patch, n_bytes):
@@ -61,97 +55,78 @@ def machine_with(patch, n_bytes):
     patch.setattr(os, "sysconf", lambda name: pages if name == "SC_PHYS_PAGES" else real(name))
 
 
-def fit(table, **parameters):
-    """Fit after a search of SE on each column, their sum, and noise alone."""
-    few = {"base_kernels": ["SE"], "n_iter": 0, "max_leaves": table[0].shape[1], "n_inducing": 64}
-    few |= {
-        "strategy": "greedy",
-        "start_kernel": "SE[0] + SE[1]" if table[0].shape[1] > 1 else None,
-    }
-    return small(**{**few, **parameters}).fit(*table)
-
-
 @pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A folder in which one fit finds what another one has searched."""
-    return tmp_path_factory.mktemp("kept")
-
-
-@pytest.fixture(scope="module")
-def models(table, kept):
-    found = {name: fit(table, approximation=name, memory=kept) for name in ("auto", "inducing")}
-    names = {"neighbours": "neighbours", "rivals": "auto"}
+def models(column, tmp_path_factory):
+    """One fit finds in the folder what another one has searched."""
+    kept = tmp_path_factory.mktemp("kept")
+    found = {name: fit(column, approximation=name, memory=kept) for name in ("auto", "inducing")}
+    found["601 rows"] = fit([part[:601] for part in column])
     with pytest.MonkeyPatch.context() as patch:
         machine_with(patch, 10_000_000)  # too little for exact predictions
-        for name, approximation in names.items():
-            with pytest.warns(ConvergenceWarning, match=f"memory .* {N} rows: they are approx"):
-                found[name] = fit(table, approximation=approximation, memory=kept)
+        with pytest.warns(ConvergenceWarning, match=f"memory .* {N} rows: they are approximated"):
+            found["little memory"] = fit(column, memory=kept)
     return found
 
 
-ALL = ("auto", "inducing", "neighbours", "rivals")
+every_model = pytest.mark.parametrize("name", ["auto", "inducing", "601 rows", "little memory"])
 
 
-@pytest.mark.parametrize("name", ALL)
-def test_predictions_are_close_to_the_truth_and_deviations_right(name, models, new):
-    mean, std = models[name].predict(new, return_std=True)
-    of_function = models[name].predict(new, return_std="function")[1]
-    # some thirty effective parameters: sqrt(30 / N) of the noise is 0.017
-    assert np.sqrt(np.mean((mean - wave(new)) ** 2)) < 0.04
+@every_model
+def test_the_whole_contract_holds(name, models):
+    model, new = models[name], np.linspace(0, 1, 50)[:, None]
+    assert model.X_train_.shape == (601 if name == "601 rows" else N, 1)
+    mean, std = model.predict(new, return_std=True)
+    # a dozen effective parameters: sqrt(12 / 601) of the noise is 0.014
+    assert np.sqrt(np.mean((mean - wave(new)) ** 2)) < 0.03
     np.testing.assert_allclose(std, NOISE_STD, rtol=0.15)
-    assert np.all(of_function < std)
-
-
-def test_the_kind_of_prediction_is_an_attribute(models):
-    assert models["auto"].approximation_ == "exact"
-    assert models["neighbours"].approximation_ in {f"{n} neighbours" for n in (32, 64, 128, 256)}
-    n, *words = models["inducing"].approximation_.split()
-    assert words == ["inducing", "points"]
-    assert int(n) < 60  # no more are needed for a smooth function
-    assert models["rivals"].approximation_ != "exact"
-
-
-@pytest.mark.parametrize("name", ALL)
-def test_the_whole_contract_holds(name, models, new):
-    model = models[name]
-    assert model.X_train_.shape == (N, 2)
+    assert np.all(model.predict(new, return_std="function")[1] < std)
     assert model.sample_y(new[:5], 3, random_state=0).shape == (5, 3)
     _, covariance = model.predict(new[:5], return_cov=True)
-    _, std = model.predict(new[:5], return_std=True)
-    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std, rtol=1e-6)
+    np.testing.assert_allclose(np.sqrt(np.diag(covariance)), std[:5], rtol=1e-6)
     assert model.posterior_["probability"].sum() == pytest.approx(1.0)
     again = pickle.loads(pickle.dumps(model))
-    np.testing.assert_allclose(again.predict(new), model.predict(new), rtol=1e-10)
+    np.testing.assert_allclose(again.predict(new), mean, rtol=1e-10)
     assert model.best_kernel_(new[:4]).shape == (4, 4)
 
 
-@pytest.mark.parametrize("name", ALL)
+def test_the_kind_of_prediction_is_an_attribute(models):
+    assert models["auto"].approximation_ == models["601 rows"].approximation_ == "exact"
+    for name in ("inducing", "little memory"):
+        n, *words = models[name].approximation_.split()
+        assert words == ["inducing", "points"]
+        assert int(n) < 60  # no more are needed for a smooth function
+
+
+@every_model
 def test_the_score_is_that_of_all_rows(name, models):
     """Likelihood and evidence are close to the exact ones at the same parameters."""
     model = models[name]
     evaluation, data = model._fitted.evaluation, model._fitted.mixture.data
     exact = LogPosterior(ExactLikelihood(evaluation.expression, data), priors=PRESETS["default"])
-    away = (evaluation.log_posterior - exact.value(evaluation.theta)) / N
+    away = (evaluation.log_posterior - exact.value(evaluation.theta)) / len(data.y)
     # a bound lies below; thirty neighbours show less of a smooth function than all rows do
-    assert -0.001 < away < 1e-6 if name == "inducing" else abs(away) < 0.05
+    low, high = {"inducing": (-1e-3, 1e-6), "601 rows": (-1e-9, 1e-9)}.get(name, (-0.05, 0.05))
+    assert low < away < high
     expected = laplace_log_evidence(evaluation.log_posterior, exact.hessian(evaluation.theta))
-    assert evaluation.log_evidence == pytest.approx(expected, abs=2.0)  # of 670
+    tolerance = 0.01 if name == "601 rows" else 2.0  # of 400 and 670
+    assert evaluation.log_evidence == pytest.approx(expected, abs=tolerance)
     assert model.best_score_ == evaluation.log_evidence + evaluation.log_structure_prior
     history = model.search_history_
+    assert history["score"].max() < 0.9 * model.best_score_
     np.testing.assert_array_equal(history["score_per_sample"], history["score"] / 500)
 
 
-def test_the_same_seed_gives_the_same_model(table, models, new):
-    again = clone(models["inducing"]).fit(*table)
-    np.testing.assert_array_equal(again.predict(new), models["inducing"].predict(new))
+def test_the_same_seed_gives_the_same_model(column, models):
+    again = clone(models["inducing"]).fit(*column)
+    np.testing.assert_array_equal(again.predict(column[0]), models["inducing"].predict(column[0]))
     assert again.best_score_ == models["inducing"].best_score_
 
 
-def test_refit_uses_all_rows(models, table, new):
-    model = clone(models["inducing"]).refit(*table, kernel="SE[0] + SE[1]")
+def test_refit_uses_all_rows(models, column):
+    model = clone(models["inducing"]).refit(*column, kernel="SE[0]")
     assert model.approximation_.endswith(" inducing points")
-    assert model.best_expression_ == "SE[0] + SE[1]"  # nothing is added to a kernel that is named
-    assert np.sqrt(np.mean((model.predict(new) - wave(new)) ** 2)) < 0.03
+    assert model.best_expression_ == "SE[0]"  # nothing is added to a kernel that is named
+    assert error_of(model) < 0.03
 
 
 def rough(n, lengthscale):
@@ -162,36 +137,43 @@ def rough(n, lengthscale):
     return x, np.linalg.cholesky(K + 1e-6 * np.eye(n)) @ rng.normal(size=n), rng.normal(size=n)
 
 
-@pytest.mark.parametrize("n_missing", [pytest.param(0, marks=pytest.mark.slow), 5])
+def rough_rows(n, n_searched, n_missing):
+    """A rough function under a smooth one, some rows, and the fit of a smooth kernel to them."""
+    x, function, noise = rough(n, 1 / n)
+    y = np.sin(6 * x[:, 0]) + 0.5 * function + 0.1 * noise
+    x[:: max(1, n // 5)][:n_missing] = np.nan
+    data = TrainingData(x, (y - y.mean()) / y.std())
+    some = data.take(np.random.default_rng(0).permutation(n)[:n_searched])
+    evaluator = Evaluator(some, priors=PRESETS["default"], seed=0)
+    return data, evaluator, evaluator(parse_expression("SE[0]"))
+
+
+ROUGH = Grammar((BASE_KERNELS["SE"],), (ADD,), (0,), max_leaves=2)
+
+
+@pytest.mark.parametrize("n_missing", [0, 5])
 def test_a_rough_term_may_win_that_the_search_has_not_met(n_missing):
+    data, evaluator, fit = rough_rows(300, 100, n_missing)
+    (added,) = with_rough_term(fit, data, 100, ROUGH)
+    assert added.expression == fit.expression + fit.expression
+    assert 0.5 / 300 < np.exp(added.theta[2]) < 0.5 / 100  # the mean distances of nearest rows
+    assert np.exp(added.theta[[3, -1]]).sum() == pytest.approx(np.exp(fit.theta[-1]), rel=1e-12)
+    all_rows = ManyRows(approximation_for("neighbours", 300, 64), data, evaluator)
+    found, _, _ = fit_all_rows([fit], all_rows, n_searched=100, grammar=ROUGH)
+    assert str(found.expression) == "SE[0] + SE[0]"
+    plain = [one.score for one in all_rows.history if one.expression == fit.expression]
+    assert found.score > max(plain) + 10
+
+
+@pytest.mark.slow
+def test_a_rough_term_is_said_by_the_model_and_not_by_its_search():
     x, function, noise = rough(N, 1e-3)
     y = np.sin(6 * x[:, 0]) + 0.5 * function + 0.1 * noise
-    x[:: N // 5][:n_missing] = np.nan
+    x[:: N // 5] = np.nan
     model = small(n_iter=0, base_kernels=("SE",), strategy="greedy", averaging=None).fit(x, y)
     assert model.best_expression_ == "SE[0] + SE[0]"
     assert np.sqrt(model.noise_variance_) == pytest.approx(0.1, rel=0.15)
     assert len(model.leaderboard()["kernel"]) == 2  # of the search, noise alone included
-
-
-@pytest.mark.parametrize("share", [0.0, 0.1])
-def test_a_rough_term_is_tried_whether_or_not_values_are_missing(share):
-    x, function, noise = rough(200, 1e-2)
-    x[np.random.default_rng(1).uniform(size=x.shape) < share] = np.nan
-    data, smooth = TrainingData(x, function + 0.1 * noise), parse_expression("SE[0]")
-    fit = Evaluator(data, priors=PRESETS["default"], seed=0)(smooth)
-    grammar = Grammar((BASE_KERNELS["SE"],), (ADD,), (0,), max_leaves=2)
-    (found,) = with_rough_term(fit, data, 50, grammar)
-    assert found.expression == smooth + smooth
-    assert 1 / 200 < np.exp(found.theta[2]) < 1 / 50  # between the distances of nearest rows
-    assert np.exp(found.theta[[3, -1]]).sum() == pytest.approx(np.exp(fit.theta[-1]), rel=1e-12)
-
-
-@pytest.mark.slow
-def test_a_rough_function_that_is_noise_to_the_search_is_found():
-    x, function, noise = rough(N, 9e-4)
-    model = small(n_iter=0, base_kernels=("SE",), strategy="greedy").fit(x, function + 0.3 * noise)
-    assert model.best_expression_ == "SE[0]"
-    assert np.sqrt(model.noise_variance_) == pytest.approx(0.3, rel=0.3)
 
 
 @pytest.mark.slow
@@ -209,30 +191,9 @@ def test_a_signal_that_only_many_rows_show_is_found():
     assert rise == pytest.approx(0.3, abs=3 * np.sqrt(12 / 3000))
 
 
-def test_pure_noise_is_noise_with_many_rows_too(column):
-    y = 3 + np.random.default_rng(0).normal(size=N)
-    model = fit((column[0], y), approximation="inducing")
-    assert model.best_expression_ == "NOISE"
-    mean, std = model.predict([[0.2], [0.7]], return_std=True)
-    np.testing.assert_allclose(mean, y.mean())
-    np.testing.assert_allclose(std, y.std(), rtol=0.01)
-
-
-def test_between_600_and_1000_rows_the_best_kernels_are_fitted_to_all_rows(column):
-    X, y = (part[:650] for part in column)
-    model = fit((X, y))
-    assert model.approximation_ == "exact"
-    assert error_of(model) < 0.04
-    inputs = (X - X.min(axis=0)) / np.ptp(X, axis=0)
-    exact = evaluate_kernel(model.best_expression_, inputs, (y - y.mean()) / y.std())
-    evaluation = model._fitted.evaluation
-    assert evaluation.log_evidence == pytest.approx(exact.log_evidence, abs=0.2)
-    assert model.best_score_ == evaluation.log_evidence + evaluation.log_structure_prior
-    assert model.search_history_["score"].max() < 0.9 * model.best_score_
-
-
-@pytest.mark.parametrize("n", [2, 3, 7, 40])
-@pytest.mark.parametrize("name", ["neighbours", "inducing"])
+@pytest.mark.parametrize(
+    ("n", "name"), [(2, "neighbours"), (3, "inducing"), (7, "neighbours"), (40, "inducing")]
+)
 def test_few_rows_can_be_approximated_too(n, name):
     rng = np.random.default_rng(n)
     X = rng.uniform(size=(n, 1))
@@ -262,7 +223,7 @@ def test_bad_parameters_are_refused_by_name(parameter, value):
 def test_a_criterion_without_approximations_chooses_the_kernel_on_some_rows(
     column, criterion, on_all_rows
 ):
-    model = fit(column, criterion=criterion)
+    model = fit(column, criterion=criterion, averaging=None)
     history = model.search_history_
     if on_all_rows:
         assert model.best_score_ > 2 * history["score"].max()
@@ -272,17 +233,17 @@ def test_a_criterion_without_approximations_chooses_the_kernel_on_some_rows(
     assert error_of(model) < 0.04
 
 
-def test_ctrl_c_leaves_a_model_that_says_from_how_many_rows_it_predicts(table, models):
+def test_ctrl_c_leaves_a_model_that_says_from_how_many_rows_it_predicts(column, models):
     undisturbed = models["auto"]
-    model = clone(undisturbed).set_callbacks(At(interrupt, ended=2))
+    model = clone(undisturbed).set_callbacks(At(interrupt, ended=1))
     with pytest.raises(KeyboardInterrupt):
-        model.fit(*table)
+        model.fit(*column)
     assert model.stop_reason_ == "interrupted"
     assert model.approximation_ == "exact, given 500 rows"
     assert rows(model) == rows(undisturbed)[: len(rows(model))]
-    again = model.set_params(warm_start=True).set_callbacks().fit(*table)
+    again = model.set_params(warm_start=True).set_callbacks().fit(*column)
     assert rows(again) == rows(undisturbed)
-    np.testing.assert_array_equal(again.predict(table[0]), undisturbed.predict(table[0]))
+    np.testing.assert_array_equal(again.predict(column[0]), undisturbed.predict(column[0]))
 
 
 class Fragile(OrnsteinUhlenbeck):
@@ -302,11 +263,10 @@ class Fragile(OrnsteinUhlenbeck):
             raise self._error
         return super().value(params, pairs)
 
-    def fit(self, table, base_kernels=()):
-        """Fit an estimator, and break the kernel at the end of the search."""
-        n_kernels = 2 + len(base_kernels)  # with noise alone
-        model = small(base_kernels=[self, *base_kernels], max_leaves=1, n_iter=0)
-        return model.set_callbacks(At(self.break_, ended=n_kernels)).fit(*table)
+    def fit(self, table):
+        """Fit an estimator, and break the kernel at the end of the search, with noise alone."""
+        model = small(base_kernels=[self], max_leaves=1, n_iter=0, averaging=None)
+        return model.set_callbacks(At(self.break_, ended=2)).fit(*table)
 
     def break_(self):
         self._is_broken = self._largest == np.inf
@@ -328,13 +288,6 @@ def test_a_fit_to_all_rows_that_fails_says_why_and_what_the_score_is_of(column, 
     assert model.approximation_ == "exact, given 500 rows"
     fragile._is_broken = False
     assert np.sqrt(np.mean((model.predict(X) - y) ** 2)) < 2 * NOISE_STD
-
-
-def test_a_kernel_that_fails_on_all_rows_leaves_its_place_to_others(column):
-    with pytest.warns(ConvergenceWarning, match=r"a part of the fit to all .* \(EXP\[0\]: Zero"):
-        model = Fragile(ZeroDivisionError()).fit(column, ["SE"])
-    assert model.best_expression_ == "SE[0]"
-    assert model.best_score_ > 2 * model.search_history_["score"].max()
 
 
 def test_predictions_that_need_too_much_memory_are_approximated(column):
@@ -382,18 +335,18 @@ def test_no_fit_to_all_rows_begins_after_the_deadline(column, signal):
         def for_approximations(self):
             return Ending()
 
-    X, y = column
-    y = signal * y + np.random.default_rng(1).normal(size=N)
+    X, y = (part[:300] for part in column)
+    y = signal * y + np.random.default_rng(1).normal(size=300)
     data = TrainingData(X, (y - y.mean()) / y.std())
     settings = {"priors": PRESETS["default"], "seed": 0, "criterion": EndingOnAllRows()}
-    evaluator = Evaluator(data.take(np.arange(500)), **settings)
+    evaluator = Evaluator(data.take(np.arange(100)), **settings)
     fits = [evaluator(parse_expression(text)) for text in ("SE[0]", "NOISE")]
     best_first = sorted(fits, key=lambda one: -one.score)
     all_rows = ManyRows(approximation_for("auto", N, 64), data, evaluator, deadline=deadline)
     with (
         nullcontext() if signal else pytest.warns(ConvergenceWarning, match="was ended by max_time")
     ):
-        found, _, make_predictor = fit_all_rows(best_first, all_rows, n_searched=500, grammar=None)
+        found, _, make_predictor = fit_all_rows(best_first, all_rows, n_searched=100, grammar=None)
     assert ended == ["SE[0]"]
     assert found.expression == best_first[0].expression
     assert (found.expression == NOISE) == (signal == 0.0)
@@ -402,11 +355,11 @@ def test_no_fit_to_all_rows_begins_after_the_deadline(column, signal):
         assert make_predictor(found.expression, found.theta, data).text == "32 neighbours"
 
 
-def test_a_fit_without_time_predicts_all_the_same(table, new):
+def test_a_fit_without_time_predicts_all_the_same(column):
     with pytest.warns(ConvergenceWarning, match="max_time") as caught:
-        model = fit(table, max_time=0.01)
+        model = fit(column, max_time=0.01)
     assert {warning.filename for warning in caught} == {__file__}  # where fit is called
-    assert np.isfinite(model.predict(new)).all()
+    assert np.isfinite(model.predict(column[0][:9])).all()
 
 
 @pytest.mark.parametrize("method", ["fit", "refit"])

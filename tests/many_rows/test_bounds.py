@@ -15,7 +15,7 @@ from autokernel.kernels import PRESETS
 from autokernel.many_rows import BoundedEvaluator
 from tests.fits import rows, small
 
-N = 200
+N = 140  # a few more than the points to begin with
 SETTINGS = {"priors": dict(PRESETS["default"]), "seed": 0, "structure_prior": uniform_prior}
 
 
@@ -31,24 +31,26 @@ def evaluator(n_inducing):
     return BoundedEvaluator(data, n_inducing=n_inducing, criterion=Laplace(), **SETTINGS)
 
 
-def exact(text):
-    return Evaluator(TrainingData(*table()), **SETTINGS)(parse_expression(text))
+def travelled(evaluator):
+    return pickle.loads(pickle.dumps(evaluator))
 
 
 @pytest.mark.parametrize("text", ["SE[0]", "SE[0] + LIN[1]", "NOISE"])
-def test_the_interval_closes_around_the_exact_score(text):
-    found, expected = evaluator(N)(parse_expression(text)), exact(text)
+def test_the_interval_closes_around_the_exact_score_with_enough_points(text):
+    found = evaluator(N)(parse_expression(text))
+    expected = Evaluator(TrainingData(*table()), **SETTINGS)(parse_expression(text)).score
     assert found.score <= found.upper_bound
     # a climb ends within a thousandth of a nat, and the bounds within a tenth
-    assert found.score == pytest.approx(expected.score, abs=0.11)
-    assert found.upper_bound == pytest.approx(expected.score, abs=0.11)
+    assert found.score == pytest.approx(expected, abs=0.11)
+    assert found.upper_bound == pytest.approx(expected, abs=0.11)
     assert found.status == "ok"
-
-
-def test_few_points_leave_an_open_interval():
-    found, expected = evaluator(8)(parse_expression("SE[0]")), exact("SE[0]")
-    assert found.score < expected.score - 20
-    assert found.upper_bound > found.score + 20
+    if text == "SE[0]":
+        made = evaluator(8)
+        few, again = (one(parse_expression(text)) for one in (made, travelled(made)))
+        assert few.score < expected - 20
+        assert few.upper_bound > few.score + 20
+        assert again.score == few.score
+        assert made.fingerprint() != evaluator(9).fingerprint()
 
 
 def test_a_kernel_that_cannot_win_is_dropped_with_fewer_points():
@@ -65,14 +67,6 @@ def test_a_kernel_that_cannot_win_is_dropped_with_fewer_points():
     assert dropped.n_evaluations < whole.n_evaluations
 
 
-def test_an_evaluator_that_travels_scores_the_same():
-    made, expression = evaluator(16), parse_expression("SE[0]")
-    assert pickle.loads(pickle.dumps(made)).run(Job(expression)).score == (
-        made.run(Job(expression)).score
-    )
-    assert made.fingerprint() != evaluator(17).fingerprint()
-
-
 def test_no_evaluation_ends_after_the_deadline():
     with pytest.raises(OutOfTimeError):
         evaluator(16).run(Job(parse_expression("SE[0]")), deadline=Deadline(0.0))
@@ -80,31 +74,29 @@ def test_no_evaluation_ends_after_the_deadline():
 
 def test_a_search_by_bounds_finds_what_the_exact_one_finds():
     X, y = table(60)
-    bounded = small(strategy="skc", n_iter=3).fit(X, y)
-    whole = small(strategy=Greedy(), n_iter=3).fit(X, y)
+    bounded = small(strategy="skc", n_iter=1).fit(X, y)
+    whole = small(strategy=Greedy(), n_iter=1).fit(X, y)
     assert bounded.best_expression_ == whole.best_expression_
     assert bounded.best_score_ == pytest.approx(whole.best_score_, abs=0.01)
     history = bounded.search_history_
     assert np.all(history["upper_bound"] >= history["score"])
     assert np.isnan(whole.search_history_["upper_bound"]).all()
-    again = small(strategy=SKC(), n_iter=3, n_jobs=2).fit(X, y)
+    again = small(strategy=SKC(), n_iter=1, n_jobs=2).fit(X, y)
     assert rows(again) == rows(bounded)
 
 
 def test_many_rows_are_searched_by_bounds_and_fitted_by_the_approximation(capsys):
     X, y = table(1001)
-    bases = {0: ["SE"], 1: ["LIN"]}
-    settings = {"base_kernels": bases, "n_iter": 0, "start_kernel": "SE[0] + LIN[1]", "verbose": 1}
-    model = small(strategy="skc", **settings).fit(X, y)
+    settings = {"base_kernels": ["SE"], "n_iter": 0, "max_leaves": 1, "verbose": 1}
+    model = small(strategy="skc", averaging=None, **settings).fit(X[:, :1], y - X[:, 1])
     out = capsys.readouterr().out
     assert "searched on 801 of them, by bounds, and the best are fitted to all, each row" in out
     assert model.approximation_ == "exact"
     scores = model.search_history_["score"]
     np.testing.assert_array_equal(model.search_history_["score_per_sample"], scores / 801)
-    assert np.std(y - model.predict(X)) == pytest.approx(0.3, rel=0.1)
+    assert np.std(y - X[:, 1] - model.predict(X[:, :1])) == pytest.approx(0.3, rel=0.1)
 
 
-@pytest.mark.parametrize("criterion", ["loo", "cv"])
-def test_a_criterion_without_bounds_is_refused(criterion):
+def test_a_criterion_without_bounds_is_refused():
     with pytest.raises(ValueError, match=r"SKC\(\) bounds .* needs criterion='laplace', .*got"):
-        AutoKernelGPRegressor(strategy="skc", criterion=criterion).fit(*table())
+        AutoKernelGPRegressor(strategy="skc", criterion="loo").fit(*table())

@@ -9,13 +9,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE, parse_expression
 from autokernel.inference import InducingLikelihood, TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.many_rows import (
-    ManyRows,
-    approximation_for,
-    n_rows_to_search,
-    shuffled_rows,
-)
-from autokernel.many_rows.climb import RowsFit
+from autokernel.many_rows import ManyRows, approximation_for, n_rows_to_search, shuffled_rows
 
 PRIORS = dict(PRESETS["default"])
 
@@ -27,7 +21,7 @@ def many_rows(X, y, approximation):
 
 
 def searched(rows, text):
-    return RowsFit(rows.evaluator(parse_expression(text)), 100)
+    return rows.evaluator(parse_expression(text))
 
 
 def test_evidence_from_a_part_of_the_rows_is_that_of_all():
@@ -35,7 +29,7 @@ def test_evidence_from_a_part_of_the_rows_is_that_of_all():
     rng = np.random.default_rng(0)
     x = rng.uniform(size=(10_000, 1))  # of which 8192 are fitted
     rows = many_rows(x, np.sin(6 * x[:, 0]) + 0.3 * rng.normal(size=10_000), "inducing")
-    found = rows.fit(searched(rows, "SE[0]"), thorough=True).evaluation
+    found = rows.fit(searched(rows, "SE[0]"), thorough=True)
     points = rows.approximation.bound(found, rows.data).points
     bound = InducingLikelihood(found.expression, rows.data, points)
     posterior = LogPosterior(bound, priors=PRIORS)
@@ -44,17 +38,16 @@ def test_evidence_from_a_part_of_the_rows_is_that_of_all():
     assert found.log_evidence == pytest.approx(expected, abs=0.3)  # by sampling of the rows
 
 
-@pytest.mark.parametrize("seed", [3, 4])
-def test_rows_that_stand_for_many_others_find_nothing_in_noise(seed):
+def test_rows_that_stand_for_many_others_find_nothing_in_noise():
     """Each of a thousand rows stands for 39: a gain by the fit to them is no evidence."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(3)
     rows = many_rows(rng.uniform(size=(40_000, 1)), rng.normal(size=40_000), "neighbours")
     linear, noise = (rows.fit(searched(rows, text)) for text in ("LIN[0]", "NOISE"))
     assert linear.rows_for_each == pytest.approx(39.5)
-    assert linear.evaluation.score < noise.evaluation.score
-    exact = rows.fit_exactly(noise).evaluation
+    assert linear.score < noise.score
+    exact = rows.fit_exactly(noise)
     assert exact.expression == NOISE
-    assert noise.evaluation.log_likelihood == pytest.approx(exact.log_likelihood, rel=0.05)
+    assert noise.log_likelihood == pytest.approx(exact.log_likelihood, rel=0.05)
 
 
 @pytest.mark.parametrize("n", [700, 1200, 5000])
@@ -70,24 +63,19 @@ def test_rows_held_out_for_the_choice_are_none_of_the_search(n, by_bounds):
 
 
 @pytest.mark.parametrize(
-    ("n", "is_exact", "n_searched"),
+    ("name", "n", "is_exact", "n_searched"),
     [
-        (10, True, 10),
-        (600, True, 600),
-        (601, True, 500),
-        (1000, True, 500),
-        (1001, False, 500),
-        (10**6, False, 500),
+        ("auto", 600, True, 600),
+        ("auto", 601, True, 500),
+        ("auto", 1000, True, 500),
+        ("auto", 1001, False, 500),
+        ("inducing", 100, False, 100),
+        ("exact", 5000, True, 5000),
     ],
 )
-def test_auto_is_exact_up_to_1000_rows_and_searches_on_500(n, is_exact, n_searched):
-    assert (approximation_for("auto", n, 512) is None) == is_exact
-    assert n_rows_to_search("auto", n, by_bounds=False) == n_searched
-
-
-def test_a_name_other_than_auto_decides():
-    assert approximation_for("inducing", 100, 512) is not None
-    assert n_rows_to_search("exact", 5000, by_bounds=False) == 5000
+def test_auto_is_exact_up_to_1000_rows_and_searches_on_500(name, n, is_exact, n_searched):
+    assert (approximation_for(name, n, 512) is None) == is_exact
+    assert n_rows_to_search(name, n, by_bounds=False) == n_searched
 
 
 def test_the_curvature_of_the_prior_is_the_derivative_of_its_gradient():

@@ -1,37 +1,28 @@
-"""The posterior over kernels, the draws that stand for it, and stacking."""
+"""The posterior over kernels, and the draws that stand for it."""
 
-import warnings
 from dataclasses import replace
 from functools import partial
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
-from scipy.optimize import minimize
-from scipy.special import logsumexp, ndtri, softmax
-from scipy.stats import energy_distance, loggamma, norm
+from scipy.special import ndtri, softmax
+from scipy.stats import energy_distance
 
-from autokernel import PosteriorAveraging, Stacking, parse_expression
+from autokernel import PosteriorAveraging, parse_expression
 from autokernel.deadline import Deadline
 from autokernel.evidence import CRITERIA, Evaluator
 from autokernel.evidence.importance import ImportanceSample
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import EvaluationError, OutOfTimeError
-from autokernel.expression import NOISE, Leaf, grammar_prior
+from autokernel.exceptions import OutOfTimeError
+from autokernel.expression import NOISE, grammar_prior
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels.parameters import check_priors
 from autokernel.model import KernelPosterior, posterior_over_kernels
-from autokernel.model.averaging import (
-    loo_log_densities,
-    stacking_weights,
-    support_points,
-    systematic,
-)
+from autokernel.model.averaging import support_points, systematic
 from tests.batteries import seeds
 from tests.fits import evaluation_of, wave
-from tests.model.cases import Constant
 
 PRIORS = check_priors("default")
 PRIOR = partial(grammar_prior, n_kernels=4, n_operators=2, n_columns=1)
@@ -249,7 +240,7 @@ def believed(number, probability, draws):
 
 
 def components_of(kernels, n):
-    return PosteriorAveraging(n_components=n).components(None, kernels)
+    return PosteriorAveraging(n_components=n).components(kernels)
 
 
 @given(
@@ -287,168 +278,3 @@ def test_equal_draws_become_one_component_with_the_weight_of_all():
         (text_of(0), 2.0, 1 / 8),
         (text_of(1), 1.0, 1 / 2),  # the same numbers for another kernel
     ]
-
-
-# Stacking
-
-N_GRID, N_DRAWS = 80, 2000
-
-
-def noise_on_a_grid(y):
-    """Parameters of noise alone, and their log prior masses and log likelihoods by row."""
-    theta = np.linspace(-5, 5, N_GRID**2)[:, None]
-    log_prior = loggamma.logpdf(theta[:, 0], 1.0, loc=-np.log(2.0))
-    return theta, log_prior, lambda rows: norm.logpdf(y[rows], scale=np.exp(theta / 2)).sum(axis=1)
-
-
-def constant_on_a_grid(y):
-    """The same for a constant with noise: (constant^2) + s I has an inverse in closed form."""
-    ends = np.linspace(-6, 4, N_GRID)
-    theta = np.stack(np.meshgrid(ends, ends), axis=-1).reshape(-1, 2)
-    log_prior = loggamma.logpdf(theta, [2.0, 1.0], loc=-np.log([3.0, 2.0])).sum(axis=1)
-    a, s = np.exp(theta).T
-
-    def log_likelihood(rows):
-        n, total, squares = len(y[rows]), y[rows].sum(), (y[rows] ** 2).sum()
-        log_det = (n - 1) * np.log(s) + np.log(s + n * a)
-        explained = a * total**2 / (s + n * a)
-        return -0.5 * ((squares - explained) / s + log_det + n * np.log(2 * np.pi))
-
-    return theta, log_prior, log_likelihood
-
-
-@pytest.mark.parametrize(
-    ("expression", "on_a_grid"),
-    [(NOISE, noise_on_a_grid), (Leaf(Constant(), 0), constant_on_a_grid)],
-    ids=["noise", "constant"],
-)
-def test_leave_one_out_densities_are_quotients_of_evidences(expression, on_a_grid):
-    """Against quadrature: the evidence of all rows divided by that without the row."""
-    X = np.linspace(0, 1, 9)[:, None]
-    y = np.array([0.3, -0.2, 0.8, 0.1, -0.4, 1.0, 0.2, 0.5, 1.7])  # the last one lies far out
-    theta, log_prior, log_likelihood = on_a_grid(y)
-    every = np.arange(9)
-    log_posterior = log_prior + log_likelihood(every)
-    expected = [
-        logsumexp(log_posterior) - logsumexp(log_prior + log_likelihood(np.delete(every, row)))
-        for row in every
-    ]
-    draws = theta[systematic(softmax(log_posterior), N_DRAWS)]
-    subject = Evaluator(TrainingData(X, y), priors=PRIORS, seed=0)
-    found = loo_log_densities(subject, expression, draws)
-    # Draws are spread evenly, so that all but the outlier has an error of some 1 / N_DRAWS. Its
-    # weights have a heavy tail, which draws do not reach
-    np.testing.assert_allclose(found[:-1], expected[:-1], atol=5e-3)
-    assert found[-1] == pytest.approx(expected[-1], abs=0.1)
-    # means of the densities given all others would be far too good
-    optimistic = logsumexp(subject.leave_one_out(expression, draws)[:, -1]) - np.log(N_DRAWS)
-    assert optimistic > expected[-1] + 0.2
-    # one draw: the closed form at its parameters
-    (closed,) = subject.leave_one_out(expression, draws[:1])
-    np.testing.assert_allclose(
-        loo_log_densities(subject, expression, draws[:1]), closed, rtol=1e-12
-    )
-
-
-def densities_of(log_densities):
-    """Leave-one-out densities of a kernel with given ones at each draw."""
-    subject = SimpleNamespace(leave_one_out=lambda expression, draws, deadline: log_densities)
-    return loo_log_densities(subject, None, None)
-
-
-def test_a_draw_without_densities_is_left_out():
-    densities = np.log(np.random.default_rng(0).uniform(0.1, 1.0, size=(40, 5)))
-    broken = densities.copy()
-    broken[7] = -np.inf  # its covariance has no Cholesky factor
-    np.testing.assert_array_equal(densities_of(broken), densities_of(np.delete(densities, 7, 0)))
-
-
-def test_a_few_draws_with_tiny_densities_do_not_decide_by_themselves():
-    """The plain harmonic mean has an infinite variance here; smoothing bounds the weights."""
-    plain, smoothed = [], []
-    for seed in range(100):
-        # densities of a row, exponential in a variable whose weights have a tail of shape 1 / 1.5
-        logs = -np.random.default_rng(seed).exponential(1 / 1.5, size=(400, 1))
-        expected = np.log(0.5 / 1.5)  # one over the mean of exp(x), for x with the rate 1.5
-        plain.append(np.log(400) - logsumexp(-logs) - expected)
-        smoothed.append(densities_of(logs)[0] - expected)
-    assert np.mean(np.square(smoothed)) < np.mean(np.square(plain))
-
-
-def objective(log_densities, weights):
-    """The mean log density of a row under the mixture."""
-    with np.errstate(divide="ignore"):
-        return logsumexp(log_densities + np.log(weights)[:, None], axis=0).mean()
-
-
-def best_on_the_simplex(log_densities):
-    """The maximum by another method: sequential quadratic programming."""
-    n_kernels = len(log_densities)
-    densities = np.exp(log_densities)
-
-    def loss_and_gradient(weights):
-        mixed = weights @ densities
-        return -np.log(mixed).mean(), -(densities / mixed).mean(axis=1)
-
-    with warnings.catch_warnings():
-        # SLSQP of scipy 1.15 steps over a bound by rounding, and clips
-        warnings.filterwarnings("ignore", "Values in x were outside bounds", RuntimeWarning)
-        found = minimize(
-            loss_and_gradient,
-            np.full(n_kernels, 1 / n_kernels),
-            jac=True,
-            method="SLSQP",
-            bounds=[(1e-12, 1)] * n_kernels,
-            constraints={"type": "eq", "fun": lambda weights: weights.sum() - 1},
-            options={"maxiter": 500, "ftol": 1e-12},
-        )
-    assert found.success
-    return found.x
-
-
-@settings(max_examples=30)
-@given(seed=seeds, n_kernels=st.integers(1, 8), spread=st.sampled_from([0.1, 1.0, 3.0]))
-def test_stacking_weights_maximise_the_density_of_the_mixture(seed, n_kernels, spread):
-    log_densities = spread * np.random.default_rng(seed).normal(size=(n_kernels, 25))
-    weights = stacking_weights(log_densities)
-    assert weights.shape == (n_kernels,)
-    assert weights.min() >= 0
-    assert weights.sum() == pytest.approx(1.0, rel=1e-12)
-    best = objective(log_densities, best_on_the_simplex(log_densities))
-    # steps end when they gain 1e-7 nats per row; the last ones shrink slowly, like a series
-    assert best - 1e-4 < objective(log_densities, weights) < best + 1e-8
-
-
-def test_stacking_weights_depend_neither_on_the_unit_of_the_target_nor_on_the_order():
-    log_densities = np.random.default_rng(0).normal(size=(3, 20))
-    weights = stacking_weights(log_densities)
-    np.testing.assert_allclose(stacking_weights(log_densities - 900.0), weights, atol=1e-9)
-    first, _, last = stacking_weights(log_densities[[0, 1, 0]])
-    assert first == pytest.approx(last, rel=1e-12)  # equal kernels
-    log_densities[1, :3] = -1e4  # a kernel that cannot predict some rows does no harm
-    weights = stacking_weights(log_densities[:2])
-    assert objective(log_densities[:2], weights) >= log_densities[0].mean() - 1e-3
-
-
-def test_a_kernel_that_fails_at_a_draw_gets_no_weight():
-    def leave_one_out(expression, draws, deadline):
-        raise EvaluationError("it fails")
-
-    subject = SimpleNamespace(leave_one_out=leave_one_out, data=SimpleNamespace(y=np.zeros(5)))
-    failed = loo_log_densities(subject, parse_expression("SE[0]"), np.zeros((3, 3)))
-    weights = stacking_weights(np.array([failed, np.full(5, -3.0)]))
-    np.testing.assert_allclose(weights, [0.0, 1.0], atol=1e-12)
-
-
-def test_stacking_weighs_kernels_by_their_predictions_and_not_by_their_evidence():
-    subject = evaluator(20)
-    kernels = [
-        posterior_over_kernels(subject, [subject(parse_expression(text))])[0]
-        for text in ("SE[0]", "LIN[0]", "NOISE")  # two of them cannot explain the data
-    ]
-    assert [kernel.probability for kernel in kernels] == [1.0] * 3  # each was the only one
-    assert Stacking().weights(subject, kernels)[0] > 1 - 1e-5
-    components = Stacking(n_components=5).components(subject, kernels)
-    assert [str(one.expression) for one in components] == ["SE[0]"] * 5
-    others = PosteriorAveraging(n_components=6).components(subject, kernels)
-    assert {str(one.expression) for one in others} == {"SE[0]", "LIN[0]", "NOISE"}

@@ -21,7 +21,6 @@ from autokernel.kernels import BASE_KERNELS
 from autokernel.model.sklearn_kernel import (
     FeatureKernel,
     WrappedKernel,
-    WrappedOperation,
     to_sklearn,
 )
 from tests.kernels.gate import GATE
@@ -38,19 +37,18 @@ def make_kernels():
         "kernel": WrappedKernel(OU, (0.4, 1.5), 2.0),
         "kernel of the package": WrappedKernel(BASE_KERNELS["PER"], (0.7, 1.2, 0.4), 3.0),
         "kernel with one parameter": WrappedKernel(Constant(), (0.6,)),
-        "operation": WrappedOperation(
+        "operation": WrappedKernel(
             GATE,
-            [2.0 * FeatureKernel(RBF(0.5), 0), FeatureKernel(DotProduct(0.8), 1)],
             (0.6,),
-            feature=0,
+            operands=[2.0 * FeatureKernel(RBF(0.5), 0), FeatureKernel(DotProduct(0.8), 1)],
             shift=0.1,
             scale=2.0,
         ),
-        "operation on wrapped kernels": WrappedOperation(
+        "operation on wrapped kernels": WrappedKernel(
             GATE,
-            [rough, WrappedOperation(GATE, [rough, ConstantKernel(0.3)], (0.2,), 0)],
             (0.5,),
-            1,
+            operands=[rough, WrappedKernel(GATE, (0.2,), operands=[rough, ConstantKernel(0.3)])],
+            feature=1,
         ),
     }
 
@@ -86,14 +84,14 @@ def test_kernels_that_differ_in_anything_are_not_equal():
     for one in several[2:]:
         settings = one.get_params(deep=False)
         others = {
-            "base_kernel": BASE_KERNELS["SE"],
+            "part": BASE_KERNELS["SE"],
             "scale": 2.1,
             "params": tuple(np.add(one.params, 0.1)),
-            "operands": settings.get("operands", ())[::-1],  # an operation is not symmetric
+            "operands": settings["operands"][::-1] or [RBF()],  # an operation is not symmetric
             "feature": 7,
             "shift": 3.0,
         }
-        for name in others.keys() & settings.keys():
+        for name in others:
             assert type(one)(**{**settings, name: others[name]}) != one
 
 

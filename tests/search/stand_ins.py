@@ -1,14 +1,12 @@
 """Cheap stand-ins for evaluated kernels, tasks, and searches that note what happens in them."""
 
-from collections.abc import Callable, Iterable, Mapping
-
 import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Changes, Estimate, Evaluation
-from autokernel.expression import Expression, Grammar
+from autokernel.deadline import NEVER
+from autokernel.evidence import Estimate
+from autokernel.expression import Grammar
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
 from autokernel.search import (
@@ -33,7 +31,7 @@ EVERY_BASE = ("SE", "LIN", "PER", "RQ")
 BAYESIAN = ("sot", "boms", "arc")
 
 # each strategy at sizes at which a search takes a moment
-QUICK: Mapping[str, Strategy] = {
+QUICK = {
     "sot": SOT(population_size=20, n_generations=2),
     "boms": BOMS(n_walks=2, n_neighbours=4, n_candidates=10),
     "greedy": Greedy(),
@@ -86,7 +84,7 @@ class Diary:
         self.lines.append("abandon")
 
 
-def planted(expression: Expression) -> float:
+def planted(expression):
     """Score a kernel by what its text holds, in the size of nats for ten samples."""
     text = expression.canonical
     return 3.0 * ("PER" in text) + 2.0 * ("+" in text) - 0.7 * expression.n_leaves
@@ -95,14 +93,7 @@ def planted(expression: Expression) -> float:
 class Laboratory:
     """Searches in which a function scores kernels, with None where time does not suffice."""
 
-    def __init__(
-        self,
-        strategy: Strategy,
-        task: Task,
-        score: Callable[[Expression], float | None] = planted,
-        *,
-        lengthscales: Mapping[int, float] | None = None,
-    ) -> None:
+    def __init__(self, strategy, task, score=planted, *, lengthscales=None):
         self.strategy, self.task, self.score = strategy, task, score
         self.lengthscales = lengthscales  # of every fit, by column
         self.history = History(10)
@@ -135,27 +126,21 @@ class Laboratory:
             )
 
     @property
-    def trials(self) -> list[tuple[str, Phase]]:
+    def trials(self):
         """What was evaluated, in order, and in which phase."""
         return [(str(trial.evaluation.expression), trial.phase) for trial in self.history]
 
-    def texts_of(self, *phases: Phase) -> list[str]:
+    def texts_of(self, *phases):
         """Texts of the kernels of some phases, by default of all."""
         return [text for text, phase in self.trials if not phases or phase in phases]
 
 
-def texts(expressions: Iterable[Expression]) -> list[str]:
+def texts(expressions):
     """Texts of expressions."""
     return [str(expression) for expression in expressions]
 
 
-def fit_of(
-    kernel: str | Expression,
-    score: float,
-    *,
-    seconds: float = 0.25,
-    lengthscales: Mapping[int, float] | None = None,
-) -> Evaluation:
+def fit_of(kernel, score, *, seconds=0.25, lengthscales=None):
     """Build an evaluation with a score and, by column, lengthscales."""
     expression = parse_expression(kernel) if isinstance(kernel, str) else kernel
     theta = [
@@ -170,7 +155,7 @@ def fit_of(
     return evaluation_of(expression, theta, score=score, status=status, seconds=seconds)
 
 
-def history_of(*rows: tuple[str | Expression, float], n_design: int = 2) -> History:
+def history_of(*rows, n_design=2):
     """Build the history, of ten samples, of pairs of a kernel and a score; the design first."""
     trials = [
         Trial(
@@ -186,15 +171,15 @@ def history_of(*rows: tuple[str | Expression, float], n_design: int = 2) -> Hist
 
 
 def task_of(
-    n_features: int = 1,
+    n_features=1,
     *,
-    base_kernels: tuple[str, ...] = EVERY_BASE,
-    operators: tuple[str, ...] = ("+", "*"),
-    max_leaves: int = 8,
-    columns: tuple[int, ...] | None = None,
-    reduces: bool = False,
-    estimate: Callable[[Expression], float] | None = None,
-) -> Task:
+    base_kernels=EVERY_BASE,
+    operators=("+", "*"),
+    max_leaves=8,
+    columns=None,
+    reduces=False,
+    estimate=None,
+):
     """Build a task on a number of columns; a function estimates the scores of neighbours."""
     grammar = Grammar(
         tuple(BASE_KERNELS[name] for name in base_kernels),
@@ -203,15 +188,9 @@ def task_of(
         max_leaves,
         reduces=reduces,
     )
-    X = np.random.default_rng(0).uniform(size=(25, n_features))
+    X = np.random.default_rng(0).uniform(size=(12, n_features))
 
-    def estimates(
-        fit: Evaluation,
-        changes: Changes,
-        deadline: Deadline,
-        *,
-        on_all_rows: bool,
-    ) -> list[Estimate]:
+    def estimates(fit, changes, deadline, *, on_all_rows):
         deadline.check()
         near = {e.canonical: e for e in changes(fit.expression) if estimate}
         near.pop(fit.expression.canonical, None)
@@ -221,16 +200,14 @@ def task_of(
     return Task(grammar, TrainingData(X, np.zeros(len(X))), estimates)
 
 
-def proposed(
-    strategy: Strategy, task: Task, history: History, n_proposals: int = 1, *, seed: int = 0
-) -> list[Expression]:
+def proposed(strategy, task, history, n_proposals=1, *, seed=0):
     """Let a strategy propose."""
     rng = np.random.default_rng(seed)
     found = strategy.propose(task, history, n_proposals=n_proposals, rng=rng)
     return [one.expression if isinstance(one, Estimate) else one for one in found]
 
 
-def walks_of(n: int, *, n_features: int, seed: int) -> list[Expression]:
+def walks_of(n, *, n_features, seed):
     """Build n expressions, walks of up to seven steps."""
     columns = tuple(range(n_features))
     grammar = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), columns, max_leaves=8)
@@ -242,7 +219,7 @@ def walks_of(n: int, *, n_features: int, seed: int) -> list[Expression]:
     ]
 
 
-def every_kernel(grammar: Grammar) -> list[Expression]:
+def every_kernel(grammar):
     """List all kernels of a small grammar, one for each canonical text."""
     sizes = range(1, grammar.max_leaves + 1)
     return list({e.canonical: e for n in sizes for e in every_tree(grammar, n)}.values())

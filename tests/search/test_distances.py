@@ -11,17 +11,18 @@ from scipy.integrate import dblquad
 from scipy.special import gammaincinv
 
 from autokernel import parse_expression
+from autokernel.evidence.starts import sobol_points
 from autokernel.expression import Grammar, arrange
 from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
-from autokernel.search.arc import N_LEVELS, ArcKernel
+from autokernel.search.arc import N_DEPTHS, ArcKernel
 from autokernel.search.boms import (
     JITTER,
     MAX_CACHED_EXPRESSIONS,
+    N_SOBOL_DIMENSIONS,
     NOISE_VARIANCE,
     HellingerKernel,
     log_determinants,
-    sobol_points,
 )
 from autokernel.search.sot import SOTKernel
 from tests.batteries import covariance, reshuffled
@@ -31,7 +32,7 @@ GRAMMAR = Grammar(
     tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2), max_leaves=10
 )
 X = np.random.default_rng(0).uniform(size=(20, 3))  # as many as are used: none is drawn
-EXPRESSIONS = walks_of(200, n_features=2, seed=0)  # some of them equal
+EXPRESSIONS = walks_of(100, n_features=2, seed=0)  # some of them equal
 KERNEL_KERNELS = {
     "sot": SOTKernel(),
     "hellinger": HellingerKernel(TrainingData(X[:5, :2], np.zeros(5)), {}),
@@ -76,9 +77,9 @@ def test_distances_are_symmetric_not_negative_and_parts_of_one_matrix(kernel_ker
     np.testing.assert_allclose(distances, distances.swapaxes(1, 2), rtol=0, atol=1e-14)
     assert distances.min() >= 0
     assert distances.max() > 0.5  # or the test shows nothing
-    part = kernel_kernel.distances(EXPRESSIONS[:7], EXPRESSIONS[150:])
+    part = kernel_kernel.distances(EXPRESSIONS[:7], EXPRESSIONS[50:])
     assert part.shape == (len(distances), 7, 50)
-    np.testing.assert_allclose(part, distances[:, :7, 150:], rtol=0, atol=1e-14)
+    np.testing.assert_allclose(part, distances[:, :7, 50:], rtol=0, atol=1e-14)
     for columns in (None, EXPRESSIONS[:50]):  # of an expression to itself: exactly zero
         square = kernel_kernel.distances(EXPRESSIONS[:50], columns)
         np.testing.assert_array_equal(np.diagonal(square, axis1=1, axis2=2), 0.0)
@@ -95,16 +96,16 @@ def test_reordered_and_regrouped_trees_are_one_expression(name):
     np.testing.assert_array_equal(to_others, KERNEL_KERNELS[name].distances(few))
 
 
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", range(2))
 def test_the_kernel_is_positive_semi_definite(seed, kernel_kernel, distances):
     weights, _ = kernel_kernel.weights(random_params(kernel_kernel, seed))
     K = np.exp(-np.tensordot(weights, distances, axes=1))
     # some are equal: the smallest eigenvalue is 0, and its computed value off by a small multiple
-    # of eps times the norm, at most 200; distances are off by 1e-14, times weights of at most 55
-    assert np.linalg.eigvalsh(K)[0] > -200 * (200 * np.finfo(float).eps + 55e-14)
+    # of eps times the norm, at most 100; distances are off by 1e-14, times weights of at most 55
+    assert np.linalg.eigvalsh(K)[0] > -100 * (100 * np.finfo(float).eps + 55e-14)
 
 
-@pytest.mark.parametrize("seed", range(5))
+@pytest.mark.parametrize("seed", range(2))
 def test_jacobian_of_the_weights_is_that_of_finite_differences(seed, kernel_kernel):
     params = random_params(kernel_kernel, seed)
     values, jacobian = kernel_kernel.weights(params)
@@ -118,16 +119,10 @@ def test_jacobian_of_the_weights_is_that_of_finite_differences(seed, kernel_kern
     # the third derivative, which is at most eight weights
     error = np.abs(jacobian - np.transpose(differences)) / values[:, None]
     assert error.max() < 1e-9
-
-
-def test_weights_are_positive_and_finite_up_to_the_bounds(kernel_kernel):
-    lower, upper = np.transpose(kernel_kernel.bounds)
-    assert np.all((lower < 0) & (upper > 0))  # where a fit starts
-    for params in (lower, upper, *(random_params(kernel_kernel, seed) for seed in range(20))):
+    for params in np.transpose(kernel_kernel.bounds):  # up to the bounds, around where a fit starts
         values, jacobian = kernel_kernel.weights(params)
         assert np.all(values > 0)
-        assert np.all(np.isfinite(values))
-        assert np.all(np.isfinite(jacobian))
+        assert np.isfinite(jacobian).all()
 
 
 # SOT, with a second implementation in exact fractions, and without any text as a key.
@@ -178,7 +173,7 @@ def exact_distances(one, other, n_features):
 
 @pytest.mark.parametrize("n_features", [1, 3])
 def test_sot_agrees_with_exact_fractions(n_features):
-    expressions = walks_of(40, n_features=n_features, seed=n_features)
+    expressions = walks_of(20, n_features=n_features, seed=n_features)
     expected = np.array(
         [[exact_distances(e, f, n_features) for f in expressions] for e in expressions], float
     )
@@ -201,27 +196,6 @@ def test_sot_agrees_with_exact_fractions(n_features):
 def test_sot_distances_of_examples(one, other, expected):
     found = SOTKernel().distances(*pair(one, other))[:, 0, 0]
     assert found == pytest.approx(expected, rel=1e-12)  # sums of a few fractions, to rounding
-
-
-@pytest.mark.parametrize(
-    ("text", "paths", "subtrees"),
-    [
-        # the tree, the sum, the product, LIN and PER once each, SE twice
-        (FIRST, {"*+*PER[0]": 1, "*+*SE[0]": 1, "*+SE[0]": 1, "*LIN[0]": 1}, [1, 1, 1, 1, 1, 2]),
-        # the tree, the two sums, the product and PER once each, LIN and SE twice
-        (
-            SECOND,
-            {"*+*PER[0]": 1, "*+*LIN[0]": 1, "*+SE[0]": 2, "*+LIN[0]": 1},
-            [1, 1, 1, 1, 1, 2, 2],
-        ),
-    ],
-)
-def test_paths_and_subtrees_are_those_of_appendix_b(text, paths, subtrees):
-    expression = parse_expression(text)
-    _, found, keys = SOTKernel().frequencies(expression)
-    n, n_trees = expression.n_leaves, expression.n_subtrees
-    assert found == pytest.approx({path: count / n for path, count in paths.items()})
-    assert sorted(keys.values()) == pytest.approx([count / n_trees for count in subtrees])
 
 
 def sigmoid(logits):
@@ -258,34 +232,12 @@ def by_definition(one, other):
     one, other = by_position(one), by_position(other)
     total = Counter()
     for number in one.keys() | other.keys():
-        level = min(number.bit_length() - 1, N_LEVELS - 1)
+        level = min(number.bit_length() - 1, N_DEPTHS - 1)
         if number in one and number in other:
             total[level] += 2 * (one[number] != other[number])
         else:
             total[level] += 1
-    return [total[level] for level in range(N_LEVELS)]
-
-
-@pytest.mark.parametrize(
-    ("one", "other", "expected"),
-    [
-        ("SE[0]", "LIN[0]", [2]),
-        ("SE[0]", "SE[1]", [2]),
-        # the root differs, two positions are active in one
-        ("SE[0]", "LIN[0] + SE[0]", [2, 2]),
-        # the same children below another root
-        ("LIN[0] + SE[0]", "LIN[0] * SE[0]", [2]),
-        # in canonical order, LIN on the left: on the right, SE against *, and two below it
-        ("SE[0] + LIN[0]", "PER[0] * SE[0] + LIN[0]", [0, 2, 2]),
-        # (LIN * PER) * SE against LIN * SE: LIN against *, then two below it
-        ("SE[0] * PER[0] * LIN[0]", "LIN[0] * SE[0]", [0, 2, 2]),
-        # two sums under a product against one leaf: one, two and four positions
-        ("(SE[0] + LIN[0]) * (RQ[1] + PER[2])", "SE[2]", [2, 2, 4]),
-    ],
-)
-def test_arc_distances_of_examples_by_hand(one, other, expected):
-    halves = ArcKernel().distances(*pair(one, other))[:, 0, 0]
-    assert (2 * halves).tolist() == expected + [0] * (N_LEVELS - len(expected))
+    return [total[level] for level in range(N_DEPTHS)]
 
 
 def test_arc_distances_are_those_of_the_definition_at_every_position():
@@ -321,7 +273,7 @@ def sampled_covariances(expression, n_samples):
     arranged = arrange(expression)[0]
     priors = [parameter.prior for node in arranged.nodes for parameter in node.parameters]
     shape, rate = np.array(priors).T
-    points = sobol_points(n_samples, np.random.default_rng(0))[:, : len(priors)]
+    points = sobol_points(n_samples, N_SOBOL_DIMENSIONS, np.random.default_rng(0))[:, : len(priors)]
     K = np.array([covariance(arranged, params, X) for params in gammaincinv(shape, points) / rate])
     jitter = JITTER * np.trace(K, axis1=1, axis2=2)[:, None, None] / len(X)
     return K + (NOISE_VARIANCE + jitter) * np.eye(len(X))
@@ -346,7 +298,7 @@ def test_the_distance_of_two_numbers_is_the_integral_of_its_definition():
 
 
 def test_hellinger_distances_are_those_of_the_definition():
-    kernels = walks(12, seed=1)
+    kernels = walks(8, seed=1)
     K = [sampled_covariances(kernel, n_samples=10) for kernel in kernels]
     expected = [[squared_hellinger(P, Q).mean() for Q in K] for P in K]
     computed = hellinger_distances(kernels, n_samples=10)
@@ -354,17 +306,17 @@ def test_hellinger_distances_are_those_of_the_definition():
     np.testing.assert_allclose(computed, expected, atol=1e-8)
 
 
-@pytest.mark.parametrize("other", ["SE[0] + PER[0]", "LIN[0]", "RQ[1] * SE[0]"])
-def test_a_hellinger_distance_has_twelve_digits(other):
-    P, Q = (sampled_covariances(parse_expression(text), n_samples=3) for text in ("SE[0]", other))
+def test_a_hellinger_distance_has_twelve_digits():
+    texts = ("SE[0]", "RQ[1] * SE[0]")
+    P, Q = (sampled_covariances(parse_expression(text), n_samples=2) for text in texts)
     with mp.workdps(50):
         terms = []
         for p, q in zip(P, Q, strict=True):
             det_p, det_q, det = (mp.det(mp.matrix(K.tolist())) for K in (p, q, (p + q) / 2))
             terms.append(1 - mp.sqrt(mp.sqrt(det_p * det_q) / det))
-        expected = float(sum(terms) / 3)
+        expected = float(sum(terms) / 2)
     # the covariances themselves are given in double precision, by another way
-    assert hellinger("SE[0]", other, n_samples=3) == pytest.approx(expected, rel=1e-12)
+    assert hellinger(*texts, n_samples=2) == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize("n", [1, 2, 7, 20])
@@ -377,19 +329,6 @@ def test_log_determinants_are_those_of_numpy(n):
     np.testing.assert_allclose(log_determinants(packed), np.linalg.slogdet(K)[1], atol=1e-10)
 
 
-def test_roots_of_hellinger_distances_obey_the_triangle_inequality():
-    D = np.sqrt(hellinger_distances(walks(40, seed=4), n_samples=8))
-    detours = (D[:, :, None] + D[None, :, :]).min(axis=1)
-    assert (D - detours).max() <= 1e-6  # the root of the rounding of distances near zero
-
-
-def test_smooth_kernels_are_nearer_to_each_other_than_to_a_line_or_a_period():
-    # BOMS figure 1
-    base = [parse_expression(f"{name}[0]") for name in ("SE", "RQ", "PER", "LIN")]
-    D = hellinger_distances(base)
-    assert D[0, 1] < 0.5 * D[:2, 2:].min()
-
-
 def test_hellinger_distances_do_not_depend_on_what_is_cached():
     kernels = list({kernel.canonical: kernel for kernel in walks(25, seed=9)}.values())
     many = [parse_expression(f"SE[{column}]") for column in range(MAX_CACHED_EXPRESSIONS + 100)]
@@ -400,6 +339,12 @@ def test_hellinger_distances_do_not_depend_on_what_is_cached():
     for some in np.array_split(np.array(many, dtype=object), 8):  # the first ones are dropped
         known.distances(list(some), kernels[3:8])
     np.testing.assert_allclose(known.distances(kernels)[0], expected, rtol=0, atol=ROUNDING)
+
+
+def test_smooth_kernels_are_nearer_to_each_other_than_to_a_line_or_a_period():
+    # BOMS figure 1
+    D = hellinger_distances([parse_expression(f"{name}[0]") for name in ("SE", "RQ", "PER", "LIN")])
+    assert D[0, 1] < 0.5 * D[:2, 2:].min()
 
 
 def test_the_noise_prior_does_not_matter_and_the_others_do():

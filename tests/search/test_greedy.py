@@ -35,8 +35,7 @@ def levels_by_hand(grammar, score):
         best, candidates = score(top), grammar.neighbours(top)
 
 
-@pytest.mark.parametrize("seed", range(8))
-@pytest.mark.parametrize("batch_size", [1, 3, 100])
+@pytest.mark.parametrize(("seed", "batch_size"), [(0, 1), (1, 3), (2, 100), (3, 3)])
 def test_it_evaluates_what_a_search_by_hand_does(seed, batch_size):
     task, score = task_of(2, base_kernels=("SE", "LIN"), max_leaves=4), rugged(seed)
     levels = levels_by_hand(task.grammar, score)
@@ -63,7 +62,7 @@ def test_the_neighbours_come_in_an_order_that_is_drawn_uniformly():
     history = history_of(("SE[0]", -3.0), ("LIN[0]", -2.0), ("PER[0]", -1.0))
     expected = {e.canonical for e in task.grammar.neighbours(task.grammar.leaves[2])}
     expected -= history.canonical_texts()
-    orders = [proposed(Greedy(), task, history, MANY, seed=seed) for seed in range(600)]
+    orders = [proposed(Greedy(), task, history, MANY, seed=seed) for seed in range(300)]
     assert all({e.canonical for e in order} == expected for order in orders)
     assert len(expected) == 6
     for number in (0, 5):
@@ -88,7 +87,6 @@ def test_what_others_have_evaluated_counts_and_is_not_evaluated_again():
 @pytest.mark.parametrize(
     ("rows", "n_left"),
     [
-        ([("SE[0]", -np.inf), ("LIN[0]", -np.inf)], 2),
         ([("SE[0]", -np.inf), ("LIN[0]", -5.0)], 2),
         ([("SE[0]", -1.0), ("LIN[0]", -2.0), ("SE[0] + SE[0]", -np.inf)], 1),
         (

@@ -29,7 +29,7 @@ def laboratory():
 
 
 @pytest.mark.parametrize("batch_size", [1, 3])
-@pytest.mark.parametrize("n_iter", [0, 1, 3, 4])
+@pytest.mark.parametrize("n_iter", [0, 4])
 def test_the_design_comes_first_then_noise_then_batches_of_proposals(
     laboratory, n_iter, batch_size
 ):
@@ -75,16 +75,13 @@ def test_what_was_proposed_after_the_same_trials_is_read_from_the_store():
         assert len(strategy.shown) == n_before + 1
 
 
-def test_only_noise_is_evaluated_if_no_column_varies():
-    laboratory = Laboratory(script_of(), task_of(columns=())).search(n_iter=3)
-    assert laboratory.reason is StopReason.EXHAUSTED
-    assert laboratory.trials == [("NOISE", "initial")]
-
-
 def test_equal_kernels_are_evaluated_once():
     fixed = ["SE[0] + LIN[0]", "LIN[0] + SE[0]", "SE[0] * SE[0]", "SE[0]"]
     laboratory = Laboratory(Script(fixed=fixed), task_of(reduces=True), lambda e: -e.n_leaves)
     assert sorted(laboratory.search().texts_of()) == ["LIN[0] + SE[0]", "NOISE", "SE[0]"]
+    laboratory = Laboratory(script_of(), task_of(columns=())).search(n_iter=3)  # none varies
+    assert laboratory.reason is StopReason.EXHAUSTED
+    assert laboratory.trials == [("NOISE", "initial")]
 
 
 @pytest.mark.parametrize("batch_size", [1, 2])
@@ -137,9 +134,7 @@ def test_each_proposal_has_its_own_random_numbers():
     ("improvements", "n_searched"),
     [
         ({}, 30),
-        ({0: 0.04}, 30),  # less than a gain
         ({0: 0.06}, 31),
-        ({29: 0.06}, 60),
         ({3: 0.03, 9: 0.03}, 34),  # together they are one, until the first of them is long past
         ({30: 5.0}, 30),  # too late
     ],
@@ -184,18 +179,13 @@ def test_an_evaluation_that_time_did_not_suffice_for_ends_the_search(laboratory,
     assert len(laboratory.fits) == n_trials + 1
 
 
-@pytest.mark.parametrize("seconds", [0.0, -1.0])
-def test_once_the_deadline_has_passed_nothing_is_proposed(laboratory, seconds):
-    assert laboratory.search(n_iter=3, deadline=Deadline(seconds)).reason == "max_time"
-    assert laboratory.strategy.shown == []
-    assert laboratory.texts_of() == DESIGN  # the evaluator decides about the design
-
-
-@pytest.mark.parametrize(("n_trials", "n_batches"), [(1, 0), (3, 0), (4, 0), (5, 1), (6, 2)])
+@pytest.mark.parametrize(("n_trials", "n_batches"), [(0, 0), (1, 0), (4, 0), (5, 1), (6, 2)])
 def test_a_deadline_that_passes_on_the_way_leaves_what_was_proposed(
     laboratory, n_trials, n_batches
 ):
     deadline = Deadline(np.inf)
+    if n_trials == 0:  # the evaluator decides about the design
+        deadline.cancel()
     diary = Diary(n_trials, deadline.cancel)
     assert laboratory.search(n_iter=3, deadline=deadline, observer=diary).reason == "max_time"
     assert len(laboratory.strategy.shown) == n_batches
@@ -243,36 +233,18 @@ def test_columns_of_a_history_hold_one_row_per_trial_in_order():
     assert {len(column) for column in History(10).to_columns().values()} == {0}
 
 
-def test_the_best_is_the_first_with_the_highest_score():
-    history = history_of(("SE[0]", -2.0), ("LIN[0]", -1.0), ("PER[0]", -1.0))
-    assert str(history.best.expression) == "LIN[0]"
-
-
-def searched(x, y, *, n_iter=0, **of_task):
+def searched(x, y, **of_task):
     """Search without stand-ins."""
     evaluator = Evaluator(TrainingData(x[:, None], y), priors=PRESETS["default"], seed=0)
     strategy, history = SOT(population_size=20, initial_design="paper"), History(len(y))
-    Search(strategy, task_of(**of_task), history, n_iter=n_iter, seed=0).run(
+    Search(strategy, task_of(**of_task), history, n_iter=0, seed=0).run(
         partial(evaluate_in_parallel, evaluator)
     )
     return history
 
 
-def test_a_search_finds_a_wave_on_a_trend():
-    x = np.linspace(0, 1, 30)
-    y = np.sin(2 * np.pi * x / 0.16) + 2 * x + 0.1 * np.random.default_rng(0).normal(size=30)
-    history = searched(
-        x, (y - y.mean()) / y.std(), n_iter=2, base_kernels=("SE", "LIN", "PER"), max_leaves=4
-    )
-    assert "PER[0]" in str(history.best.expression)
-    alone = [e.score for e in history.evaluations if e.expression.n_leaves == 1]
-    # no base kernel explains both: tens of nats, far beyond the optimiser's tolerance
-    assert history.best.score > max(alone) + 10
-    assert {e.status for e in history.evaluations} == {"ok"}
-
-
 def test_a_history_keeps_no_matrix_of_the_rows():
-    n, limits = 300, {"base_kernels": ("SE", "LIN"), "max_leaves": 1}
+    n, limits = 200, {"base_kernels": ("SE", "LIN"), "max_leaves": 1}
     searched(np.linspace(0, 1, 5), np.zeros(5), **limits)  # what is cached once stays
     tracemalloc.start()
     try:

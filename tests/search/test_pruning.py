@@ -49,8 +49,7 @@ def test_pruning_goes_on_from_a_simpler_kernel_as_soon_as_it_is_better(scores, p
     assert subject.history.best.score == max(scores.values())
 
 
-@pytest.mark.parametrize("batch_size", [1, 2, 10])
-@pytest.mark.parametrize("seed", range(8))
+@pytest.mark.parametrize(("seed", "batch_size"), [(0, 1), (1, 2), (2, 10), (3, 2)])
 def test_no_simpler_form_of_the_last_best_kernel_is_better(seed, batch_size):
     """Scores are random: there are chains of any length."""
 
@@ -120,12 +119,7 @@ def test_nothing_is_pruned_after_a_proposal_that_took_too_long():
 
 
 @pytest.mark.parametrize(
-    ("base_kernels", "simpler"),
-    [
-        (("RQ",), []),
-        (("SE", "RQ"), ["SE[0]"]),
-        (("LIN", "PER", "RQ"), []),
-    ],
+    ("base_kernels", "simpler"), [(("SE", "RQ"), ["SE[0]"]), (("LIN", "PER", "RQ"), [])]
 )
 def test_a_limit_that_is_no_base_kernel_of_the_user_is_not_tried(base_kernels, simpler):
     subject = laboratory({"RQ[0]": 0.0}, fixed=["RQ[0]"], base_kernels=base_kernels).search()

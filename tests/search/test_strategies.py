@@ -8,7 +8,6 @@ import pytest
 from sklearn.base import clone
 
 from autokernel import parse_expression
-from autokernel.deadline import Deadline
 from autokernel.search import (
     ACQUISITIONS,
     BOMS,
@@ -24,7 +23,6 @@ from autokernel.search import (
     TreeGEP,
 )
 from autokernel.search.arc import ArcKernel
-from autokernel.search.bayesian import top_of_climb
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.sot import SOTKernel
 from tests.fits import SEARCHES
@@ -45,8 +43,6 @@ TASKS = {
     "one column": {},
     "columns left out": {"n_features": 4, "columns": (0, 2), "max_leaves": 4},
     "products alone": {"n_features": 2, "operators": ("*",)},
-    "sums alone": {"operators": ("+",), "max_leaves": 5},
-    "no lines": {"n_features": 3, "base_kernels": ("SE", "RQ")},
 }
 
 
@@ -92,7 +88,7 @@ SIZES = [
         (TreeGEP, ["max_depth"]),
     ]
     for name in names
-    for value in (0, 2.0, "many", None)
+    for value in (0, 2.0)
 ]
 
 
@@ -102,16 +98,12 @@ SIZES = [
         *SIZES,
         (TreeGEP, "population_size", 1, r"an int in the range \[2, inf\)"),
         (TreeGEP, "reproduction", 1.0, r"a float in the range \[0.0, 1.0\)"),
-        (TreeGEP, "reproduction", -0.1, r"a float in the range \[0.0, 1.0\)"),
-        (TreeGEP, "mutation", 1.1, r"a float in the range \[0.0, 1.0\]"),
         (TreeGEP, "mutation", "often", r"a float in the range \[0.0, 1.0\]"),
         (TreeGEP, "tournament", 0, r"a float in the range \(0.0, 1.0\]"),
-        (TreeGEP, "tournament", None, r"a float in the range \(0.0, 1.0\]"),
         *(
-            (SEARCHES[name], "initial_design", design, r"\{'\w+', '\w+'\}")
+            (SEARCHES[name], "initial_design", "large", r"\{'\w+', '\w+'\}")
             for name in SEARCHES
             if name not in {"greedy", "skc"}  # with their own design
-            for design in ("large", None)
         ),
     ],
 )
@@ -158,13 +150,6 @@ def test_other_random_numbers_give_other_proposals(name):
     history = history_in_no_order(task.grammar.leaves)
     found = {tuple(texts(proposed(QUICK[name], task, history, 3, seed=seed))) for seed in (1, 2)}
     assert len(found) == 2
-
-
-@every_strategy
-def test_if_every_kernel_is_known_nothing_is_proposed(strategy):
-    task = task_of(base_kernels=("SE", "LIN"), max_leaves=2)
-    history = history_in_no_order(every_kernel(task.grammar))
-    assert proposed(strategy, task, history, 3) == []
 
 
 def test_random_walks_do_not_depend_on_scores():
@@ -215,14 +200,14 @@ def test_a_failed_kernel_counts_as_the_worst_and_improvement_is_over_the_best(na
     assert noting.bests == [-0.9, -0.9]  # per sample
 
 
-@every_bayesian
+@pytest.mark.parametrize("name", ["sot", "arc", pytest.param("boms", marks=pytest.mark.slow)])
 def test_proposals_are_better_than_what_walks_find(name):
     """If scores go by the distance by which a strategy compares kernels."""
     task, target = task_of(), parse_expression("LIN[0] * PER[0] + SE[0]")
     strategy, kernel = {
-        "sot": (SOT(population_size=40), SOTKernel()),
+        "sot": (SOT(population_size=20), SOTKernel()),
         "arc": (Arc(population_size=40), ArcKernel()),
-        "boms": (BOMS(n_candidates=200), HellingerKernel(task.data, task.priors)),
+        "boms": (BOMS(n_candidates=80), HellingerKernel(task.data, task.priors)),
     }[name]
 
     def score(expressions):
@@ -244,16 +229,14 @@ def test_proposals_are_better_than_what_walks_find(name):
 
 
 @pytest.mark.parametrize(
-    ("limits", "n_expected"),
+    ("limits", "n_expected", "batch_size"),
     [
-        ({"base_kernels": ("SE",), "max_leaves": 1}, 1),
-        ({"n_features": 3, "columns": (0, 2), "max_leaves": 1}, 8),
-        ({"base_kernels": ("SE", "LIN"), "max_leaves": 2}, 8),
-        ({"base_kernels": ("SE", "PER"), "operators": ("*",), "max_leaves": 4}, 14),
-        ({"base_kernels": ("SE", "LIN"), "max_leaves": 3}, 28),
+        ({"base_kernels": ("SE",), "max_leaves": 1}, 1, 1),
+        ({"n_features": 3, "columns": (0, 2), "max_leaves": 1}, 8, 3),
+        ({"base_kernels": ("SE", "LIN"), "max_leaves": 2}, 8, 1),
+        ({"base_kernels": ("SE", "PER"), "operators": ("*",), "max_leaves": 4}, 14, 3),
     ],
 )
-@pytest.mark.parametrize("batch_size", [1, 3])
 @pytest.mark.parametrize("name", [name for name in SEARCHES if name not in {"greedy", "skc"}])
 def test_a_tiny_space_is_evaluated_exactly_once_and_then_exhausted(
     name, limits, n_expected, batch_size
@@ -271,34 +254,9 @@ def test_a_tiny_space_is_evaluated_exactly_once_and_then_exhausted(
 @pytest.mark.parametrize("acquisition", ACQUISITIONS)
 def test_every_acquisition_function_goes_with_every_strategy_that_has_one(name, acquisition):
     strategy = clone(QUICK[name]).set_params(acquisition=acquisition)
-    history = Laboratory(strategy, task_of(2)).search(n_iter=4, batch_size=2).history
-    assert history.n_searched == 4
+    history = Laboratory(strategy, task_of()).search(n_iter=2, batch_size=2).history
+    assert history.n_searched == 2
     assert len(history.canonical_texts()) == len(history)
-
-
-class Switch(Deadline):
-    """A deadline that passes after some checks."""
-
-    def __init__(self, n_checks):
-        super().__init__(np.inf)
-        self.n_checks = n_checks
-
-    def check(self):
-        self.n_checks -= 1
-        if self.n_checks < 0:
-            self.cancel()
-        super().check()
-
-
-@every_bayesian
-@pytest.mark.parametrize("n_checks", [1, 2])
-def test_time_that_ends_in_the_midst_of_a_proposal_ends_the_search(name, n_checks):
-    # BOMS checks once for each kernel of a batch, evolution once a generation
-    laboratory = Laboratory(QUICK[name], task_of())
-    laboratory.search(n_iter=9, batch_size=3, deadline=Switch(n_checks))
-    assert laboratory.reason is StopReason.MAX_TIME
-    assert laboratory.history.n_searched == 0
-    assert len(laboratory.history) == 6  # the design stays, with noise alone
 
 
 @pytest.mark.parametrize("name", ["sot", "arc"])
@@ -339,7 +297,7 @@ def test_it_climbs_from_base_kernels_too_so_that_one_trap_is_not_the_end():
 
 def test_with_a_tol_of_zero_it_goes_on_until_enough_kernels_are_evaluated():
     task = replace(task_of(reduces=True, max_leaves=6, estimate=planted), tol=0.0)
-    assert Laboratory(QUICK["sot"], task).search(n_iter=60).reason is StopReason.N_ITER
+    assert Laboratory(QUICK["sot"], task).search(n_iter=40).reason is StopReason.N_ITER
 
 
 def test_estimates_are_corrected_by_the_errors_of_earlier_ones():
@@ -354,18 +312,6 @@ def test_estimates_are_corrected_by_the_errors_of_earlier_ones():
         return sum(np.isfinite(trial.estimate) for trial in history)
 
     assert n_steps(planted) < n_steps(too_high) < 60
-
-
-def test_one_estimate_that_is_far_off_does_not_hide_the_others():
-    def estimate(expression):
-        return planted(expression) + 60.0 * (expression.canonical == "PER[0] + RQ[0]")
-
-    task = task_of(reduces=True, max_leaves=6, estimate=estimate)
-    history = Laboratory(QUICK["sot"], task).search(n_iter=4).history
-    [wrong, *others] = [one for one in history if np.isfinite(one.estimate)]
-    assert wrong.estimate > wrong.evaluation.score + 50
-    assert others
-    assert all(one.evaluation.score == one.estimate for one in others)
 
 
 # Searches that go on from a history.
@@ -390,23 +336,11 @@ def searched(strategy, *, store=None, **settings):
 
 
 @every_strategy
-@pytest.mark.parametrize("batch_size", [1, 3])
-def test_a_search_that_is_repeated_and_prolonged_is_the_longer_search(strategy, batch_size):
-    whole = searched(strategy, n_iter=4, batch_size=batch_size)
+def test_a_search_that_is_repeated_and_prolonged_is_the_longer_search(strategy):
+    whole = searched(strategy, n_iter=4, batch_size=3)
     assert whole.texts_of(Phase.PRUNING) or isinstance(strategy, Greedy)  # or it shows less
     store = Store()
     for n_iter in (0, 1, 4):  # three is a whole batch, one ends in the midst of one
-        again = searched(strategy, store=store, n_iter=n_iter, batch_size=batch_size)
+        again = searched(strategy, store=store, n_iter=n_iter, batch_size=3)
     assert again.trials == whole.trials
     assert again.fits == whole.fits
-    other = searched(strategy, store=store, n_iter=4, batch_size=batch_size, seed=1)
-    assert other.trials == searched(strategy, n_iter=4, batch_size=batch_size, seed=1).trials
-
-
-def test_a_climb_from_a_base_kernel_goes_through_kernels_of_the_search_alone():
-    design = ["SE[0]", "PER[0]"]  # one exchange apart
-    found = ["PER[0] + RQ[0]", "PER[0] + SE[0]", "PER[0] * SE[0] + RQ[0]"]
-    scores = [-5.0, -1.0, -3.0, -2.0, -4.0]
-    history = history_of(*zip(design + found, scores, strict=True), n_design=2)
-    task, (smooth, _, *_) = task_of(reduces=True), history.evaluations
-    assert str(top_of_climb(task, history, smooth).expression) == "PER[0] + SE[0]"

@@ -31,15 +31,13 @@ EXPRESSIONS = list(dict.fromkeys(walks_of(220, n_features=2, seed=0)))[:120]
 DISTANCES = SOT.distances(EXPRESSIONS)
 
 
-def drawn(weights, seed, n_draws, *, jitter):
-    """Draw from a prior (n, n_draws)."""
-    L = np.linalg.cholesky(decay(DISTANCES, weights) + jitter * np.eye(len(EXPRESSIONS)))
-    return L @ np.random.default_rng(seed).normal(size=(len(EXPRESSIONS), n_draws))
+def drawn_scores():
+    """Draw from a prior (n,), in the size of scores per sample."""
+    L = np.linalg.cholesky(decay(DISTANCES, TRUE_WEIGHTS) + 1e-10 * np.eye(len(EXPRESSIONS)))
+    return TRUE_MEAN + TRUE_SCALE * L @ np.random.default_rng(1).normal(size=len(EXPRESSIONS))
 
 
-# ten draws (n, 10) in the size of scores per sample
-PRIOR_DRAWS = TRUE_MEAN + TRUE_SCALE * drawn(TRUE_WEIGHTS, 1, 10, jitter=1e-10)
-SCORES = PRIOR_DRAWS[:, 0]
+SCORES = drawn_scores()
 
 
 def covariance(theta, distances):
@@ -65,7 +63,7 @@ def thirty(request):
 
 
 @pytest.mark.parametrize("seed", range(3))
-def test_objective_is_the_dense_negative_log_likelihood(seed, thirty):
+def test_objective_is_the_dense_negative_log_likelihood_with_its_gradient(seed, thirty):
     kernel_kernel, distances, y = thirty
     theta = np.random.default_rng(seed).normal(size=len(kernel_kernel.bounds) + 3)
     weights, _ = kernel_kernel.weights(theta[1:-2])
@@ -73,17 +71,9 @@ def test_objective_is_the_dense_negative_log_likelihood(seed, thirty):
     expected = -multivariate_normal.logpdf(y, np.full(30, theta[-1]), K)
     objective = negative_log_likelihood(kernel_kernel, distances, y)
     assert objective(theta)[0] == pytest.approx(expected, rel=1e-10)  # condition 1e3, rounding
-
-
-@pytest.mark.parametrize("seed", range(3))
-def test_gradient_of_the_objective_is_that_of_finite_differences(seed, thirty):
-    kernel_kernel = thirty[0]
-    theta = np.random.default_rng(seed).normal(size=len(kernel_kernel.bounds) + 3)
-    objective = negative_log_likelihood(*thirty)
     error = check_grad(lambda t: objective(t)[0], lambda t: objective(t)[1], theta, epsilon=1e-6)
     # one-sided: the step times half the curvature, which is of the order of n, per entry
-    assert error < 1e-4
-    assert np.linalg.norm(objective(theta)[1]) > 1
+    assert error < 1e-4 < np.linalg.norm(objective(theta)[1])
 
 
 def test_prediction_is_that_of_the_dense_formulas():
@@ -107,43 +97,6 @@ def test_fitting_raises_the_likelihood_above_that_of_the_true_hyperparameters():
     true = np.array([log_variance, 0, *logits, np.log(1e-5), mean])
     # no slack: a maximum is above any other point, by about half a nat per hyperparameter
     assert objective(surrogate.theta)[0] < objective(true)[0]
-
-
-def test_it_predicts_almost_as_well_as_with_the_true_hyperparameters():
-    n = 80
-    K = decay(DISTANCES, TRUE_WEIGHTS)
-    gain = np.linalg.solve(K[:n, :n], K[:n, n:]).T
-    total, total_oracle, total_mean, standardised = 0.0, 0.0, 0.0, []
-    for seen, unseen in zip(PRIOR_DRAWS[:n].T, PRIOR_DRAWS[n:].T, strict=True):
-        mean, std = SurrogateGP(SOT, EXPRESSIONS[:n], seen).predict(EXPRESSIONS[n:])
-        error = mean - unseen
-        total += np.mean(error**2)
-        total_oracle += np.mean((TRUE_MEAN + gain @ (seen - TRUE_MEAN) - unseen) ** 2)
-        total_mean += np.mean((seen.mean() - unseen) ** 2)
-        standardised.append(np.mean((error / std) ** 2))
-    # seven hyperparameters from 80 scores cost about 7 / 80 of the error
-    assert total < 1.15 * total_oracle
-    assert total < 0.8 * total_mean
-    # one if the deviations are right; the mean of 400 correlated ones, to a third
-    assert np.mean(standardised) == pytest.approx(1, abs=0.33)
-
-
-def test_an_affine_change_of_the_scores_changes_predictions_and_draws_alike():
-    n, new = 40, EXPRESSIONS[40:]
-    plain = SurrogateGP(SOT, EXPRESSIONS[:n], SCORES[:n])
-    changed = SurrogateGP(SOT, EXPRESSIONS[:n], 300 * SCORES[:n] - 70)
-    (mean, std), (changed_mean, changed_std) = plain.predict(new), changed.predict(new)
-    # standardised scores are equal to rounding; the optimiser may end up to 1e-5 apart
-    np.testing.assert_allclose(changed_mean, 300 * mean - 70, rtol=1e-3)
-    np.testing.assert_allclose(changed_std, 300 * std, rtol=1e-3)
-    drawn, redrawn = (s.draw(np.random.default_rng(0))(new) for s in (plain, changed))
-    np.testing.assert_allclose(redrawn, 300 * drawn - 70, rtol=1e-3)
-
-
-def test_the_weight_goes_to_the_distance_that_matters():
-    scores = drawn(np.array([1.0, 0.0, 0.0]), 2, 1, jitter=1e-6)[:, 0]
-    weights = SurrogateGP(SOT, EXPRESSIONS, scores).weights
-    assert weights[0] > 0.8 * weights.sum()  # sigmoids within [0.018, 0.982] allow up to 0.96
 
 
 @pytest.fixture(scope="module")
@@ -171,30 +124,13 @@ def test_believing_is_conditioning_on_its_own_predictions(conditioned):
     assert before.std() > 0.1 * SCORES.std()  # or the test shows nothing
 
 
-def test_believing_leaves_of_the_uncertainty_at_the_new_ones_that_of_the_noise():
-    n, m = 60, 63
-    noisy = np.random.default_rng(3).normal(size=n)
-    surrogate = SurrogateGP(SOT, EXPRESSIONS[:n], noisy)
-    _, before = surrogate.predict(EXPRESSIONS[n:])
-    _, after = surrogate.believing(EXPRESSIONS[n:m]).predict(EXPRESSIONS[n:])
-    # one more observation: the variances add up as their inverses do (R&W eq. A.7)
-    noise = noisy.std() * np.exp(0.5 * surrogate.theta[5])
-    assert noise > 0.05  # or the test shows nothing
-    new = [EXPRESSIONS[n]]
-    _, (at_it,) = surrogate.believing(new).predict(new)
-    assert at_it**-2 == pytest.approx(before[0] ** -2 + noise**-2, rel=1e-6)
-    assert np.all(after[:3] < noise)
-    assert np.all(after <= before + 1e-9)  # rounding: nowhere is less known than before
-
-
 @pytest.fixture(scope="module")
 def precise():
     """A surrogate of 80 scores; it finds the smallest noise."""
     return SurrogateGP(SOT, EXPRESSIONS[:80], SCORES[:80])
 
 
-@pytest.mark.parametrize("n_believed", [0, 4])
-@pytest.mark.parametrize("sizes", [[40], [1, 39], [17, 3, 20]])
+@pytest.mark.parametrize(("n_believed", "sizes"), [(0, [40]), (4, [1, 39]), (4, [17, 3, 20])])
 def test_a_draw_is_the_mean_and_a_factor_of_the_covariance_times_normal_numbers(
     sizes, n_believed, conditioned
 ):

@@ -38,7 +38,7 @@ def columns_of(expression):
     return {leaf.column for leaf in expression.leaves if leaf.kernel == LINEAR}
 
 
-@pytest.mark.parametrize("mutation", [0.0, 0.2, 0.5, 1.0])
+@pytest.mark.parametrize("mutation", [0.0, 0.2, 1.0])
 def test_mutants_and_crossings_come_with_their_probabilities(mutation):
     parents = [
         reduce(mul, [Leaf(LINEAR, 7 * number + i) for i in range(6)]) for number in range(40)
@@ -86,7 +86,7 @@ def test_a_crossing_plants_a_random_subtree_of_one_parent_in_another():
     assert {child.canonical for child in children} == possible
 
 
-@pytest.mark.parametrize(("tournament", "n_drawn"), [(0.01, 1), (0.06, 2), (0.1, 2), (0.25, 5)])
+@pytest.mark.parametrize(("tournament", "n_drawn"), [(0.06, 2), (0.25, 5)])
 def test_the_best_of_those_that_are_drawn_is_a_parent(tournament, n_drawn):
     ranks = np.random.default_rng(3).permutation(20)
     rows = [(bush(column), -float(rank)) for column, rank in enumerate(ranks)]
@@ -107,7 +107,7 @@ def test_the_best_of_those_that_are_drawn_is_a_parent(tournament, n_drawn):
 def parents_of(history, **params):
     """Columns of all bushes that have children, where each of them has the same chance."""
     strategy = TreeGEP(mutation=1.0, tournament=0.01, **params)
-    children = proposed(strategy, TASK, history, 250)
+    children = proposed(strategy, TASK, history, 120)
     return set().union(*map(columns_of, children))
 
 
@@ -133,10 +133,10 @@ def test_generations_follow_one_another():
     assert parents_of(history_of(*design, *better, n_design=4), **params) == set(range(16, 26))
 
 
-@pytest.mark.parametrize(("max_leaves", "max_depth"), [(30, 3), (6, 10), (8, 5)])
+@pytest.mark.parametrize(("max_leaves", "max_depth"), [(30, 3), (6, 10)])
 def test_children_keep_to_the_limits_of_leaves_and_depth(max_leaves, max_depth):
     strategy = TreeGEP(population_size=10, max_depth=max_depth)
-    laboratory = Laboratory(strategy, task_of(2, max_leaves=max_leaves)).search(n_iter=60)
+    laboratory = Laboratory(strategy, task_of(2, max_leaves=max_leaves)).search(n_iter=40)
     children = [t.evaluation.expression for t in laboratory.history if t.phase is Phase.SEARCH]
     assert max(child.depth for child in children) == min(max_depth, max_leaves - 1)
     assert max(child.n_leaves for child in children) <= max_leaves

@@ -347,7 +347,8 @@ def left_out(reader: Reader) -> float:
 
 
 def explains(reader: Reader, match: Match) -> bool:
-    share = max(0.0, 1 - left_out(reader) / reader.y.var())
+    y = reader.y[reader.model._fitted.rows]
+    share = max(0.0, 1 - left_out(reader) / y.var())
     return abs(share - float(match["p"]) / 100) < 0.2  # more rows are left out at once
 
 
@@ -390,7 +391,8 @@ def skew(reader: Reader, match: Match) -> bool:
 
 def mean(reader: Reader, match: Match) -> bool:
     is_log = match["what"] == "geometric mean"
-    return says(match, np.exp(np.log(reader.y).mean()) if is_log else reader.y.mean())
+    y = reader.y[reader.model._fitted.rows]  # without outliers
+    return says(match, np.exp(np.log(y).mean()) if is_log else y.mean())
 
 
 def scale(reader: Reader, match: Match) -> bool:
