@@ -68,7 +68,7 @@ class Job:
 
     expression: Expression
     warm_starts: tuple[tuple[WarmStart, ...], ...] = ()
-    best: float = -np.inf  # highest score of a known fit, in nats, if there are warm starts
+    best: float = -np.inf  # log evidence that equals the highest score of the warm starts, in nats
     is_estimated: bool = False  # whether the first warm start is that of an estimate
 
 
@@ -116,7 +116,7 @@ class Evaluator:
         known: Iterable[Evaluation] = (),
         start: WarmStart | None = None,
     ) -> Job:
-        """Find the warm starts of a kernel among known fits, and the best score of these fits.
+        """Find the warm starts of a kernel among known fits, and what would equal the best one.
 
         ``start`` is one of all parameters of the arranged kernel, which comes first.
         """
@@ -127,6 +127,7 @@ class Evaluator:
         if not warm_starts:
             return Job(expression)
         best = max((evaluation.score for evaluation in known), default=-np.inf)
+        best -= self.structure_prior(expression)
         alternatives = tuple(tuple(together) for together in warm_starts)
         return Job(expression, alternatives, best, is_estimated=start is not None)
 
@@ -313,7 +314,7 @@ class Evaluator:
         """
         if not self.score_is_laplace or not np.isfinite(best):
             return None
-        least = best - FAR_BELOW_BEST - self.structure_prior(posterior.expression)
+        least = best - FAR_BELOW_BEST
         with suppress(NotAMaximumError):
             maximum = estimate_maximum(posterior, mode)
             if log_evidence_at(maximum) < least:

@@ -68,8 +68,8 @@ class TrainingData:
     @property
     def definition(self) -> tuple[object, ...]:
         """All numbers that a fit depends on."""
-        noise, plain = self.noise, self._plain
-        every = self.X, plain.y, noise.weights, noise.errors, noise.rounding
+        plain = self._plain
+        every = self.X, plain.y, *plain.noise.record
         numbers = self.inputs.columns.numbers, sorted(self.target.scales.items())
         return (*(values.tobytes() for values in every), *numbers)
 

@@ -104,20 +104,20 @@ def test_one_kernel_predicts_as_scikit_learn_with_more_noise_on_the_diagonal():
     w = RNG.uniform(0.3, 3, 24)
     model = refitted("SE[0] + LIN[1]", sample_weight=w, noise_std=STD)
     scaling = model._fitted.target
-    alpha = (model.noise_variance_ * (1 / w - 1) + STD**2) / scaling.scale**2
+    alpha = (model.noise_variance_ * (1 / w - 1) + STD**2) / scaling.width**2
     gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, alpha=alpha)
-    gpr.fit(X, (Y - scaling.shift) / scaling.scale)
+    gpr.fit(X, (Y - scaling.shift) / scaling.width)
     mean, std = gpr.predict(X + 0.05, return_std=True)
     found = model.predict(X + 0.05, return_std=True)
-    np.testing.assert_allclose(found[0], scaling.shift + scaling.scale * mean, rtol=1e-6)
-    np.testing.assert_allclose(found[1], scaling.scale * std, rtol=1e-6)
+    np.testing.assert_allclose(found[0], scaling.shift + scaling.width * mean, rtol=1e-6)
+    np.testing.assert_allclose(found[1], scaling.width * std, rtol=1e-6)
 
 
 def test_the_target_is_standardised_by_weighted_moments():
     scaling = refitted(sample_weight=COUNTS)._fitted.target
     copies = np.repeat(Y, COUNTS)
     assert scaling.shift == pytest.approx(copies.mean(), rel=1e-12)
-    assert scaling.scale == pytest.approx(copies.std(), rel=1e-12)
+    assert scaling.width == pytest.approx(copies.std(), rel=1e-12)
 
 
 def test_left_out_rows_are_predicted_with_the_noise_of_their_own():

@@ -343,7 +343,7 @@ def left_out(reader: Reader) -> float:
         only = [MixtureComponent(best.expression, best.theta, 1.0)]
         mixture = MixturePredictor(only, data.take(others), ExactPredictor)
         errors[rows] = data.y[rows] - mixture.mean(data.X[rows])
-    return float(np.mean(errors**2)) * fitted.target.scale**2
+    return float(np.mean(errors**2)) * fitted.target.width**2
 
 
 def explains(reader: Reader, match: Match) -> bool:
