@@ -15,6 +15,7 @@ from autokernel.explain.parts import Part, has_period, joined, parts_of, period_
 from autokernel.expression import IDENTITY, Expression, View
 from autokernel.inference import (
     ExactPredictor,
+    GlobalPredictor,
     InducingPredictor,
     Predictor,
     one_blas_thread,
@@ -188,7 +189,7 @@ class ExplainedFunction:
                 predictor = mixture.predictors[0]
             else:
                 predictor = mixture.make_predictor(expression, theta, mixture.data)
-            if not isinstance(predictor, ExactPredictor | InducingPredictor):
+            if not isinstance(predictor, GlobalPredictor):
                 predictor = InducingPredictor(expression, theta, mixture.data, N_INDUCING)
             return AveragedFunction(
                 expression, theta, predictor, background=self._background, weights=self._weights

@@ -16,7 +16,7 @@ import numpy as np
 
 from autokernel.data import Inputs
 from autokernel.expression import Addend, Expression, addends, n_kernel_params
-from autokernel.inference import ExactPredictor, InducingPredictor, cross_covariance
+from autokernel.inference import GlobalPredictor, cross_covariance
 from autokernel.kernels import MULTIPLY
 from autokernel.typing import FloatArray, IntArray
 
@@ -80,7 +80,7 @@ class AveragedFunction:
         The kernel.
     theta : ndarray of shape (n_params,)
         Logs of its parameters, the noise variance last.
-    predictor : ExactPredictor or InducingPredictor
+    predictor : GlobalPredictor
         The kernel, conditioned on data.
     background : Inputs
         Rows over which the function is averaged; their missing values are draws of their columns.
@@ -97,7 +97,7 @@ class AveragedFunction:
         self,
         expression: Expression,
         theta: FloatArray,
-        predictor: ExactPredictor | InducingPredictor,
+        predictor: GlobalPredictor,
         *,
         background: Inputs,
         weights: FloatArray,
