@@ -79,13 +79,12 @@ class RowNoise:
 
     def multiplied(self, factor: FloatArray | float) -> "RowNoise":
         """Return the noise of targets that are multiplied by the root of a factor."""
-        log_slopes = self.log_slopes + 0.5 * np.log(factor)
-        return RowNoise(self.weights, self.errors * factor, self.rounding * factor, log_slopes)
+        return RowNoise(self.weights, self.errors * factor, self.rounding * factor)
 
     def on_scale(self, log_slopes: FloatArray) -> "RowNoise":
         """Return the noise on a scale of the target with these slopes, by the delta method."""
-        factor = np.exp(np.minimum(2 * log_slopes, _LARGEST_LOG))
-        return RowNoise(self.weights, self.errors * factor, self.rounding * factor, log_slopes)
+        noise = self.multiplied(np.exp(np.minimum(2 * log_slopes, _LARGEST_LOG)))
+        return RowNoise(self.weights, noise.errors, noise.rounding, log_slopes)
 
     @property
     def influence(self) -> FloatArray:

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.special import gammaln
 from scipy.stats import norm, poisson, t
 
+from autokernel.data import RowNoise
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
@@ -278,7 +279,8 @@ class _Pursuit:
         if self._standardises:
             mean, variance = mean_and_variance(data.y[kept], data.noise.influence[kept])
         noise = data.noise.take(np.flatnonzero(rows))
-        noise = noise.multiplied(1 / variance)
+        errors, rounding = noise.errors / variance, noise.rounding / variance
+        noise = RowNoise(noise.weights, errors, rounding, noise.log_slopes - 0.5 * np.log(variance))
         return TrainingData(data.inputs[rows], (data.y[rows] - mean) / np.sqrt(variance), noise)
 
     def _fit(
