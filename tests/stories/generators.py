@@ -84,9 +84,7 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
             number = float(claim.value)
         elif np.isinf(number):
             number = float(np.sign(claim.value - no_change))
-        columns = ",".join(sorted(set(re.findall(r"\[(?:\w+\()?(\w+)\)?\]", subject))))
-        if not columns and subject not in ("y", "noise"):
-            columns = subject
+        columns = columns_of(subject)
         names = re.split(r", | and ", subject)
         if claim.predicate.endswith(" linearly"):
             yield ("line", columns, NONE), claim.probability
@@ -99,6 +97,14 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         else:
             found = [(kind, columns, number)]
         yield from ((fact, claim.probability) for fact in found)
+
+
+def columns_of(subject: str) -> str:
+    """Return the columns that a claim is about: by a kernel, a pair, or a curve at a value."""
+    in_kernel = re.findall(r"\[(?:\w+\()?(\w+)\)?\]", subject)
+    pair = re.fullmatch(r"(\w+)(?: and (\w+)|, where (\w+) is .+)", subject)
+    names = in_kernel or [one for one in (pair.groups() if pair else [subject]) if one]
+    return ",".join(sorted({*names} - {"y", "noise"}))
 
 
 def agrees(fact: Fact, known: Facts) -> bool:
@@ -455,6 +461,32 @@ def a_ratio(rng):
     return story_of(X, y, true, optional)
 
 
+def slopes_of_groups(rng):
+    dose, site = rng.uniform(0, 10, 80), rng.choice(["north", "south", "east", "west"], 80)
+    slopes = pd.Series({"north": 0.2, "south": 0.8, "east": 1.4, "west": 2.0})
+    y = 5 + slopes[site].to_numpy() * dose + 0.5 * rng.normal(size=80)
+    X = {"dose": dose, "site": site}
+    true = matter(X) | rises("dose") | facts("interaction", "dose,site") | noise(0.5)
+    return story_of(X, y, true, line("dose", UP))
+
+
+def two_that_multiply(rng):
+    X = {"tilt": rng.uniform(-1, 1, 80), "wind": rng.uniform(1, 5, 80)}
+    y = 2 * X["tilt"] * X["wind"] + 0.5 * rng.normal(size=80)
+    true = matter(X) | facts("interaction", "tilt,wind") | rises("tilt") | noise(0.5)
+    # the mean of the tilt is nearly zero, and with it the effect of the wind
+    chance = line("wind", UP) | line("wind", DOWN) | falls("tilt,wind")
+    return story_of(X, y, true, chance | line("tilt", UP) | rises("tilt,wind"))
+
+
+def a_cause_and_its_shadow(rng):
+    length = rng.normal(50, 10, 80)
+    X = {"length": length, "mass": 2 * length + 9 * rng.normal(size=80)}  # correlation 0.91
+    y = 0.3 * (length - 50) + rng.normal(size=80)
+    true = matter(["length"]) | rises("length") | noise(1)
+    return story_of(X, y, true, line("length", UP) | idle(["mass"]))
+
+
 def two_groups_of_columns(rng):
     height, weight = rng.uniform(size=(2, 80))
     X = {
@@ -535,7 +567,8 @@ STORIES: Mapping[str, Callable[[np.random.Generator], Story]] = {
         a_season, a_trend_with_a_season, a_slow_and_a_fast_season, a_season_that_grows,
         a_damped_oscillation, a_season_with_a_break, a_season_on_a_turn, weeks_of_three_years,
         a_difference, two_switches, an_age_limit, a_table, six_columns, one_column_of_ten,
-        noise_in_a_table, a_product, a_ratio, two_groups_of_columns, idle_columns,
+        noise_in_a_table, a_product, a_ratio, slopes_of_groups, two_that_multiply,
+        a_cause_and_its_shadow, two_groups_of_columns, idle_columns,
         outliers, outliers_in_a_table, a_spread_that_grows, a_spread_in_a_table, a_skewed_noise,
     )
 }  # fmt: skip
