@@ -466,7 +466,8 @@ def slopes_of_groups(rng):
     slopes = pd.Series({"north": 0.2, "south": 0.8, "east": 1.4, "west": 2.0})
     y = 5 + slopes[site].to_numpy() * dose + 0.5 * rng.normal(size=80)
     X = {"dose": dose, "site": site}
-    true = matter(X) | rises("dose") | facts("interaction", "dose,site") | noise(0.5)
+    true = matter(X) | rises("dose") | rises("dose,site") | noise(0.5)
+    true |= facts("interaction", "dose,site")
     return story_of(X, y, true, line("dose", UP))
 
 

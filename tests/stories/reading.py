@@ -348,12 +348,14 @@ def levels(reader: Reader, match: Match) -> bool:
 
 
 def courses(reader: Reader, match: Match) -> bool:
-    """Whether the fit changes along a column by what is written at both values of another one."""
-    name, texts = match["along"], (match["course"], match["other_course"])
-    matches = [re.fullmatch(COURSE, text) for text in texts]
-    if not (all(matches) and are_ends(reader, name, match["first"], match["last"])):
+    """Whether the fit changes along a column by what is written at the values of another one."""
+    name = match["along"]
+    found = [re.fullmatch(COURSE, one) for one in re.split(NEXT_COURSE, match["courses"])]
+    if not (all(found) and are_ends(reader, name, match["first"], match["last"])):
         return False
-    return all(has_course(reader, name, one) for one in matches)
+    levels = reader.levels.get(found[0]["z"], {})
+    is_complete = {one["at"] for one in found} == {*levels} if levels else len(found) == 2
+    return is_complete and all(has_course(reader, name, one) for one in found)
 
 
 def has_course(reader: Reader, name: str, match: Match) -> bool:
@@ -386,9 +388,9 @@ COURSE = (
     rf"{UNIT} to (?P<most>\S+?){UNIT}\))) where (?P<z>.+?) is (?P<at>.+)"
 )
 FROM = r"from (?P<first>\S+) to (?P<last>\S+) of (?P<along>.+?)"
+NEXT_COURSE = "(?:, | and )(?=(?:rises|falls|goes|hardly) )"
 HOW = {
-    rf"{FROM}, .+? (?P<course>(?:rises|falls|goes|hardly) .+? where .+?) and "
-    r"(?P<other_course>(?:rises|falls|goes|hardly) .+)": courses,
+    rf"{FROM}, .+? (?P<courses>(?:rises|falls|goes|hardly) .+)": courses,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
     rf"{AMOUNT}{RANGE}": changes_of_levels,
 }
