@@ -17,7 +17,6 @@ from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
 from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
-    SMALL,
     TEXT_OF_REST,
     Component,
     Decomposition,
@@ -105,7 +104,7 @@ class Description:
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
-        return [one for one in self.explained.interactions if one.share >= SMALL]
+        return [one for one in self.explained.interactions if not one.is_small]
 
     def share(self, number: int) -> float:
         """Return the share of a component or, after these, of an interaction."""

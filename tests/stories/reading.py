@@ -234,7 +234,9 @@ def says(match: Match, value: float, rel: float = 0.05) -> bool:
 
 
 def is_share(match: Match, share: float) -> bool:
-    """Whether a share is what is written in per cent, up to its last digit."""
+    """Whether a share is what is written in per cent, up to its last digit, or is negative."""
+    if match["p"] is None:
+        return share < 0
     number, decimals = float(match["p"]), len(match["p"].partition(".")[2])
     if match["bound"]:
         return (100 * share < number) == match["bound"].startswith("less")
@@ -445,8 +447,6 @@ def does(reader: Reader, match: Match) -> bool:
 def leads(reader: Reader, match: Match) -> bool:
     """Whether a column explains the share that a paragraph begins with."""
     share = reader.share(reader.effect(reader.numbers[:1], reader.x))
-    if match["p"] is None:
-        return match["x"] == reader.column and share < 0
     return match["x"] == reader.column and is_share(match, share)
 
 
@@ -666,8 +666,8 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     ),
     (rf"(?:.*?a|A) possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
     (
-        rf"(?P<a>.+?) and (?P<b>.+?) interact, which explains {P} of the variance of the fit"
-        rf"{PERHAPS}(?:: (?P<how>.+))?\.",
+        r"(?P<a>.+?) and (?P<b>.+?) interact, which (?:works against the other effects"
+        rf"|explains {P} of the variance of the fit){PERHAPS}(?:: (?P<how>.+))?\.",
         interact,
     ),
     (rf"It explains {P} of the variance of the fit\.", share),
