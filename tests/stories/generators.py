@@ -545,7 +545,7 @@ def a_spread_that_grows(rng):
 def a_spread_in_a_table(rng):
     X = pd.DataFrame(rng.uniform(size=(150, 3)), columns=list("abc"))
     mean = 1 + 5 * X["a"] + X["b"]
-    y = mean * (1 + 0.2 * rng.normal(size=150))
+    y = mean * (1 + 0.2 * rng.normal(size=150)) - 3  # below zero there is no log of the target
     true = matter("a") | rises("a") | facts("spread", "", UP)
     optional = line("a", UP) | line("b", UP) | matter("b") | idle("bc")
     return story_of(X, y, true, optional | noise(0.2 * np.sqrt(np.mean(mean**2))))

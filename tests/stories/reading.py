@@ -531,8 +531,7 @@ def left_out(reader: Reader) -> float:
 
 
 def explains(reader: Reader, match: Match) -> bool:
-    y = reader.y[reader.model._fitted.rows]
-    share = max(0.0, 1 - left_out(reader) / y.var())
+    share = max(0.0, 1 - left_out(reader) / reader.y[reader.fitted.rows].var())
     return abs(share - float(match["p"]) / 100) < 0.2  # more rows are left out at once
 
 
@@ -574,8 +573,7 @@ def skew(reader: Reader, match: Match) -> bool:
 
 
 def mean(reader: Reader, match: Match) -> bool:
-    is_log = match["what"] == "geometric mean"
-    y = reader.y[reader.model._fitted.rows]  # without outliers
+    y, is_log = reader.y[reader.fitted.rows], match["what"] == "geometric mean"
     return says(match, np.exp(np.log(y).mean()) if is_log else y.mean())
 
 
