@@ -66,9 +66,13 @@ def _details(
 
 
 def _course(curve: FloatArray, draws: FloatArray, about: Fact) -> Fact:
-    """Say how a curve (n_points,) changes, by the ends or by the range."""
+    """Say how a curve (n_points,) changes, by the ends or by the range.
+
+    A curve whose range is not larger than that of its errors goes up and down by chance.
+    """
     change, reach = float(curve[-1] - curve[0]), float(np.ptp(curve))
-    if abs(change) < HALF * reach:
+    by_chance = float(np.quantile(np.ptp(draws - curve, axis=1), INTERVAL_ENDS[1]))
+    if abs(change) < HALF * reach and reach > by_chance:
         low, high = np.quantile(np.ptp(draws, axis=1), INTERVAL_ENDS).tolist()
         return replace(about, predicate="goes up and down").moved(reach, low, high)
     low, high = np.quantile(draws[:, -1] - draws[:, 0], INTERVAL_ENDS).tolist()
