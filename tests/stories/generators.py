@@ -212,12 +212,11 @@ def an_interaction(rng):
     dose, age = rng.uniform(0, 10, 150), rng.uniform(20, 80, 150)
     smoker = rng.integers(0, 2, 150)
     y = 2 + 0.8 * dose * smoker + 0.05 * age + 0.35 * rng.normal(size=150)
-    true = matter(["dose", "age", "smoker"]) | rises("age") | rises("dose,smoker") | noise(0.35)
-    true |= facts("interaction", "dose,smoker")
+    true = matter(["dose", "age", "smoker"]) | rises("age") | rises("dose") | noise(0.35)
+    true |= facts("interaction", "dose,smoker") | rises("dose,smoker")
+    true |= facts("difference", "smoker", UP)
     # the effect of the dose for others is nothing, and its sign is left to chance
-    chance = falls("dose,smoker") | facts("wiggles", "dose,smoker")
-    optional = chance | line("age", UP) | facts("line", "dose,smoker")
-    optional |= line("dose", UP) | facts("difference", "smoker", UP)  # the others at their medians
+    optional = falls("dose,smoker") | line("age", UP) | line("dose", UP)
     return story_of({"dose": dose, "age": age, "smoker": smoker}, y, true, optional)
 
 
@@ -399,10 +398,10 @@ def two_switches(rng):
         "treated": rng.uniform(size=150) < 0.4,
     }
     y = 2 * X["treated"] + (0.3 + 0.5 * X["female"]) * X["dose"] + 0.5 * rng.normal(size=150)
-    true = matter(X) | facts("difference", "treated", UP) | rises("dose,female") | noise(0.5)
+    true = matter(X) | rises("dose") | rises("dose,female") | noise(0.5)
     true |= facts("interaction", "dose,female")
-    optional = line("dose", UP) | facts("line", "dose,female") | facts("difference", "female", UP)
-    return story_of(X, y, true, optional)
+    true |= facts("difference", "treated", UP) | facts("difference", "female", UP)
+    return story_of(X, y, true, line("dose", UP))
 
 
 def an_age_limit(rng):
@@ -446,18 +445,19 @@ def noise_in_a_table(rng):
 def a_product(rng):
     X = {"length": rng.uniform(1, 5, 120), "width": rng.uniform(1, 5, 120)}
     y = 0.5 * X["length"] * X["width"] + 0.5 * rng.normal(size=120)
-    true = matter(X) | rises("length,width") | noise(0.5) | facts("interaction", "length,width")
-    optional = line("length", UP) | line("width", UP) | facts("line", "length,width")
-    return story_of(X, y, true, optional)
+    true = matter(X) | rises("length") | rises("width") | noise(0.5)
+    true |= facts("interaction", "length,width") | rises("length,width")
+    return story_of(X, y, true, line("length", UP) | line("width", UP))
 
 
 def a_ratio(rng):
     X = {"mass": rng.uniform(1, 10, 120), "volume": rng.uniform(1, 5, 120)}
     y = X["mass"] / X["volume"] + 0.2 * rng.normal(size=120)
-    # one is followed at two levels of the other
-    optional = rises("mass,volume") | falls("mass,volume") | facts("line", "mass,volume")
-    optional |= line("mass", UP) | falls("volume") | facts("beyond", "volume", DOWN)
-    true = matter(X) | noise(0.2) | facts("interaction", "mass,volume")
+    true = matter(X) | rises("mass") | falls("volume") | noise(0.2)
+    true |= facts("interaction", "mass,volume")
+    # one of them is followed at two values of the other
+    optional = rises("mass,volume") | falls("mass,volume") | line("mass", UP)
+    optional |= facts("beyond", "volume", DOWN)
     return story_of(X, y, true, optional)
 
 
