@@ -408,6 +408,6 @@ def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:
 
 def _are_alike(names: Sequence[str], least: float, what: str) -> Said:
     fact = Fact(listing(names), "are alike", least, evidence="least correlation of the columns")
-    size = "above 0.99" if least > 0.995 else f"{least:.2f}"
-    text = f"{listing(names)} {what} (their correlation is {size}{' or more' * (len(names) > 2)})"
+    size = f"{least:.2f}{' or more' * (len(names) > 2)}" if least <= 0.995 else "above 0.99"
+    text = f"{listing(names)} {what} (their correlation is {size})"
     return fact, f"{text}: what is said of one may be due to another."
