@@ -521,13 +521,13 @@ def noise(reader: Reader, match: Match) -> bool:
 def left_out(reader: Reader) -> float:
     """Compute the mean square error of rows in fifths that the best kernel has not seen."""
     fitted = reader.fitted
-    data, best, errors = fitted.mixture.data, fitted.evaluation, np.empty(len(fitted.rows))
-    for rows in np.array_split(np.random.default_rng(0).permutation(len(errors)), 5):
-        others = np.setdiff1d(np.arange(len(errors)), rows)
+    data, best, predicted = fitted.mixture.data, fitted.evaluation, np.empty(len(fitted.rows))
+    for rows in np.array_split(np.random.default_rng(0).permutation(len(predicted)), 5):
+        others = np.setdiff1d(np.arange(len(predicted)), rows)
         only = [MixtureComponent(best.expression, best.theta, 1.0)]
         mixture = MixturePredictor(only, data.take(others), ExactPredictor)
-        errors[rows] = data.y[rows] - mixture.mean(data.X[rows])
-    return float(np.mean(errors**2)) * fitted.target.width**2
+        predicted[rows] = fitted.target.inverse(mixture.mean(data.X[rows]))
+    return float(np.mean((reader.y[fitted.rows] - predicted) ** 2))
 
 
 def explains(reader: Reader, match: Match) -> bool:
