@@ -65,7 +65,7 @@ class Reader:
         }
         best = self.fitted.evaluation
         self.best = ExactPredictor(best.expression, best.theta, self.fitted.mixture.data)
-        self.scale = best.expression.target or "identity"  # on which the words are
+        self.scale = best.expression.target  # on which the words are
         self.explained = ExplainedFunction(self.fitted)  # for parts of what a column does
         self.parts = self.explained.parts
         self.lead = rf"(?P<x>{'|'.join(map(re.escape, self.names))}) {LEAD}(?P<what>.+)"
@@ -85,7 +85,7 @@ class Reader:
             if 0 < place <= len(self.shown) and numbers[place - 1] is not None:
                 own = numbers[place - 1]
                 self.numbers, self.period = [own], periods[place - 1]
-                if re.search(rf"(?:curve|line) in|: {self.target} ", self.text):
+                if re.search(rf"(?:curve|line) in|: {re.escape(self.target)} ", self.text):
                     cycles = {
                         number: period
                         for number, period in zip(numbers, periods, strict=True)
@@ -100,7 +100,7 @@ class Reader:
         """Yield a sentence, or what it says of a share, if no template has it or it is false."""
         lead, what = re.fullmatch(self.lead, sentence), sentence
         if lead:
-            what = re.sub(f"^{self.target} ", "It ", lead["what"])
+            what = re.sub(f"^{re.escape(self.target)} ", "It ", lead["what"])
             if not leads(self, lead):
                 yield f"false: {sentence.removesuffix(lead['what'])}"
         matches = ((re.fullmatch(pattern, what), check) for pattern, check in SENTENCES)
@@ -161,7 +161,7 @@ class Reader:
         return float(sign * (inverse(average + change) - inverse(average)))
 
     def fit(self, points: np.ndarray) -> np.ndarray:
-        """Predict rows (n, n_features) by the best kernel on its scale, less the mean of it."""
+        """Predict rows (n, n_features) by the best kernel on its scale, up to a constant."""
         return self.fitted.scale.width * self.best.mean(self.fitted.scaled(points))
 
     def average(self, **places: np.ndarray) -> np.ndarray:
