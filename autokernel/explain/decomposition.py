@@ -36,7 +36,10 @@ MOST_DRAWS, LEAST_DRAWS = 32, 8  # of kernel and parameters, that stand for the 
 MAX_NUMBERS = 3.2e7  # in the covariance matrices of all draws, if there are more than the least
 N_INDUCING = 512  # points that stand for many rows
 BLOCK = 500  # rows whose covariance is computed together
-TEXT_OF_REST = "What is left: averages over other kernels and parameters, and small interactions."
+TEXT_OF_REST = (
+    "What is left: averages over other kernels and parameters, and interactions that are small or "
+    "of more than two columns."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -90,7 +93,7 @@ class Decomposition:
     components : list of Component
         Effects of the best kernel on average over the rows, the one of the largest share first. The
         last one may be the rest: what averages over other kernels and parameters add, and
-        interactions that explain less than 1 %.
+        interactions that are small or of more than two columns.
     scale : str
         Scale of the target on which the best kernel acts. On ``"identity"``, ``constant`` and the
         means add up to ``predict``. On ``"log"`` they multiply to the median of
@@ -128,7 +131,7 @@ class Interaction:
 
     columns: tuple[int, int]
     share: float
-    span: float
+    is_small: bool
 
 
 class ExplainedFunction:
@@ -374,7 +377,8 @@ class ExplainedFunction:
         for columns in combinations(sorted(self._best.expression.columns), 2):
             if _has_product(self._best.expression, columns):
                 mean = self.interaction(columns, rows[:, columns])
-                found.append(Interaction(columns, _share(mean, whole), float(np.ptp(mean))))
+                share = _share(mean, whole)
+                found.append(Interaction(columns, share, _is_small(share, np.ptp(mean), whole)))
         return sorted(found, key=lambda one: -one.share)
 
     def added_by_averaging(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -481,10 +485,14 @@ def _by_share(
         for part, mean in zip(parts, means, strict=True)
     ]
     measured.sort(key=lambda part: -part.share)
-    least = LITTLE * float(np.ptp(whole)) if means else 0.0
-    small = [part for part in measured if part.share < SMALL and part.span < least]
+    small = [part for part in measured if _is_small(part.share, part.span, whole)]
     large = [part for part in measured if part not in small]
     return [*large, *small], len(large)
+
+
+def _is_small(share: float, span: float, whole: FloatArray) -> bool:
+    """Return whether an effect explains little, and works little against the others."""
+    return abs(share) < SMALL and span < LITTLE * float(np.ptp(whole))
 
 
 def _without_opponents(

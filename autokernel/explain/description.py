@@ -17,7 +17,6 @@ from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
 from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
-    SMALL,
     TEXT_OF_REST,
     Component,
     Decomposition,
@@ -105,7 +104,7 @@ class Description:
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
-        return [one for one in self.explained.interactions if one.share >= SMALL]
+        return [one for one in self.explained.interactions if not one.is_small]
 
     def share(self, number: int) -> float:
         """Return the share of a component or, after these, of an interaction."""
@@ -409,6 +408,6 @@ def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:
 
 def _are_alike(names: Sequence[str], least: float, what: str) -> Said:
     fact = Fact(listing(names), "are alike", least, evidence="least correlation of the columns")
-    size = "above 0.99" if least > 0.995 else f"{least:.2f}"
-    text = f"{listing(names)} {what} (their correlation is {size}{' or more' * (len(names) > 2)})"
+    size = f"{least:.2f}{' or more' * (len(names) > 2)}" if least <= 0.995 else "above 0.99"
+    text = f"{listing(names)} {what} (their correlation is {size})"
     return fact, f"{text}: what is said of one may be due to another."

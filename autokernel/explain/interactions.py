@@ -11,7 +11,7 @@ from autokernel.explain.words import INTERVAL_ENDS, listing
 from autokernel.typing import FloatArray
 
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
-N_STEPS = 9  # along the column that is followed
+N_STEPS = 33  # along the column that is followed
 MULTIPLIED = "kernels in which the columns are multiplied"
 
 
@@ -44,9 +44,10 @@ def _details(
     low, high = explained.ends(column)
     axis, name = say.axes[column], say.names[column]
     along = f"from {axis.end(low)} to {axis.end(high)} of {name}"
-    steps = np.linspace(low, high, N_STEPS)
+    has_many = is_category and len(levels) > MAX_LEVELS
+    steps = np.linspace(low, high, 2 if has_many else N_STEPS)
     curves, drawn = _curves(explained, pair, column, steps, levels)
-    if is_category and len(levels) > MAX_LEVELS:
+    if has_many:
         return _between_levels(curves, drawn, say, about, f"{along} differs", say.names[other])
     facts, texts = [], []
     for level, curve, draws in zip(levels.tolist(), curves, drawn, strict=True):
@@ -65,9 +66,13 @@ def _details(
 
 
 def _course(curve: FloatArray, draws: FloatArray, about: Fact) -> Fact:
-    """Say how a curve (n_points,) changes, by the ends or by the range."""
+    """Say how a curve (n_points,) changes, by the ends or by the range.
+
+    A curve whose range is not larger than that of its errors goes up and down by chance.
+    """
     change, reach = float(curve[-1] - curve[0]), float(np.ptp(curve))
-    if abs(change) < HALF * reach:
+    by_chance = float(np.quantile(np.ptp(draws - curve, axis=1), INTERVAL_ENDS[1]))
+    if abs(change) < HALF * reach and reach > by_chance:
         low, high = np.quantile(np.ptp(draws, axis=1), INTERVAL_ENDS).tolist()
         return replace(about, predicate="goes up and down").moved(reach, low, high)
     low, high = np.quantile(draws[:, -1] - draws[:, 0], INTERVAL_ENDS).tolist()

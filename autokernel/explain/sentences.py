@@ -341,8 +341,10 @@ class Sentences:
         self, fact: Fact, names: tuple[str, str], share: float, texts: Sequence[str]
     ) -> str:
         """Say how much two columns explain together besides the effects of each, and how."""
-        text = f"{listing(names)} interact, which explains {percent(share)} of the variance"
-        text = perhaps(f"{text} of the fit", fact.probability)
+        does = f"explains {percent(share)} of the variance of the fit"
+        if share < 0:
+            does = "works against the other effects"
+        text = perhaps(f"{listing(names)} interact, which {does}", fact.probability)
         return f"{text}: {listing(texts)}." if texts else f"{text}."
 
 
