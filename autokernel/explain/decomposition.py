@@ -377,7 +377,7 @@ class ExplainedFunction:
         for columns in combinations(sorted(self._best.expression.columns), 2):
             if _has_product(self._best.expression, columns):
                 mean = self.interaction(columns, rows[:, columns])
-                share = _share(mean, whole)
+                share = share_of_variance(mean, whole)
                 found.append(Interaction(columns, share, _is_small(share, np.ptp(mean), whole)))
         return sorted(found, key=lambda one: -one.share)
 
@@ -481,7 +481,7 @@ def _by_share(
 ) -> tuple[list[Part], int]:
     """Return parts with their shares, those that explain much first, and the number of these."""
     measured = [
-        replace(part, share=_share(mean, whole), span=float(np.ptp(mean)))
+        replace(part, share=share_of_variance(mean, whole), span=float(np.ptp(mean)))
         for part, mean in zip(parts, means, strict=True)
     ]
     measured.sort(key=lambda part: -part.share)
@@ -500,7 +500,7 @@ def _without_opponents(
 ) -> tuple[list[Part], list[FloatArray]]:
     """Join each part that works against the others with the one that it counteracts most."""
     parts, means = [*parts], [*means]
-    while len(parts) > 1 and min(shares := _shares(means)) < LEAST_SHARE:
+    while len(parts) > 1 and min(shares := _shares_of_sum(means)) < LEAST_SHARE:
         first = int(np.argmin(shares))
         centred = np.array(means) - np.mean(means, axis=1, keepdims=True)
         products = np.delete(centred @ centred[first], first)
@@ -512,12 +512,12 @@ def _without_opponents(
     return parts, means
 
 
-def _shares(means: Sequence[FloatArray]) -> list[float]:
+def _shares_of_sum(means: Sequence[FloatArray]) -> list[float]:
     whole = np.sum(means, axis=0)
-    return [_share(mean, whole) for mean in means]
+    return [share_of_variance(mean, whole) for mean in means]
 
 
-def _share(mean: FloatArray, whole: FloatArray) -> float:
+def share_of_variance(mean: FloatArray, whole: FloatArray) -> float:
     """Compute the covariance of a mean (n,) with a whole (n,), as a fraction of its variance."""
     centred = whole - whole.mean()
     total = float(centred @ centred)
