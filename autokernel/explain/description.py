@@ -44,7 +44,7 @@ from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
 
 MAX_SHORT = 3  # components in a short description
-EXCLUDED = 0.05  # probability up to which a column does not matter
+EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
 LARGE_ERROR = 1.5  # deviations of the noise, from which the error is worth a sentence
@@ -161,9 +161,8 @@ class Description:
         text = _in_one(self._target())
         if not self._model.evaluation.expression.leaves:
             return text
-        others = [_in_one(self._columns())]
-        others += [self._averaging(), self._best_kernel()]
-        return " ".join(one for one in (text, *others, _in_one(self._search())) if one)
+        others = [_in_one(self._columns()), self._averaging(), self._best_kernel()]
+        return " ".join(one for one in (_in_one(self._search()), text, *others) if one)
 
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
@@ -181,7 +180,7 @@ class Description:
 
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
-        said = [*self._target(), *self._columns(), *self._search()]
+        said = [*self._search(), *self._target(), *self._columns()]
         for number in self.shown:
             said += self._component(number)
         said += [*self._small(), *self._residuals]
@@ -279,10 +278,10 @@ class Description:
             return
         found = np.round(inclusion_table(self._model)["depends"], 2).tolist()  # as it is written
         rows = list(zip(self.names, found, strict=True))
-        yield from _matter([name for name, p in rows if p >= CERTAIN], "matters", "matter")
+        yield from _matter([name for name, p in rows if p >= CERTAIN])
         yield from _may_matter([(name, p) for name, p in rows if EXCLUDED < p < CERTAIN])
         without = [name for name, p in rows if p <= EXCLUDED]
-        yield from _matter(without, "does not matter", "do not matter")
+        yield from _not_used(without)
         yield from self._alike()
 
     def _averaging(self) -> str:
@@ -383,11 +382,18 @@ def _in_one(said: Iterator[Said] | Sequence[Said]) -> str:
     return " ".join(text for _, text in said if text)
 
 
-def _matter(names: Sequence[str], one: str, several: str) -> Iterator[Said]:
+def _matter(names: Sequence[str]) -> Iterator[Said]:
     if names:
-        verb = one if len(names) == 1 else several
+        verb = "matters" if len(names) == 1 else "matter"
         text = f"{listing(names)} {verb} (probability at least {CERTAIN})."
-        yield Fact(listing(names), one, probability=CERTAIN, evidence=USED), text
+        yield Fact(listing(names), "matters", probability=CERTAIN, evidence=USED), text
+
+
+def _not_used(names: Sequence[str]) -> Iterator[Said]:
+    if names:
+        verb = "is" if len(names) == 1 else "are"
+        text = f"{listing(names)} {verb} not used by the kernels of weight."
+        yield Fact(listing(names), "is not used", probability=CERTAIN, evidence=USED), text
 
 
 def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:

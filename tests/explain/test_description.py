@@ -173,7 +173,7 @@ def test_one_posterior_has_the_same_words_however_predictions_average_over_it(na
     assert 0.01 < min(depends.values()) < 0.95  # some kernels have no such column
     for model in models:
         for claim in pd.DataFrame(model.claims_).itertuples():
-            if claim.predicate in ("matters", "may matter", "does not matter"):
+            if claim.predicate in ("matters", "may matter", "is not used"):
                 p = [depends[one] for one in re.split(", | and ", claim.subject)]
                 assert claim.predicate != "may matter" or p == pytest.approx(
                     [claim.probability], abs=0.005

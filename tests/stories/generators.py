@@ -56,7 +56,7 @@ KINDS = {
     "changes beyond": ("beyond", SIGN),
     "returns beyond": ("returns", NONE),
     "matters": ("matters", NONE),
-    "does not matter": ("does not matter", NONE),
+    "is not used": ("does not matter", NONE),
     "are alike": ("alike", NONE),
     "does not fit": ("outlier", NONE),
     "excluded": ("outlier", NONE),

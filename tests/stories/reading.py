@@ -544,7 +544,7 @@ def matters(reader: Reader, match: Match) -> bool:
     p = dict(zip(table["column"], table["depends"], strict=True))
     low, high = (0.045, 0.955)  # as two digits are written
     if "uncertain" not in match[0]:
-        low, high = (0.0, 0.055) if "not matter" in match[0] else (0.945, 1.0)
+        low, high = (0.0, 0.055) if "not used" in match[0] else (0.945, 1.0)
     names = re.split(r", | and ", re.sub(r" \([\d.]+\)", "", match["names"]))
     return all(low <= p[name] <= high + 1e-9 for name in names)
 
@@ -630,7 +630,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"It ends before the data do\.", is_said),
     (r"It is uncertain whether (?P<names>.+) matters?\.", matters),
     (
-        r"(?P<names>.+?)(?: do| does| does not| do not)? matters? \(probability at least 0.95\)\.",
+        r"(?P<names>.+?) (?:matters? \(probability at least 0.95\)|(?:is|are) not used by .+)\.",
         matters,
     ),
     (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
