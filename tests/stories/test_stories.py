@@ -109,7 +109,7 @@ def on_scales(seed=0, n=40):
 def in_tables(seed=0, n=60):
     """Tables with levels, dates, interactions and effects that oppose, by kernels that fit them."""
     rng = np.random.default_rng(seed)
-    e, noise = rng.normal(size=n), 0.02 * rng.normal(size=n)
+    e, noise = rng.normal(size=n), 0.05 * rng.normal(size=n)
     X = pd.DataFrame(rng.uniform(size=(n, 3)), columns=list("abc"))
     shop, old = rng.integers(0, 8, n), rng.integers(0, 2, n)
     X = X.assign(shop=[f"s{level}" for level in shop], kind=np.where(old, "old one", "new one"))
@@ -131,10 +131,7 @@ def in_tables(seed=0, n=60):
         "log(y) ~ CAT[shop] * SE[a] * LIN[b]": np.exp(height * np.sin(4 * a) * (0.3 + b)),
     }
     return {
-        kernel: (
-            X[[name for name in X if f"[{name}]" in kernel]],
-            y + noise * (y if "(y)" in kernel else y.std()),
-        )
+        kernel: (X[[name for name in X if f"[{name}]" in kernel]], y * (1 + noise))
         for kernel, y in data.items()
     }
 
