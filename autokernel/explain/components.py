@@ -208,7 +208,8 @@ class ComponentFacts:
         totals = self._explained.totals(self._part)
         drift = self._spread * self._part.drift(self._regular_step, totals)
         if drift > SMALL * self._part.span:
-            fact = Fact(self._subject, "drifts", drift, evidence="parameters of the best kernel")
+            drift, how = float(self._explained.in_unit(drift)), "parameters of the best kernel"
+            fact = Fact(self._subject, "drifts", drift, evidence=how)
             text = f"Its level drifts by about {self._say.amount(drift)} from one row to the next."
             yield self._say.measured(fact), text
 

@@ -7,9 +7,10 @@ from functools import cached_property
 from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import LinAlgError
 
-from autokernel.data.scales import Scale
+from autokernel.data.scales import SCALES, Scale
 from autokernel.explain.effects import MAX_BACKGROUND, AveragedFunction, products_of
 from autokernel.explain.parts import Part, has_period, joined, parts_of, period_of
 from autokernel.expression import IDENTITY, Expression, View
@@ -221,6 +222,18 @@ class ExplainedFunction:
                 _, covariance = self._function.effect([part.column], points, part.numbers)
                 variances.append(np.maximum(np.diag(covariance), 0.0))
         return self.mean(part, values), self._spread * np.sqrt(np.concatenate(variances))
+
+    def in_unit(self, changes: npt.ArrayLike) -> FloatArray:
+        """Convert changes from the average on the scale of the target to those that are said.
+
+        On the log scale these are logs of factors, on all others changes of the target from its
+        average, in its unit.
+        """
+        changes, scale = np.asarray(changes, dtype=float), self._model.scale
+        if scale.name in (IDENTITY, "log"):
+            return changes
+        inverse = SCALES[scale.name].inverse
+        return inverse(scale.shift + changes) - inverse(np.array(scale.shift))
 
     def ends(self, column: int) -> tuple[float, float]:
         """Return the smallest and the largest value of a column, scaled."""

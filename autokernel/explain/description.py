@@ -71,7 +71,7 @@ class Description:
         self.axes, unit = axes_of(model.columns, units, target_name)
         self.scale = model.scale.name
         self.explained, y_name = ExplainedFunction(model), target_name or "the target"
-        self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=model.scale)
+        self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
 
     def decompose(self, X: FloatArray) -> Decomposition:
@@ -286,10 +286,12 @@ class Description:
 
     def _averaging(self) -> str:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
-        added = float(self.explained.added_by_averaging(self.explained.X)[0].std())
+        change, _ = self.explained.added_by_averaging(self.explained.X)
+        added = float(change.std())
         if added <= np.sqrt(MIN_AVERAGING_SHARE) * self._model.scale.width:
             return ""
-        by = f"{self._say.amount(added)} (root mean square over the data)"
+        amount = self._say.amount(float(self.explained.in_unit(added)))
+        by = f"{amount} (root mean square over the data)"
         text = "Predictions average over other kernels and parameters too, which changes them by"
         return f"{text} {by}."
 
@@ -323,8 +325,11 @@ class Description:
     def _noise(self) -> Said:
         model = self._model
         variances = np.exp(self.explained.parameters[:, -1]) + model.typical_rounding
-        low, high = (self._model.scale.width * np.sqrt(interval(variances))).tolist()
-        deviation, how = float(np.sqrt(model.noise_variance)), "parameter of the best kernel"
+        stds = np.append(
+            np.sqrt(model.noise_variance), model.scale.width * np.sqrt(interval(variances))
+        )
+        deviation, low, high = self.explained.in_unit(stds).tolist()
+        how = "parameter of the best kernel"
         predicate = "noise with outliers" if self._has_outliers else "noise"
         fact = Fact(Y_NAME, predicate, deviation, low, high, evidence=how)
         return self._say.measured(fact), self._say.amount(deviation, low, high)

@@ -94,7 +94,8 @@ class Curve:
 def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Curve:
     """Compute a component along values of its column."""
     draws, places = explained.draws(part, values, N_DRAWS), explained.view(part).forward(values)
-    return Curve(places, explained.mean(part, values), draws, explained.probability(part))
+    mean, draws = explained.in_unit(explained.mean(part, values)), explained.in_unit(draws)
+    return Curve(places, mean, draws, explained.probability(part))
 
 
 def direction(curve: Curve, subject: str) -> Fact:
@@ -251,7 +252,7 @@ def season(
     ratio, how = last / first if first > 0 else np.inf, "ratio of the last cycle to the first"
     grows = Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
     weights, means = explained.means_of_draws(part, values)
-    _, now, *_, far = _swings(means).T
+    _, now, *_, far = _swings(explained.in_unit(means)).T
     lasts = Fact(subject, "repeats beyond", evidence=f"swing {BEYOND:g} extents beyond the data")
     holds = far >= HALF * now
     if later[-1] < HALF * last:
@@ -341,7 +342,7 @@ def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     how = f"predictions up to {NEAR_BEYOND:g} extents beyond the data"
     changes = Fact(subject, "changes beyond", evidence=how)
     change = _rise_or_fall(curve, lambda drawn: averages(drawn) @ [0.0, -1.0, 1.0], changes)
-    average = explained.mean(part, np.linspace(begin, end, N_GRID)).mean()
+    average = explained.in_unit(explained.mean(part, np.linspace(begin, end, N_GRID))).mean()
     if not change.low <= change.value <= change.high and np.isfinite(change.low):
         return replace(change, predicate="is open beyond", probability=0.0)  # kernels disagree
     if change.value * (last - before) > 0 and abs(change.value) >= HALF * abs(last - before):

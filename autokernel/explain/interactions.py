@@ -114,4 +114,5 @@ def _curves(
     shape = len(levels), len(steps)
     drawn = explained.draws_of_both(pair.columns, points, N_DRAWS)
     of_levels = drawn.reshape(len(drawn), *shape).transpose(1, 0, 2)
-    return explained.both(pair.columns, points).reshape(shape), of_levels
+    mean = explained.both(pair.columns, points).reshape(shape)
+    return explained.in_unit(mean), explained.in_unit(of_levels)

@@ -9,7 +9,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from autokernel.data.scales import LARGEST_LOG, SCALES, Scale
+from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.data.steps import YEAR
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import NEAR_BEYOND, SURE, Curve, Fact
@@ -49,10 +49,9 @@ Said = tuple[Fact, str]
 class Sentences:
     """Writes facts about columns and a target with a unit, on the scale where amounts are."""
 
-    def __init__(self, axes: Sequence[Axis], *, y_name: str, unit: str, scale: Scale) -> None:
-        self.axes, self.y_name, self.unit, self.scale = axes, y_name, unit, scale.name
+    def __init__(self, axes: Sequence[Axis], *, y_name: str, unit: str, scale: str) -> None:
+        self.axes, self.y_name, self.unit, self.scale = axes, y_name, unit, scale
         self.names = [axis.name for axis in axes]
-        self._average = scale.shift
 
     @property
     def is_table(self) -> bool:
@@ -69,27 +68,17 @@ class Sentences:
     def measured(self, fact: Fact, per: str = "") -> Fact:
         """Return a fact about a change on the scale of the target in its unit, or a factor."""
         unit = "factor" if self.scale == "log" else self.unit
-        values = _exp(fact.ends) if self.scale == "log" else self._in_unit(fact.ends)
-        return replace(fact.moved(*values), unit=f"{unit}{per}".strip("/"))
-
-    def _in_unit(self, changes: Sequence[float]) -> list[float]:
-        """Convert changes on the scale of the target to its unit, at the average of the target."""
-        if self.scale in (IDENTITY, "log"):
-            return [*changes]
-        inverse = SCALES[self.scale].inverse
-        moved = inverse(self._average + np.array(changes)) - inverse(np.array(self._average))
-        return np.asarray(moved).tolist()
+        fact = fact.moved(*_exp(fact.ends)) if self.scale == "log" else fact
+        return replace(fact, unit=f"{unit}{per}".strip("/"))
 
     def amount(self, value: float, low: float = np.nan, high: float = np.nan, per: str = "") -> str:
         """Write the size of a change on the scale of the target, without its sign."""
         sign, unit = (1.0 if value >= 0 else -1.0), per
+        low, high = sorted((sign * low, sign * high))
         if self.scale == "log":
-            low, high = sorted((sign * low, sign * high))
             text = factor_text(*_exp([sign * value, low, high]))
         else:
-            value, low, high = (sign * one for one in self._in_unit([value, low, high]))
-            low, high = sorted((low, high))
-            text, unit = between(value, low, high, ""), f" {self.unit}".rstrip() + per
+            text, unit = between(sign * value, low, high, ""), f" {self.unit}".rstrip() + per
         number, bracket, ends = text.partition(" (")
         return f"{number}{unit}{bracket}{ends}"
 
@@ -98,7 +87,6 @@ class Sentences:
         if self.scale == "log":
             first, last = map(factor_text, _exp([low, high]))
             return f"{first} to {last.removeprefix('a factor of ')}"
-        low, high = self._in_unit([low, high])
         return f"{with_unit(low, '')} to {with_unit(high, self.unit)}"
 
     def place(self, fact: Fact, column: int, view: Scale) -> Said:

@@ -153,12 +153,16 @@ class Reader:
         return float(text)
 
     def written(self, change: float, sign: int = 1) -> float:
-        """Convert a change on the scale of the target to the number that is written for it."""
+        """Convert a change to the number that is written for it, a factor on the log scale."""
+        return float(np.exp(sign * change) if self.scale == "log" else sign * change)
+
+    def in_unit(self, values: np.ndarray) -> np.ndarray:
+        """Convert values on the scale of the target, but the log, to changes from its average."""
         if self.scale == "log":
-            return float(np.exp(sign * change))
+            return values
         scale, inverse = SCALES[self.scale], INVERSES[self.scale]
         average = scale(self.y[self.fitted.rows]).mean()
-        return float(sign * (inverse(average + change) - inverse(average)))
+        return inverse(average + values) - inverse(average)
 
     def fit(self, points: np.ndarray) -> np.ndarray:
         """Predict rows (n, n_features) by the best kernel on its scale, up to a constant."""
@@ -174,6 +178,10 @@ class Reader:
         return fit.reshape(n_places, -1).mean(axis=1) - self.fit(self.rows).mean()
 
     def effect(self, numbers: Sequence[int], places: np.ndarray) -> np.ndarray:
+        """Compute the sum of parts along a column as changes that a sentence is about."""
+        return self.in_unit(self.effect_on_scale(numbers, places))
+
+    def effect_on_scale(self, numbers: Sequence[int], places: np.ndarray) -> np.ndarray:
         """Compute the sum of parts along a column; that of all parts is the effect of it."""
         name = self.name(numbers[0])
         if len(numbers) == sum(self.name(number) == name for number in range(len(self.parts))):
@@ -363,7 +371,7 @@ def courses(reader: Reader, match: Match) -> bool:
 def has_course(reader: Reader, name: str, match: Match) -> bool:
     places = np.linspace(reader.values(name).min(), reader.values(name).max(), N_GRID)
     other = np.full(N_GRID, reader.place(match["z"], match["at"]))
-    y = reader.average(**{name: places, match["z"]: other})
+    y = reader.in_unit(reader.average(**{name: places, match["z"]: other}))
     if match["between"]:
         low, high = (float(match[name]) for name in ("least", "most"))
         return low <= reader.written(y[-1] - y[0]) <= high
@@ -378,7 +386,8 @@ def changes_of_levels(reader: Reader, match: Match) -> bool:
     codes = np.unique(reader.values(other))
     low, high = reader.values(name).min(), reader.values(name).max()
     first, last = (
-        reader.average(**{name: np.full(len(codes), end), other: codes}) for end in (low, high)
+        reader.in_unit(reader.average(**{name: np.full(len(codes), end), other: codes}))
+        for end in (low, high)
     )
     is_true = says(match, reader.written(np.std(last - first)))
     return is_true and are_ends(reader, name, match["first"], match["last"])
@@ -446,7 +455,7 @@ def does(reader: Reader, match: Match) -> bool:
 
 def leads(reader: Reader, match: Match) -> bool:
     """Whether a column explains the share that a paragraph begins with."""
-    share = reader.share(reader.effect(reader.numbers[:1], reader.x))
+    share = reader.share(reader.effect_on_scale(reader.numbers[:1], reader.x))
     return match["x"] == reader.column and is_share(match, share)
 
 
@@ -499,7 +508,7 @@ def repeats(reader: Reader, match: Match) -> bool:
 
 
 def share(reader: Reader, match: Match) -> bool:
-    found = reader.share(reader.effect(reader.numbers[:1], reader.x))
+    found = reader.share(reader.effect_on_scale(reader.numbers[:1], reader.x))
     return is_share(match, found)
 
 
@@ -510,12 +519,12 @@ def small(reader: Reader, match: Match) -> bool:
     if names != set(re.split(", | and ", match["names"])):
         return False
     own = [[number for number in hidden if reader.name(number) == name] for name in names]
-    effects = (reader.effect(one, reader.values(reader.name(one[0]))) for one in own)
+    effects = (reader.effect_on_scale(one, reader.values(reader.name(one[0]))) for one in own)
     return is_share(match, sum(map(reader.share, effects)))
 
 
 def noise(reader: Reader, match: Match) -> bool:
-    return says(match, reader.written(np.sqrt(reader.model.noise_variance_)))
+    return says(match, reader.written(reader.in_unit(np.sqrt(reader.model.noise_variance_))))
 
 
 def left_out(reader: Reader) -> float:
@@ -599,7 +608,7 @@ def kernels(reader: Reader, match: Match) -> bool:
 
 def averaging(reader: Reader, match: Match) -> bool:
     added = reader.whole - reader.fit(reader.model._check_inputs(reader.data))
-    return says(match, reader.written(added[reader.fitted.rows].std()))
+    return says(match, reader.written(reader.in_unit(added[reader.fitted.rows].std())))
 
 
 def is_said(reader: Reader, match: Match) -> bool:
