@@ -667,10 +667,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         -------
         Table
             ``effect``: first the ``"constant"``, then columns and pairs of columns that interact,
-            the largest first, then the ``"rest"``, if there is one, and last the ``"prediction"``;
-            their ``contribution``, with the central 90 % interval from ``low`` to ``high`` where it
-            is known. Contributions are those of :meth:`decompose`: they add up to the prediction,
-            or on the log scale of the target, where they are factors, multiply to the median.
+            the largest first, then the ``"rest"``, if there is one, and last their sum, the
+            ``"prediction"``; their ``contribution``, with the central 90 % interval from ``low`` to
+            ``high`` at the best parameters, where it is known. Contributions are those of
+            :meth:`decompose`. If the best kernel is on the log scale of the target, they are
+            factors, whose product is the ``"median"``; on another scale they add up to the median
+            on this scale.
 
         Raises
         ------
@@ -681,7 +683,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         inputs = self._check_inputs(X)
         if len(inputs) != 1:
             raise ValueError(f"explain takes one row, such as X.iloc[[7]], got {len(inputs)} rows")
-        return contributions(self._description(None).decompose(inputs))
+        return contributions(self._description(None).decompose(inputs, has_words=False))
 
     def compare(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Table:
         """Compare the average predictions at two groups of rows.
@@ -702,7 +704,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             noise of observations, by 2000 draws from the joint posterior of all rows, or of 500
             rows of each group.
         """
-        return compared(self._fitted, self._check_inputs(A), self._check_inputs(B))
+        first, second = self._check_inputs(A), self._check_inputs(B)
+        return compared(self._fitted, first, second)
 
     def slopes(
         self, column: str | int, X: npt.ArrayLike | None = None, *, by: str | int | None = None
@@ -745,10 +748,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if by is not None:
             other = columns.index_of(by, argument="by")
             axis = axes_of(columns, None)[0][other]
+            x = inputs[:, other]
             groups = [
-                (axis.level(value), inputs[inputs[:, other] == value])
-                for value in np.unique(inputs[:, other]).tolist()
+                (axis.level(value), inputs[x == value])
+                for value in np.unique(x[~np.isnan(x)]).tolist()
             ]
+            if np.isnan(x).any():
+                groups.append(("missing", inputs[np.isnan(x)]))
         return average_slopes(self._fitted, groups, number)
 
     @property

@@ -205,7 +205,15 @@ class ExplainedFunction:
         return self._spread * self._function.average()
 
     def mean(self, part: Part, values: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of a part at values (n,) of its column in the unit interval."""
+        """Compute the mean (n,) of a part at values (n,) of its column in the unit interval.
+
+        A missing value stands for the places of its column, all of which are as probable.
+        """
+        missing = np.isnan(values)
+        if missing.any():
+            mean = np.full(len(values), self.mean(part, self._places(part.column)).mean())
+            mean[~missing] = self.mean(part, values[~missing])
+            return mean
         with one_blas_thread():
             own = self._function.mean([part.column], values[:, None], part.numbers)
         return self._spread * own
@@ -215,13 +223,24 @@ class ExplainedFunction:
 
         The deviation is that of the difference from the average over the rows.
         """
-        variances = []
+        variances = np.empty(len(values))
+        missing = np.isnan(values)
+        known = np.flatnonzero(~missing)
         with one_blas_thread():
-            for start in range(0, len(values), BLOCK):
-                points = values[start : start + BLOCK, None]
-                _, covariance = self._function.effect([part.column], points, part.numbers)
-                variances.append(np.maximum(np.diag(covariance), 0.0))
-        return self.mean(part, values), self._spread * np.sqrt(np.concatenate(variances))
+            for start in range(0, len(known), BLOCK):
+                rows = known[start : start + BLOCK]
+                _, K = self._function.effect([part.column], values[rows, None], part.numbers)
+                variances[rows] = np.diag(K)
+            if missing.any():
+                places = self._places(part.column)[:, None]
+                variances[missing] = self._function.effect([part.column], places, part.numbers)[
+                    1
+                ].mean()
+        return self.mean(part, values), self._spread * np.sqrt(np.maximum(variances, 0.0))
+
+    def _places(self, column: int) -> FloatArray:
+        """Return the values in the unit interval for which a missing one stands."""
+        return np.array(self._model.columns[column].places)
 
     def in_unit(self, changes: npt.ArrayLike) -> FloatArray:
         """Convert changes from the average on the scale of the target to those that are said.
@@ -375,12 +394,34 @@ class ExplainedFunction:
 
     def interaction(self, columns: tuple[int, int], points: FloatArray) -> FloatArray:
         """Compute what the common effect (n,) of two columns has besides the effects of each."""
+        missing = np.isnan(points)
+        if missing.any():
+            return np.array([self._interaction_of_gap(columns, one) for one in points])
         with one_blas_thread():
             each = [
                 self._spread * self._function.mean([column], values[:, None])
                 for column, values in zip(columns, points.T, strict=True)
             ]
         return self.both(columns, points) - each[0] - each[1]
+
+    def _interaction_of_gap(self, columns: tuple[int, int], point: FloatArray) -> float:
+        values = [
+            self._places(column) if np.isnan(value) else np.array([value])
+            for column, value in zip(columns, point.tolist(), strict=True)
+        ]
+        grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, 2)
+        return float(self.interaction(columns, grid).mean())
+
+    @cached_property
+    def share_of_more(self) -> float:
+        """The share of what depends on more than two columns together."""
+        rows, whole = self.X[self._measured], self._whole([])
+        found = np.zeros(len(whole))
+        for part in self.parts:
+            found += self.mean(part, rows[:, part.column])
+        for pair in self.interactions:
+            found += self.interaction(pair.columns, rows[:, pair.columns])
+        return share_of_variance(whole - found, whole)
 
     @cached_property
     def interactions(self) -> list[Interaction]:
@@ -505,7 +546,7 @@ def _by_share(
 
 def _is_small(share: float, span: float, whole: FloatArray) -> bool:
     """Return whether an effect explains little, and works little against the others."""
-    return abs(share) < SMALL and span < LITTLE * float(np.ptp(whole))
+    return abs(share) < SMALL and span <= LITTLE * float(np.ptp(whole))
 
 
 def _without_opponents(

@@ -17,6 +17,7 @@ from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
 from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
+    SMALL,
     TEXT_OF_REST,
     Component,
     Decomposition,
@@ -74,19 +75,19 @@ class Description:
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
 
-    def decompose(self, X: FloatArray) -> Decomposition:
-        """Compute the components at inputs (n, n_features)."""
-        explained, inputs = self.explained, self._model.columns.scaled(self._model.scaled(X)).filled
+    def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
+        """Compute the components at inputs (n, n_features), without words if it has to be fast."""
+        explained, inputs = self.explained, self._model.scaled(X)
         components = []
         for number, part in enumerate(self.parts):
             mean, std = explained.mean_and_std(part, inputs[:, part.column])
             kernel = part.expression.to_text(self._model.columns.feature_names)
-            of, text = (self.names[part.column],), self.text(number)
+            of, text = (self.names[part.column],), self.text(number) if has_words else ""
             components.append(Component(kernel, text, mean, std, part.share, of))
         for number, pair in enumerate(self.interactions, start=len(self.parts)):
             mean = explained.interaction(pair.columns, inputs[:, pair.columns])
             own, unknown = tuple(self.names[one] for one in pair.columns), np.full(len(X), np.nan)
-            text, kernel = self.text(number), " * ".join(own)
+            text, kernel = self.text(number) if has_words else "", " * ".join(own)
             components.append(Component(kernel, text, mean, unknown, pair.share, own))
         components.sort(key=lambda one: -one.share)
         if explained.is_averaged or explained.interactions:
@@ -220,10 +221,12 @@ class Description:
         return {}
 
     def _component(self, number: int) -> list[Said]:
+        if number in self._components:
+            return self._components[number]
         if number >= len(self.parts):
             pair = self.interactions[number - len(self.parts)]
             self._components[number] = said_of(self.explained, pair, self._say)
-        elif number not in self._components:
+        else:
             warnings = [fact.predicate for fact, _ in self._residuals]
             part = self.parts[number]
             facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
@@ -237,6 +240,11 @@ class Description:
             names, share = [self.names[one] for one in columns], sum(part.share for part in small)
             fact = Fact(listing(names), "share", share, evidence="covariance with the fit")
             yield self._say.small(fact, len(small))
+        more = self.explained.share_of_more if len(self.explained.interactions) > 2 else 0.0
+        if abs(more) >= SMALL:
+            fact = Fact("the rest", "share", more, evidence="covariance with the fit")
+            text = f"What more than two columns do together explains {percent(more)}"
+            yield fact, f"{text} of the variance of the fit."
 
     @cached_property
     def _has_outliers(self) -> bool:

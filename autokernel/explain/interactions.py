@@ -52,12 +52,11 @@ def _details(
     facts, texts = [], []
     for level, curve, draws in zip(levels.tolist(), curves, drawn, strict=True):
         where = f"{say.names[other]} is {say.level(other, level, is_one_of_two=is_one_of_two)}"
-        fact = _course(
-            curve, draws, replace(about, subject=f"{name}, where {where}", evidence=along)
-        )
+        named = replace(about, subject=f"{name}, where {where}", evidence=along)
+        fact = _course(curve, draws, named, reach=float(np.ptp(curves, axis=1).max()))
         by = say.amount(*fact.ends)
         text = f"{fact.predicate} by {by}"
-        if fact.predicate == "hardly changes":
+        if fact.predicate in ("hardly changes", "may rise or fall"):
             text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
         facts.append(say.measured(fact))
         texts.append(f"{text} where {where}")
@@ -65,12 +64,13 @@ def _details(
     return facts, texts
 
 
-def _course(curve: FloatArray, draws: FloatArray, about: Fact) -> Fact:
+def _course(curve: FloatArray, draws: FloatArray, about: Fact, *, reach: float) -> Fact:
     """Say how a curve (n_points,) changes, by the ends or by the range.
 
-    A curve whose range is not larger than that of its errors goes up and down by chance.
+    A curve whose range is not larger than that of its errors goes up and down by chance. One that
+    may rise or fall hardly changes if both are small for the largest ``reach`` of the curves.
     """
-    change, reach = float(curve[-1] - curve[0]), float(np.ptp(curve))
+    most, change, reach = HALF * reach, float(curve[-1] - curve[0]), float(np.ptp(curve))
     by_chance = float(np.quantile(np.ptp(draws - curve, axis=1), INTERVAL_ENDS[1]))
     if abs(change) < HALF * reach and reach > by_chance:
         low, high = np.quantile(np.ptp(draws, axis=1), INTERVAL_ENDS).tolist()
@@ -78,7 +78,7 @@ def _course(curve: FloatArray, draws: FloatArray, about: Fact) -> Fact:
     low, high = np.quantile(draws[:, -1] - draws[:, 0], INTERVAL_ENDS).tolist()
     word = "rises" if change > 0 else "falls"
     if low < 0 < high:
-        word = "hardly changes"
+        word = "hardly changes" if max(-low, high) < most else "may rise or fall"
     return replace(about, predicate=word).moved(change, low, high)
 
 

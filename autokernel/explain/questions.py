@@ -17,7 +17,7 @@ from autokernel.typing import FloatArray
 
 N_DRAWS = 2000  # of the function
 MAX_ROWS = 500  # of each side, of which values are drawn together
-STEP = 0.005  # to either side for a slope, in extents of the column
+STEP = 1e-5  # to either side for a slope, in extents of the column
 
 Side = tuple[float, FloatArray]
 """An average prediction, and draws (n_draws,) of it."""
@@ -47,7 +47,7 @@ def average_slopes(
     for name, X in groups:
         ends = []
         for sign in (1, -1):
-            moved = X.copy()
+            moved = model.filled(X)  # two draws of a missing value would differ
             moved[:, column] += sign * step
             ends.append(moved)
         (upper, of_upper), (lower, of_lower) = _averages(model, ends)
@@ -61,7 +61,8 @@ def contributions(found: Decomposition) -> Table:
     is_log = found.scale == "log"
 
     def row(one: Component) -> tuple[str, float, float, float]:
-        mean, half = float(one.mean[0]), float(norm.ppf(INTERVAL_ENDS[1]) * one.std[0])
+        std = float(one.std[0]) if one.columns else np.nan
+        mean, half = float(one.mean[0]), float(norm.ppf(INTERVAL_ENDS[1])) * std
         if is_log:
             return one.name, mean, mean / np.exp(half), mean * np.exp(half)
         return one.name, mean, mean - half, mean + half
@@ -72,7 +73,8 @@ def contributions(found: Decomposition) -> Table:
     rows = [("constant", found.constant, np.nan, np.nan), *ordered, *rest]
     every = [one[1] for one in rows]
     whole = float(np.prod(every) if is_log else np.sum(every))
-    rows.append(("prediction", whole, np.nan, np.nan))
+    last = {"identity": "prediction", "log": "median"}.get(found.scale, f"{found.scale} of median")
+    rows.append((last, whole, np.nan, np.nan))
     names = "effect", "contribution", "low", "high"
     return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 

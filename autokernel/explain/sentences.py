@@ -99,7 +99,7 @@ class Sentences:
         """Write a value of a column in the unit interval, in full if it is one of two."""
         axis = self.axes[column]
         if is_one_of_two and axis.origin is None and not axis.levels:
-            return f"{axis.low + axis.extent * value:.6g}"
+            return f"{axis.low + axis.extent * value:.10g}"
         return axis.place(value)
 
     def curve(
@@ -145,6 +145,8 @@ class Sentences:
         if begin and self.is_table and curve:
             by = self.amount(curve.reach)
             text = f"{self.y_name} varies by {by} along it, in a direction that is uncertain"
+            if self.axes[column].levels:
+                text = f"{self.y_name} differs by {by}, and it is uncertain which level is higher"
             return unknown, f"{begin.removesuffix('a ')}{text}."
         noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"
         return unknown, f"{noun} direction is uncertain."

@@ -139,6 +139,13 @@ class FittedModel:
                 )
         return self.columns.inputs(X).values
 
+    def filled(self, X: FloatArray) -> FloatArray:
+        """Return inputs (n, n_features) with medians of the columns where values are missing."""
+        medians = [
+            one.low + one.extent * float(np.median(one.places)) for one in self.columns.every
+        ]
+        return np.where(np.isnan(X), medians, X)
+
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
         return self.target.inverse(self.mixture.mean(self.scaled(X)))

@@ -188,7 +188,9 @@ class MixturePredictor:
             function = rng.multivariate_normal(
                 mean, covariance, count, check_valid="ignore", method="eigh"
             )
-            draws.append(scale.moments(function, np.broadcast_to(noise, function.shape))[0])
+            noises = np.broadcast_to(noise, function.shape)
+            means, _ = scale.moments(function.ravel(), noises.ravel())
+            draws.append(means.reshape(function.shape))
         return np.concatenate(draws)
 
     def quantiles(self, X: FloatArray, probabilities: FloatArray) -> FloatArray:

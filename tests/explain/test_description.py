@@ -208,6 +208,15 @@ def test_a_column_that_kernels_share_is_as_probable_in_each_of_its_effects():
     assert "It is uncertain whether b (0.70) matters." in text
 
 
+def test_what_three_columns_do_together_is_said():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(-1, 1, size=(80, 3)), columns=["a", "b", "c"])
+    y = 3 * X["a"] * X["b"] * X["c"] + 0.05 * rng.normal(size=80)
+    text = refitted("SE[a] * SE[b] * SE[c]", X, y).describe()
+    (share,) = numbers(r"What more than two columns do together explains (\S+) % of", text)
+    assert share > 50
+
+
 def smokers():
     rng = np.random.default_rng(0)
     X = pd.DataFrame({"dose": rng.uniform(0, 10, 80), "smoker": rng.integers(0, 2, 80)})

@@ -102,7 +102,7 @@ def test_contributions_make_up_the_prediction_of_a_row(scale):
     row = X.iloc[[7]]
     table = model.explain(row)
     first, *effects, last = table["effect"].tolist()
-    assert (first, last) == ("constant", "prediction")
+    assert (first, last) == ("constant", "median" if scale == "log" else "prediction")
     assert {"height", "age", "shop"} < {*effects}
     constant, *contributions, whole = table["contribution"]
     found = model.decompose(row)
@@ -126,3 +126,42 @@ def test_contributions_make_up_the_prediction_of_a_row(scale):
 def test_only_one_row_is_explained_at_a_time(of_plane):
     with pytest.raises(ValueError, match=r"explain takes one row, such as X\.iloc.*got 2 rows"):
         of_plane.explain(plane()[0].iloc[:2])
+
+
+def test_averages_on_the_logit_scale_agree_with_predictions():
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0, 10, 40)
+    y = 1 / (1 + np.exp(5 - x - 0.5 * rng.normal(size=40)))
+    model = small().refit(x[:, None], y, kernel="logit(y) ~ SE[0]")
+    table = model.compare(x[:15, None], x[15:, None])
+    means = model.predict(x[:15, None]).mean(), model.predict(x[15:, None]).mean()
+    np.testing.assert_allclose(table["estimate"], [*means, means[0] - means[1]], rtol=1e-9)
+    assert np.all((table["low"] < table["estimate"]) & (table["estimate"] < table["high"]))
+
+
+def test_slopes_are_those_of_functions_that_bend_within_a_small_part_of_the_column():
+    age = np.exp(np.random.default_rng(4).uniform(-4, 3, 60))
+    model = small(column_scales="log").refit(age[:, None], 3 * np.log(age), kernel="LIN[log(0)]")
+    (slope,) = model.slopes(0)["estimate"]
+    assert slope == pytest.approx(np.mean(3 / age), rel=0.01)
+    t = np.sort(np.random.default_rng(5).uniform(0, 300, 200))
+    model = small(periods={0: 1.0}).refit(t[:, None], np.sin(2 * np.pi * t), kernel="PER1[0]")
+    (slope,) = model.slopes(0, [[100.0]])["estimate"]
+    assert slope == pytest.approx(2 * np.pi, rel=0.02)
+
+
+def test_missing_values_and_new_levels_have_rows_of_their_own():
+    X, y = plane()
+    X.loc[::5, "age"] = np.nan
+    y = y.where(X["age"].notna(), 10.0)
+    settings = {**PLAIN, "base_kernels": "auto"}
+    model = small(**settings).refit(X, y, kernel="LIN[height] + LIN[age] + CAT[shop]")
+    d = model.decompose()
+    total = d.constant + sum(one.mean for one in d.components)
+    np.testing.assert_allclose(total, model.predict(X), atol=1e-8 * y.std())
+    by = model.slopes("height", by="age")
+    assert by["rows"].tolist()[-1] == "missing"
+    (low,), (high,) = (model.slopes("height")[end] for end in ("low", "high"))
+    assert high - low < 3  # not that of two draws of a missing value
+    new = X.head(2).assign(shop=["north", "east"])
+    assert model.slopes("height", new, by="shop")["rows"].tolist() == ["north", "a new level"]

@@ -395,11 +395,12 @@ def changes_of_levels(reader: Reader, match: Match) -> bool:
 
 COURSE = (
     r"(?:(?P<way>rises|falls|goes up and down) by "
-    rf"{AMOUNT}{RANGE}|hardly changes (?P<between>\((?:a factor of )?(?P<least>\S+)"
+    rf"{AMOUNT}{RANGE}|(?:hardly changes|may rise or fall) "
+    r"(?P<between>\((?:a factor of )?(?P<least>\S+)"
     rf"{UNIT} to (?P<most>\S+?){UNIT}\))) where (?P<z>.+?) is (?P<at>.+)"
 )
 FROM = r"from (?P<first>\S+) to (?P<last>\S+) of (?P<along>.+?)"
-NEXT_COURSE = "(?:, | and )(?=(?:rises|falls|goes|hardly) )"
+NEXT_COURSE = "(?:, | and )(?=(?:rises|falls|goes|hardly|may) )"
 HOW = {
     rf"{FROM}, .+? (?P<courses>(?:rises|falls|goes|hardly) .+)": courses,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
