@@ -109,8 +109,11 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _add_options(group: Callable[[str], Any]) -> None:
     data, search, result = (group(one).add_argument for one in ("data", "search", "results"))
-    path, star = {"type": Path, "metavar": "FILE"}, {"action": "append", "default": []}
-    mark = {"type": lambda text: MARKS.get(text, text), "metavar": "MARK"}
+    path, star, mark = (
+        {"type": Path, "metavar": "FILE"},
+        {"action": "append", "default": []},
+        {"type": lambda text: MARKS.get(text, text), "metavar": "MARK"},
+    )
     data("file", nargs="?", **path, help="CSV file with a line of column names")
     data("--target", metavar="NAME", help="column to predict (default: the last, without weights)")
     data("--weights", metavar="NAME", help="column of weights, of which only the ratios count")
@@ -133,6 +136,9 @@ def _add_options(group: Callable[[str], Any]) -> None:
     search("--n-jobs", type=int, metavar="N", help="workers, -1 for one on each core (default: 1)")
     search("--random-state", type=int, default=0, metavar="N", help="seed (default: 0)")
     result("--horizon", type=int, metavar="N", help="number of rows to forecast after the last one")
+    result(
+        "--explain", type=int, metavar="ROW", help="row whose prediction to split, the first is 0"
+    )
     result("--predict", **path, help="CSV file with rows to predict, whose columns have names")
     result("--predictions", **path, help="CSV file for predictions (default: they are printed)")
     result("--output", **path, help="file for the model: .skops or .joblib")
@@ -315,12 +321,15 @@ def _run(options: argparse.Namespace) -> int:
     model.describe(rows.units)  # refuses units, parameters and unequal steps before the search
     if options.horizon is not None:
         model.forecast(options.horizon)
+    row, n = options.explain, len(rows.y)
+    if row is not None and not 0 <= row < n:
+        raise ValueError(f"--explain must be a row of the table, 0 to {n - 1}, got {row}")
     train, test = _split(rows, options.random_state)
     say("\n".join([f"autokernel {__version__}: {rows.title}", *rows.notes]))
     model = clone(model).set_params(outliers="auto", verbose=1)
     _find_kernel(model, rows, train)
     steps: dict[str, Callable[[], None]] = {
-        "description": lambda: _describe(model, rows),
+        "description": lambda: _describe(model, rows, row),
         "test": lambda: _test(model, rows, train, test),
     }
     if any((new, options.horizon, options.output, options.plot, options.report)):
@@ -364,10 +373,13 @@ def _find_kernel(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray) -
         say("the search ended: it was interrupted")
 
 
-def _describe(model: AutoKernelGPRegressor, rows: FitRows) -> None:
+def _describe(model: AutoKernelGPRegressor, rows: FitRows, row: int | None) -> None:
     words = [_paragraph(text, 4) for text in model.describe(rows.units).split("\n\n")]
     say(f"\nBest kernel\n\n{_paragraph(model.best_expression_, 4)}")
     say("\n\n".join([f"\nWhat it says about {rows.target}", *words]))
+    if row is not None:
+        say(f"\nWhat makes up the prediction of row {row}\n")
+        say(textwrap.indent(str(model.explain(_safe_indexing(rows.X, [row]))), "    "))
     if n := len(model.search_history_["score"]):
         say(f"\nBest {min(n, 5)} of {n} kernels; scores are in nats\n\n{model.leaderboard(5)}")
 

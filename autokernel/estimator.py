@@ -27,6 +27,10 @@ from autokernel.explain import (
     Decomposition,
     Description,
     Table,
+    average_slopes,
+    axes_of,
+    compared,
+    contributions,
     forecast_table,
     history_table,
     inclusion_table,
@@ -650,6 +654,108 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         check_is_fitted(self, "best_kernel_")
         inputs = self.X_train_ if X is None else self._check_inputs(X)
         return self._description(units).decompose(inputs)
+
+    def explain(self, X: npt.ArrayLike) -> Table:
+        """Split the prediction of one row into the contributions of the columns.
+
+        Parameters
+        ----------
+        X : array-like of shape (1, n_features)
+            Inputs of one row, such as ``table.iloc[[7]]``.
+
+        Returns
+        -------
+        Table
+            ``effect``: first the ``"constant"``, then columns and pairs of columns that interact,
+            the largest first, then the ``"rest"``, if there is one, and last their sum, the
+            ``"prediction"``; their ``contribution``, with the central 90 % interval from ``low`` to
+            ``high`` at the best parameters, where it is known. Contributions are those of
+            :meth:`decompose`. If the best kernel is on the log scale of the target, they are
+            factors, whose product is the ``"median"``; on another scale they add up to the median
+            on this scale.
+
+        Raises
+        ------
+        ValueError
+            If there is more than one row.
+        """
+        check_is_fitted(self, "best_kernel_")
+        inputs = self._check_inputs(X)
+        if len(inputs) != 1:
+            raise ValueError(f"explain takes one row, such as X.iloc[[7]], got {len(inputs)} rows")
+        return contributions(self._description(None).decompose(inputs, has_words=False))
+
+    def compare(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Table:
+        """Compare the average predictions at two groups of rows.
+
+        Parameters
+        ----------
+        A, B : array-like of shape (n_samples_A, n_features) and (n_samples_B, n_features)
+            Inputs, one row or more in each; the two need not have the same number of rows.
+
+        Returns
+        -------
+        Table
+            The rows ``"A"`` and ``"B"`` have the means of ``predict``, ``"A - B"`` their
+            difference, and ``"A / B"`` their ratio, if the best kernel is on the log scale. Besides
+            the ``estimate`` there are the central 90 % interval from ``low`` to ``high``, in the
+            unit of y, and the ``probability`` that the difference has the sign of the estimate, or
+            that the ratio is on its side of one. Intervals are those of the function, without the
+            noise of observations, by 2000 draws from the joint posterior of all rows, or of 500
+            rows of each group.
+        """
+        first, second = self._check_inputs(A), self._check_inputs(B)
+        return compared(self._fitted, first, second)
+
+    def slopes(
+        self, column: str | int, X: npt.ArrayLike | None = None, *, by: str | int | None = None
+    ) -> Table:
+        """Compute the average change of the prediction per unit of a column of numbers or dates.
+
+        Parameters
+        ----------
+        column : str or int
+            The column, by its name or its zero-based index.
+        X : array-like of shape (n_samples, n_features), default=None
+            Rows to average over; None for those of ``fit``.
+        by : str or int, default=None
+            A column, for each value or level of which the average is taken; None for all rows
+            together.
+
+        Returns
+        -------
+        Table
+            ``rows``, the value or level of ``by``, or ``"all"``; the ``estimate`` in the unit of y
+            per unit of the column, per day for dates, the central 90 % interval from ``low`` to
+            ``high``, and the ``probability`` that the slope has the sign of the estimate.
+
+        Raises
+        ------
+        ValueError
+            If the column holds categories, which have no slope: :meth:`compare` takes two groups of
+            rows.
+        """
+        check_is_fitted(self, "best_kernel_")
+        inputs = self.X_train_ if X is None else self._check_inputs(X)
+        columns = self._fitted.columns
+        number = columns.index_of(column, argument="column")
+        if columns[number].levels is not None:
+            raise ValueError(
+                f"slopes takes a column of numbers or dates, got {column!r}, which holds "
+                "categories: compare takes two groups of rows"
+            )
+        groups = [("all", inputs)]
+        if by is not None:
+            other = columns.index_of(by, argument="by")
+            axis = axes_of(columns, None)[0][other]
+            x = inputs[:, other]
+            groups = [
+                (axis.level(value), inputs[x == value])
+                for value in np.unique(x[~np.isnan(x)]).tolist()
+            ]
+            if np.isnan(x).any():
+                groups.append(("missing", inputs[np.isnan(x)]))
+        return average_slopes(self._fitted, groups, number)
 
     @property
     def claims_(self) -> Table:

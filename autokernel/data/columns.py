@@ -10,6 +10,7 @@ import numpy as np
 from autokernel.data.scales import SCALES, Identity, Scale, scale_of_record
 from autokernel.expression import COLUMN_SCALES, IDENTITY, View
 from autokernel.typing import FloatArray, IntArray
+from autokernel.validation import did_you_mean, index_of_column
 
 _N_PLACES = 16  # values for which a missing one may stand
 
@@ -141,6 +142,24 @@ class Columns:
 
     def __len__(self) -> int:
         return len(self.every)
+
+    def index_of(self, given: object, *, argument: str) -> int:
+        """Return the index of a column that is given by its name or index.
+
+        Raises
+        ------
+        ValueError
+            If there is no such column.
+        """
+        names = self.feature_names or []
+        index = index_of_column(given, names, len(self))
+        if index is None:
+            raise ValueError(
+                f"{argument} must be a column of X, one of "
+                f"{names or f'the indices below {len(self)}'}, got {given!r}"
+                f"{did_you_mean(given, names)}"
+            )
+        return index
 
     @property
     def names(self) -> list[str]:

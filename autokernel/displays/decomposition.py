@@ -22,7 +22,7 @@ from autokernel.displays._style import (
     wrapped,
 )
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.explain import Description
+from autokernel.explain import Description, Interaction
 from autokernel.expression import IDENTITY
 from autokernel.typing import FloatArray, IntArray
 
@@ -37,17 +37,13 @@ MAX_LEVELS = 10  # of a category, for which there are curves
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Panel:
-    """A component along one column, or along two, or at each level of a category.
-
-    ``std`` is that of the difference from the average along the curve: components can exchange a
-    constant.
-    """
+    """An effect of one column, or the common effect of two, or of the levels of a category."""
 
     title: str  # the component in words
     names: Sequence[str]  # of the columns, one or two
     axes: Sequence[npt.NDArray[Any]]  # values along each column, in its units, or datetime64
-    mean: FloatArray  # on the scale of the target, all other columns at their medians
-    std: FloatArray
+    mean: FloatArray  # on the scale of the target, the difference from the average over the rows
+    std: FloatArray  # of this difference, zero for two columns
     is_log: Sequence[bool]  # whether the axis of a column is logarithmic
     levels: Sequence[str] = ()  # of the first column, if it is a category
 
@@ -55,10 +51,10 @@ class Panel:
 class DecompositionDisplay:
     """One panel for each component, with its sentence as the title.
 
-    A component of one column is a curve with a band of 95 %. One of several columns is shown as a
-    surface over the two along which it changes the most, with the others at their medians. One of
-    a category has a point for each of its levels, or a curve for each of the ten most frequent.
-    Components of a target on the log scale are shown as factors. Use :meth:`from_estimator` to make
+    An effect of one column is a curve with a band of 95 %, on average over the rows; one of a
+    category has a point for each of its ten most frequent levels, the lowest first. The common
+    effect of two columns that interact is a surface, or a curve for each level. Components of a
+    target on the log scale are shown as factors. Use :meth:`from_estimator` to make
     a display.
 
     Parameters
@@ -108,12 +104,8 @@ class DecompositionDisplay:
         """
         check_is_fitted(estimator, "best_kernel_")
         description = estimator._description(units)
-        shares = description.explained.shares()[:-1]
-        panels = [
-            _panel(description, number, description.text(number))
-            for number, share in enumerate(shares)
-            if abs(share) >= least_share
-        ]
+        numbers = [one for one in description.shown if description.share(one) >= least_share]
+        panels = [_panel_of(description, number) for number in numbers]
         if not panels:
             what = "the best kernel is noise alone, or least_share is too high"
             raise ValueError(f"there is no component to show: {what}")
@@ -123,7 +115,7 @@ class DecompositionDisplay:
     @classmethod
     def of_component(cls, description: Description, number: int, *, y_name: str) -> Self:
         """Plot one component without a title, for a page that shows its text."""
-        panels = [_panel(description, number, "")]
+        panels = [_panel_of(description, number, is_titled=False)]
         return cls(panels, y_name=y_name, scale=description.scale).plot()
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
@@ -207,40 +199,53 @@ class DecompositionDisplay:
         return np.exp(values) if self.scale == "log" else values
 
 
-def _panel(description: Description, number: int, title: str) -> Panel:
-    """Compute a component along its column, or along the two that change it the most.
+def _panel_of(description: Description, number: int, *, is_titled: bool = True) -> Panel:
+    """Compute a component, or the common effect of two columns that interact."""
+    n, title = len(description.parts), description.text(number) if is_titled else ""
+    if number < n:
+        return _panel(description, number, title)
+    return _panel_of_pair(description, description.interactions[number - n], title)
 
-    A component of categories is computed at their levels, the most frequent ones.
-    """
-    part, columns = description.parts[number], _shown_columns(description, number)
-    axes = [description.axes[column] for column in columns]
-    is_surface = len(columns) == 2 and not part.groups
-    n_points = _N_SURFACE if is_surface else _N_POINTS
-    values, mean, std = description.along(number, columns, n_points)
+
+def _panel(description: Description, number: int, title: str) -> Panel:
+    """Compute a component along its column, a category at its most frequent levels."""
+    part = description.parts[number]
+    axis = description.axes[part.column]
+    values, mean, std = description.along(number, _N_POINTS)
     levels: list[str] = []
-    if part.groups:
-        mean = mean - (len(columns) == 1) * mean.mean()  # levels are around their average
-        kept = _frequent(description.explained.X[:, columns[0]])
-        mean, std, values[0] = mean[kept], std[kept], values[0][kept]
-        levels = list(map(axes[0].level, values[0]))
-    elif len(part.along) > 1 and title:
-        title = f"{title.split(':')[0].removesuffix('.')}."  # not the effect of each column
-    is_log = [part.scale(one) == "log" for one in columns]
-    shown = [axis.shown(one) for axis, one in zip(axes, values, strict=True)]
-    return Panel(title, [axis.name for axis in axes], shown, mean, std, is_log, levels)
+    if part.is_of_levels:
+        kept = _frequent(description.explained.X[:, part.column])
+        kept = kept[np.argsort(mean[kept], kind="stable")]
+        mean, std, values = mean[kept] - mean.mean(), std[kept], values[kept]
+        levels = list(map(axis.level, values))
+    is_log = [part.scale == "log"]
+    return Panel(title, [axis.name], [axis.shown(values)], mean, std, is_log, levels)
+
+
+def _panel_of_pair(description: Description, pair: Interaction, title: str) -> Panel:
+    """Compute the common effect of two columns, a category first, at its most frequent levels."""
+    categories = [column for column in pair.columns if description.axes[column].levels]
+    columns = sorted(pair.columns, key=lambda column: column not in categories)
+    axes = [description.axes[column] for column in columns]
+    parts = [next(p for p in description.parts if p.column == column) for column in columns]
+    values = [description.explained.steps(part, _N_SURFACE) for part in parts]
+    levels: list[str] = []
+    for place, column in enumerate(columns):
+        if column in categories:
+            x = description.explained.X[:, column]
+            values[place] = np.unique(x)[_frequent(x)]
+    grid = np.meshgrid(*values, indexing="ij")
+    points = np.column_stack([one.ravel() for one in grid])
+    mean = description.explained.both(columns, points).reshape(grid[0].shape)
+    units = [axis.low + axis.extent * one for axis, one in zip(axes, values, strict=True)]
+    if categories:
+        levels = list(map(axes[0].level, units[0]))
+    shown = [axis.shown(one) for axis, one in zip(axes, units, strict=True)]
+    names, is_log = [axis.name for axis in axes], [part.scale == "log" for part in parts]
+    title = title and f"{title.split(':')[0].removesuffix('.')}."  # the picture shows the rest
+    return Panel(title, names, shown, mean, np.zeros_like(mean), is_log, levels)
 
 
 def _frequent(x: FloatArray) -> IntArray:
     _, counts = np.unique(x, return_counts=True)
     return np.sort(np.argsort(-counts, kind="stable")[:MAX_LEVELS])
-
-
-def _shown_columns(description: Description, number: int) -> list[int]:
-    """Choose the columns along which a component is shown: a category first, if it has one."""
-    part = description.parts[number]
-    ranges = {c: np.ptp(description.along(number, [c], _N_SURFACE)[1]) for c in part.columns}
-    by_range = sorted(ranges, key=lambda column: -ranges[column])
-    if not part.groups:
-        return sorted(by_range[:2])
-    group = next(column for column in by_range if column in part.groups)
-    return [group, *(column for column in by_range if column in part.along)][:2]

@@ -300,7 +300,7 @@ class _Pursuit:
         if rest.any():
             held_out = self._standardised(rest, kept)
             predictor = ExactPredictor(self._expression, theta, given)
-            mean, variance = predictor.part(self._expression, np.exp(theta[:-1]), held_out.X)
+            mean, variance = predictor.function(held_out.X)
             errors, noise = held_out.y - mean, held_out.noise
             variance += noise.variance(np.exp(theta[-1]))
             deviations[rest] = errors / np.sqrt(variance)

@@ -1,8 +1,9 @@
 """Components, sentences and tables about a fitted model."""
 
 from autokernel.explain.axes import Y_NAME, axes_of
-from autokernel.explain.decomposition import Component, Decomposition
+from autokernel.explain.decomposition import Component, Decomposition, Interaction
 from autokernel.explain.description import Description
+from autokernel.explain.questions import average_slopes, compared, contributions
 from autokernel.explain.tables import (
     Table,
     forecast_table,
@@ -19,8 +20,12 @@ __all__ = [
     "Component",
     "Decomposition",
     "Description",
+    "Interaction",
     "Table",
+    "average_slopes",
     "axes_of",
+    "compared",
+    "contributions",
     "forecast_table",
     "history_table",
     "inclusion_table",

@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autokernel.data import SINCE, Column, Columns
-from autokernel.explain.words import between
+from autokernel.explain.words import between, level_text
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
 
@@ -74,11 +74,19 @@ class Axis:
         value, low, high = (self.low + self.extent * one for one in (value, low, high))
         return between(value, low, high, unit)
 
+    def end(self, value: float) -> str:
+        """Write an end of the data, without digits that it does not have."""
+        if self.origin is not None or self.levels:
+            return self.place(value)
+        found = self.low + self.extent * value
+        return f"{found:.0f}" if found == round(found) else level_text(found, self.extent, "")
+
     def level(self, value: float) -> str:
         """Write a level of a category by the number that stands for it."""
         if not self.levels:
             return f"{value:.6g}"
-        return self.levels[min(round(value), len(self.levels) - 1)]
+        number = round(value)
+        return self.levels[number] if number < len(self.levels) else "a new level"
 
     def _number(self, value: float) -> str:
         decimals = max(0, -int(np.floor(np.log10(self.extent / 100))))

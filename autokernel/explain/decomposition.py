@@ -1,20 +1,27 @@
-"""A fitted function as a sum of components, on the scale of the target of the best kernel."""
+"""A fitted function as a sum of effects, on the scale of the target of the best kernel."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
-from itertools import chain
+from itertools import combinations
 
 import numpy as np
+import numpy.typing as npt
 from scipy.linalg import LinAlgError
 
-from autokernel.data.scales import Scale
-from autokernel.explain.parts import Part, has_period, joined, only_switches, parts_of, period_of
-from autokernel.expression import IDENTITY, Addend, Expression, View
-from autokernel.inference import one_blas_thread
-from autokernel.inference.base import Predictor
-from autokernel.inference.exact import ExactPredictor
+from autokernel.data.scales import SCALES, Scale
+from autokernel.explain.effects import MAX_BACKGROUND, AveragedFunction, products_of
+from autokernel.explain.parts import Part, has_period, joined, parts_of, period_of
+from autokernel.expression import IDENTITY, Expression, View
+from autokernel.inference import (
+    ExactPredictor,
+    GlobalPredictor,
+    InducingPredictor,
+    Predictor,
+    one_blas_thread,
+)
+from autokernel.kernels import Share
 from autokernel.model import FittedModel
 from autokernel.model.averaging import MixtureComponent, support_points
 from autokernel.typing import FloatArray
@@ -22,12 +29,18 @@ from autokernel.typing import FloatArray
 LEAST_SHARE = -0.005  # below it a component works against another one, and is joined with it
 INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
 MAX_ROWS = 200  # over which errors of parts are averaged
+MAX_MEASURED = 1000  # rows over which shares are computed
 SMALL, LITTLE = 0.01, 0.1  # share, and part of the range of the fit, of parts that explain little
 MIN_WAVE_SHARE = 0.9  # of the variance, from which a wave on a level is a season
 POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
 MOST_DRAWS, LEAST_DRAWS = 32, 8  # of kernel and parameters, that stand for the posterior
 MAX_NUMBERS = 3.2e7  # in the covariance matrices of all draws, if there are more than the least
-TEXT_OF_AVERAGING = "What the average over other kernels and parameters adds."
+N_INDUCING = 512  # points that stand for many rows
+BLOCK = 500  # rows whose covariance is computed together
+TEXT_OF_REST = (
+    "What is left: averages over other kernels and parameters, and interactions that are small or "
+    "of more than two columns."
+)
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -37,17 +50,20 @@ class Component:
     Attributes
     ----------
     expression : str
-        Its kernel, a product of base kernels; empty for the contribution of averaging.
+        Its kernel along its column; of an interaction the names of both columns; empty for the
+        rest.
     text : str
         The component in words.
     mean, std : ndarray of shape (n_samples,)
-        Posterior mean and standard deviation, in the units of the target, or on its scale if that
-        is another one. On the log scale, ``mean`` is the median of a factor, and ``std`` the
-        standard deviation of the log of the factor. Components are correlated: their variances do
-        not add up to that of the function.
+        Posterior mean and standard deviation of the difference from the average over the training
+        rows, in the units of the target, or on its scale if that is another one. On the log scale,
+        ``mean`` is the median of a factor, and ``std`` the standard deviation of the log of the
+        factor. The deviation of an interaction is not known, nan.
     share : float
         Share of the variance of the fitted function over the training rows, by the covariance of
         the component with the function, both on the scale of the target. The shares add up to one.
+    columns : tuple of str
+        The names of its columns, one or two; empty for the rest.
     """
 
     expression: str
@@ -55,6 +71,12 @@ class Component:
     mean: FloatArray
     std: FloatArray
     share: float
+    columns: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The columns, as they are written, ``"rest"`` without any."""
+        return " * ".join(self.columns) or "rest"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -64,14 +86,15 @@ class Decomposition:
     Attributes
     ----------
     constant : float
-        Mean of the training targets on the scale; on the log scale, their geometric mean.
+        Average of the fitted function of the best kernel over the training rows, or over 200 of
+        them, on the scale of the target; on the log scale, the exponential of this average.
     noise_std : float
         Standard deviation of the noise, in the units of the target, or on its scale if that is
         another one.
     components : list of Component
-        Those of the best kernel, the one of the largest share first. If predictions average over
-        kernels or parameters, the last one is the difference between the average and the best
-        kernel at its best parameters, or the factor between the two.
+        Effects of the best kernel on average over the rows, the one of the largest share first. The
+        last one may be the rest: what averages over other kernels and parameters add, and
+        interactions that are small or of more than two columns.
     scale : str
         Scale of the target on which the best kernel acts. On ``"identity"``, ``constant`` and the
         means add up to ``predict``. On ``"log"`` they multiply to the median of
@@ -83,6 +106,11 @@ class Decomposition:
     noise_std: float
     components: list[Component]
     scale: str = IDENTITY
+
+    @property
+    def has_rest(self) -> bool:
+        """Whether the last component is what the others leave."""
+        return bool(self.components) and not self.components[-1].columns
 
     def __repr__(self) -> str:
         lines = {
@@ -98,15 +126,25 @@ class Decomposition:
         return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}{on}"])
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Interaction:
+    """How the effect of a column depends on another one, besides the effects of both."""
+
+    columns: tuple[int, int]
+    share: float
+    is_small: bool
+
+
 class ExplainedFunction:
-    """The best kernel as a sum of parts, with the posterior over kernels and parameters.
+    """The best kernel as a sum of effects of columns, with the posterior over kernels.
+
+    The effect of a column is the average over rows of the data, see :mod:`.effects`. Along a column
+    it is split into parts: its seasons, what is confined to a region, and all else.
 
     Attributes
     ----------
     X : ndarray of shape (n_samples, n_features)
         Scaled inputs of the training rows; missing values are medians.
-    typical : ndarray of shape (n_features,)
-        Medians of the columns, and the most frequent levels of categories.
     parts : list of Part
         First the ``n_large`` ones that explain much, each by its share of the variance.
     is_averaged : bool
@@ -119,68 +157,120 @@ class ExplainedFunction:
         self.is_averaged = not is_of_best and any(
             one.expression.leaves for one in mixture.components
         )
-        self._predictor = self._conditioned(best.expression, best.theta)
         self.X, self._spread = mixture.data.inputs.filled, model.scale.width
-        self.typical = _typical_inputs(self.X, [one.evaluation.expression for one in model.kernels])
-        self._found: dict[tuple[Part, MixtureComponent], Part | None] = {}
-        parts = joined([self._with_season(one) for one in parts_of(best.expression, best.theta)])
-        parts = self._separable(parts)
-        means = [self.mean(part, self.X) for part in parts]
-        self.parts, self.n_large = _by_share(*_without_opponents(parts, means))
+        rng = np.random.default_rng(0)
+        self._measured = np.sort(rng.permutation(len(self.X))[:MAX_MEASURED])
+        some = np.sort(rng.permutation(len(self.X))[:MAX_BACKGROUND])
+        self._background = model.columns.scaled(mixture.data.inputs.values[some])
+        weights = mixture.data.noise.weights[some]
+        self._weights = weights / weights.sum()
+        self._function = self._averaged(best.expression, best.theta)
+        self._found: dict[tuple[Part, MixtureComponent], list[int]] = {}
+        parts, means = [], []
+        for column in sorted(best.expression.columns):
+            own = [self._with_season(one) for one in parts_of(best.expression, best.theta, column)]
+            own = self._separable(joined(own))
+            found = [self.mean(part, self.X[self._measured, column]) for part in own]
+            own, found = _without_opponents(own, found)
+            parts += own
+            means += found
+        self.parts, self.n_large = _by_share(parts, means, self._whole(means))
 
-    def _conditioned(self, expression: Expression, theta: FloatArray) -> Predictor:
+    def _whole(self, means: Sequence[FloatArray]) -> FloatArray:
+        """Compute the fit (n,) of the best kernel at some rows; that of one column is the sum."""
+        if len(self._best.expression.columns) < 2:
+            return sum(means, start=np.zeros(len(self._measured)))
+        every = sorted(self._best.expression.columns)
+        points = self.X[self._measured][:, every]
+        with one_blas_thread():
+            return self._spread * self._function.mean(every, points)
+
+    def _averaged(self, expression: Expression, theta: FloatArray) -> AveragedFunction:
         mixture = self._model.mixture
-        if mixture.is_of(expression, theta):
-            return mixture.predictors[0]
         with one_blas_thread():
-            return mixture.make_predictor(expression, theta, mixture.data)
+            predictor: Predictor
+            if mixture.is_of(expression, theta):
+                predictor = mixture.predictors[0]
+            else:
+                predictor = mixture.make_predictor(expression, theta, mixture.data)
+            if not isinstance(predictor, GlobalPredictor):
+                predictor = InducingPredictor(expression, theta, mixture.data, N_INDUCING)
+            return AveragedFunction(
+                expression, theta, predictor, background=self._background, weights=self._weights
+            )
 
-    def mean(self, part: Part, X: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of a part at scaled inputs (n, n_features)."""
-        with one_blas_thread():
-            return self._spread * self._predictor.part_mean(*part.kernel, X)
+    @property
+    def constant(self) -> float:
+        """The average of the function of the best kernel, on its scale, from that of the target."""
+        return self._spread * self._function.average()
 
-    def mean_and_std(
-        self, part: Part, X: FloatArray, *, about: FloatArray | None = None
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and standard deviation (n,) of a part at scaled inputs (n, n_features).
+    def mean(self, part: Part, values: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of a part at values (n,) of its column in the unit interval.
 
-        With rows ``about`` the deviation is that of the difference from the average over them.
+        A missing value stands for the places of its column, all of which are as probable.
         """
+        missing = np.isnan(values)
+        if missing.any():
+            mean = np.full(len(values), self.mean(part, self._places(part.column)).mean())
+            mean[~missing] = self.mean(part, values[~missing])
+            return mean
         with one_blas_thread():
-            mean, variance = self._predictor.part(*part.kernel, X, about=about)
-        return self._spread * mean, self._spread * np.sqrt(variance)
+            own = self._function.mean([part.column], values[:, None], part.numbers)
+        return self._spread * own
 
-    def curve(self, part: Part, column: int, places: FloatArray) -> FloatArray:
-        """Compute the mean (n,) along a column, the others at typical values."""
-        return self.mean(part, self.inputs_along({column: places}))
+    def mean_and_std(self, part: Part, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and standard deviation (n,) of a part at values (n,) of its column.
 
-    def inputs_along(self, values: Mapping[int, FloatArray | float]) -> FloatArray:
-        """Build inputs (n, n_features): some columns have given values, the others typical ones."""
-        inputs = np.tile(self.typical, (max(np.size(one) for one in values.values()), 1))
-        for column, given in values.items():
-            inputs[:, column] = given
-        return inputs
+        The deviation is that of the difference from the average over the rows.
+        """
+        variances = np.empty(len(values))
+        missing = np.isnan(values)
+        known = np.flatnonzero(~missing)
+        with one_blas_thread():
+            for start in range(0, len(known), BLOCK):
+                rows = known[start : start + BLOCK]
+                _, K = self._function.effect([part.column], values[rows, None], part.numbers)
+                variances[rows] = np.diag(K)
+            if missing.any():
+                places = self._places(part.column)[:, None]
+                variances[missing] = self._function.effect([part.column], places, part.numbers)[
+                    1
+                ].mean()
+        return self.mean(part, values), self._spread * np.sqrt(np.maximum(variances, 0.0))
+
+    def _places(self, column: int) -> FloatArray:
+        """Return the values in the unit interval for which a missing one stands."""
+        return np.array(self._model.columns[column].places)
+
+    def in_unit(self, changes: npt.ArrayLike) -> FloatArray:
+        """Convert changes from the average on the scale of the target to those that are said.
+
+        On the log scale these are logs of factors, on all others changes of the target from its
+        average, in its unit.
+        """
+        changes, scale = np.asarray(changes, dtype=float), self._model.scale
+        if scale.name in (IDENTITY, "log"):
+            return changes
+        inverse = SCALES[scale.name].inverse
+        return inverse(scale.shift + changes) - inverse(np.array(scale.shift))
 
     def ends(self, column: int) -> tuple[float, float]:
         """Return the smallest and the largest value of a column, scaled."""
         return float(self.X[:, column].min()), float(self.X[:, column].max())
 
-    def view(self, part: Part, column: int) -> Scale:
-        """Return the scale of a column on which a part acts."""
-        return self._model.columns.scale(View(column, part.scale(column)))
+    def view(self, part: Part) -> Scale:
+        """Return the scale of the column on which a part acts."""
+        return self._model.columns.scale(View(part.column, part.scale))
 
-    def places(self, part: Part, column: int, values: FloatArray) -> FloatArray:
-        """Return values (n,) of a column on the scale on which a part acts."""
-        return self.view(part, column).forward(values)
-
-    def steps(
-        self, part: Part, column: int, n: int, ends: tuple[float, float] | None = None
-    ) -> FloatArray:
-        """Return places (n,) along a column, evenly spaced on the scale on which a part acts."""
-        view = self.view(part, column)
-        low, high = view.forward(np.array(ends or self.ends(column))).tolist()
+    def steps(self, part: Part, n: int, ends: tuple[float, float] | None = None) -> FloatArray:
+        """Return places (n,) along its column, evenly spaced on the scale on which a part acts."""
+        view = self.view(part)
+        low, high = view.forward(np.array(ends or self.ends(part.column))).tolist()
         return view.inverse(np.linspace(low, high, n))
+
+    def totals(self, part: Part) -> dict[int, float]:
+        """Return by what the other columns multiply each product of a part, on average."""
+        return {number: self._function.total(number, part.column) for number in part.numbers}
 
     @property
     def parameters(self) -> FloatArray:
@@ -194,8 +284,8 @@ class ExplainedFunction:
 
         Approximate predictions, which have many rows, are explained at the best parameters.
         """
-        n = 1
-        if isinstance(self._predictor, ExactPredictor):
+        n, mixture = 1, self._model.mixture
+        if isinstance(mixture.predictors[0], ExactPredictor):
             n = int(np.clip(MAX_NUMBERS / len(self.X) ** 2, LEAST_DRAWS, MOST_DRAWS))
         found = []
         for kernel in self._model.kernels:
@@ -207,102 +297,143 @@ class ExplainedFunction:
         return found
 
     @cached_property
-    def _predictors(self) -> dict[MixtureComponent, Predictor]:
-        """The predictors of draws on the scale of the target of the best kernel.
+    def _functions(self) -> dict[MixtureComponent, AveragedFunction]:
+        """The functions of draws on the scale of the target of the best kernel.
 
         Others are no sum of the same things. A draw without a Cholesky factor has none.
         """
-        found: dict[MixtureComponent, Predictor] = {}
+        found: dict[MixtureComponent, AveragedFunction] = {}
         for one in self.posterior:
             if one.expression.target == self._best.expression.target:
                 with suppress(LinAlgError):
-                    found[one] = self._conditioned(one.expression, one.theta)
+                    found[one] = self._averaged(one.expression, one.theta)
         return found
 
-    @cached_property
-    def _parts_of_draws(self) -> dict[MixtureComponent, list[Part]]:
-        return {one: parts_of(one.expression, one.theta) for one in self.posterior}
+    def probability(self, part: Part) -> float:
+        """Compute the probability that a part is there."""
+        return sum(one.weight for one in self.posterior if self._like(part, one))
 
-    def probability(self, part: Part, column: int | None = None) -> float:
-        """Compute the probability that a part is there, or that it depends on a column.
+    def probability_of_interaction(self, columns: Sequence[int]) -> float:
+        """Compute the probability of the kernels in which the effects of columns interact."""
+        return sum(one.weight for one in self.posterior if _has_product(one.expression, columns))
 
-        A part of several columns is there if an effect of any of them is.
+    def _like(self, part: Part, draw: MixtureComponent) -> list[int]:
+        """List the products of a draw that stand for a part.
+
+        A season has those with its period, and what is confined to a region those of the same
+        region. All else has every other product with its column, so that its probability is that
+        of the column.
         """
-        columns = part.columns if column is None else (column,)
-        likes = [(one.weight, self._like(part, one)) for one in self.posterior]
-        found = [sum(p for p, like in likes if like and c in like.columns) for c in columns]
-        return max(found, default=1.0)
-
-    def probability_of_interaction(
-        self, part: Part, columns: Sequence[int], first: int | None = None
-    ) -> float:
-        """Compute the probability of the kernels in which the effects of columns interact.
-
-        With a ``first`` column, it is one of those that interact.
-        """
-        needed = set() if first is None else {first}
-
-        def interact(like: Part | None) -> bool:
-            used = [one.expression.columns & set(columns) for one in like.group] if like else []
-            return any(len(one) > 1 and needed <= one for one in used)
-
-        return sum(one.weight for one in self.posterior if interact(self._like(part, one)))
-
-    def _like(self, part: Part, draw: MixtureComponent) -> Part | None:
-        """Find what a part is in a draw, None if it has no such part."""
         if (part, draw) not in self._found:
-            group = self._counterpart(part, draw)
-            like = replace(part, group=group, theta_of_all=draw.theta) if group else None
-            self._found[part, draw] = like
+            is_same = draw.expression == self._best.expression and not part.is_season
+            if is_same:
+                numbers = sorted(part.numbers)
+            else:
+                own = [one for one in self.parts if one.column == part.column]
+                every = parts_of(draw.expression, draw.theta, part.column)
+                numbers = [one.group[0].number for one in every if part.stands_for(one, own)]
+            self._found[part, draw] = numbers
         return self._found[part, draw]
 
-    def _counterpart(self, part: Part, draw: MixtureComponent) -> Sequence[Addend]:
-        """Return the addends of a draw that stand for a part.
-
-        A season has those with its period. What is confined to a region, or varies with a season,
-        has those of the same columns and regions. All else has every other addend on its columns,
-        so that its probability is that of the columns.
-        """
-        if not part.is_season and draw.expression == self._best.expression:
-            return part.group
-        return [
-            one.group[0] for one in self._parts_of_draws[draw] if part.stands_for(one, self.parts)
+    def _known(self, part: Part) -> list[tuple[float, list[int], AveragedFunction]]:
+        """List the products that a part has in each draw, with weights that sum to one."""
+        likes = [(one.weight, self._like(part, one), f) for one, f in self._functions.items()]
+        found = [one for one in likes if one[1]]
+        total = sum(weight for weight, *_ in found)
+        return [(p / total, numbers, own) for p, numbers, own in found] or [
+            (1.0, sorted(part.numbers), self._function)
         ]
 
-    def _known(self, part: Part, column: int) -> list[tuple[float, Part, Predictor]]:
-        """List what a part is in each draw that has it, with weights that sum to one."""
-        likes = [(one, self._like(part, one), own) for one, own in self._predictors.items()]
-        found = [(one.weight, x, own) for one, x, own in likes if x and column in x.columns]
-        total = sum(weight for weight, *_ in found)
-        return [(p / total, like, own) for p, like, own in found] or [(1.0, part, self._predictor)]
-
-    def means_of_draws(
-        self, part: Part, column: int, values: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
+    def means_of_draws(self, part: Part, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute weights (n_draws,) and means (n_draws, n) of a part in the draws that have it."""
-        weights, likes, predictors = zip(*self._known(part, column), strict=True)
-        X = self.inputs_along({column: values})
+        weights, means = [], []
         with one_blas_thread():
-            means = [p.part_mean(*one.kernel, X) for one, p in zip(likes, predictors, strict=True)]
+            for weight, numbers, function in self._known(part):
+                weights.append(weight)
+                means.append(function.mean([part.column], values[:, None], numbers))
         return np.array(weights), self._spread * np.array(means)
 
-    def draws(self, part: Part, column: int, X: FloatArray, n_draws: int) -> FloatArray:
+    def draws(self, part: Part, values: FloatArray, n_draws: int) -> FloatArray:
         """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function."""
-        rng, known = np.random.default_rng(0), self._known(part, column)
+        return self._drawn([part.column], values[:, None], n_draws, self._known(part))
+
+    def draws_of_both(
+        self, columns: tuple[int, int], points: FloatArray, n_draws: int
+    ) -> FloatArray:
+        """Draw the common effect (n_draws, n) of two columns at points (n, 2)."""
+        known = [(one.weight, None, own) for one, own in self._functions.items()]
+        return self._drawn(columns, points, n_draws, known)
+
+    def _drawn(
+        self,
+        columns: Sequence[int],
+        points: FloatArray,
+        n_draws: int,
+        known: Sequence[tuple[float, list[int] | None, AveragedFunction]],
+    ) -> FloatArray:
+        rng = np.random.default_rng(0)
         ends = np.cumsum([weight for weight, *_ in known])
         counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
+        drawn = []
         with one_blas_thread():
-            drawn = [
-                predictor.part_samples(*like.kernel, X, count, rng)
-                for count, (_, like, predictor) in zip(counts.tolist(), known, strict=True)
-                if count
-            ]
+            for count, (_, numbers, function) in zip(counts.tolist(), known, strict=True):
+                if count:
+                    mean, covariance = function.effect(columns, points, numbers)
+                    # rounding may leave eigenvalues just below zero
+                    drawn.append(
+                        rng.multivariate_normal(
+                            mean, covariance, count, check_valid="ignore", method="eigh"
+                        )
+                    )
         return self._spread * np.concatenate(drawn)
 
-    def shares(self) -> list[float]:
-        """Compute shares of the variance over the rows, of each part and of what averaging adds."""
-        added, _ = self.added_by_averaging(self.X)
-        return variance_shares([*(self.mean(part, self.X) for part in self.parts), added])
+    def both(self, columns: Sequence[int], points: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of the common effect of two columns at points (n, 2)."""
+        with one_blas_thread():
+            return self._spread * self._function.mean(columns, points)
+
+    def interaction(self, columns: tuple[int, int], points: FloatArray) -> FloatArray:
+        """Compute what the common effect (n,) of two columns has besides the effects of each."""
+        missing = np.isnan(points)
+        if missing.any():
+            return np.array([self._interaction_of_gap(columns, one) for one in points])
+        with one_blas_thread():
+            each = [
+                self._spread * self._function.mean([column], values[:, None])
+                for column, values in zip(columns, points.T, strict=True)
+            ]
+        return self.both(columns, points) - each[0] - each[1]
+
+    def _interaction_of_gap(self, columns: tuple[int, int], point: FloatArray) -> float:
+        values = [
+            self._places(column) if np.isnan(value) else np.array([value])
+            for column, value in zip(columns, point.tolist(), strict=True)
+        ]
+        grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, 2)
+        return float(self.interaction(columns, grid).mean())
+
+    @cached_property
+    def share_of_more(self) -> float:
+        """The share of what depends on more than two columns together."""
+        rows, whole = self.X[self._measured], self._whole([])
+        found = np.zeros(len(whole))
+        for part in self.parts:
+            found += self.mean(part, rows[:, part.column])
+        for pair in self.interactions:
+            found += self.interaction(pair.columns, rows[:, pair.columns])
+        return share_of_variance(whole - found, whole)
+
+    @cached_property
+    def interactions(self) -> list[Interaction]:
+        """The pairs of columns that the best kernel multiplies, the largest share first."""
+        found, rows = [], self.X[self._measured]
+        whole = self._whole([])
+        for columns in combinations(sorted(self._best.expression.columns), 2):
+            if _has_product(self._best.expression, columns):
+                mean = self.interaction(columns, rows[:, columns])
+                share = share_of_variance(mean, whole)
+                found.append(Interaction(columns, share, _is_small(share, np.ptp(mean), whole)))
+        return sorted(found, key=lambda one: -one.share)
 
     def added_by_averaging(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute what averaging adds to the best kernel at scaled inputs (n, n_features).
@@ -316,9 +447,21 @@ class ExplainedFunction:
         """
         if not self.is_averaged:
             return np.zeros(len(X)), np.zeros(len(X))
+        whole, std = self._predicted(X)
+        every = sorted(self._best.expression.columns)
+        with one_blas_thread():
+            best = self._function.average() + self._function.mean(every, X[:, every])
+        return self._spread * (whole - best), std
+
+    def rest(self, X: FloatArray, explained: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute what predictions have besides what is explained (n,), and its deviation (n,)."""
+        whole, std = self._predicted(X)
+        return self._spread * whole - explained, std
+
+    def _predicted(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute predictions on the scale (n,), and their deviation between kernels (n,)."""
         mixture, scale = self._model.mixture, self._model.scale
         with one_blas_thread():
-            best = self._predictor.mean(X)
             if scale.is_linear:
                 whole = mixture.mean(X)
             else:
@@ -326,13 +469,12 @@ class ExplainedFunction:
             every = zip(mixture.components, mixture.predictors, strict=True)
             on = self._model.target.on
             centres = [_centre(on(one.expression.target), p, X, scale) for one, p in every]
-        mean, differences = whole - best, np.array(centres) - whole
-        return self._spread * mean, self._spread * np.sqrt(mixture.weights @ differences**2)
+        return whole, self._spread * np.sqrt(mixture.weights @ (np.array(centres) - whole) ** 2)
 
     def _separable(self, parts: list[Part]) -> list[Part]:
         """Join a season with the rest along its column if the data show only the sum of both."""
         for season in filter(lambda one: one.is_season, [*parts]):
-            rest = next((p for p in parts if p.is_free and p.columns == season.columns), None)
+            rest = next((part for part in parts if part.is_free), None)
             if rest is not None and not self._are_separable(season, rest):
                 both = replace(rest, group=[*rest.group, *season.group], period=season.period)
                 parts = [*(part for part in parts if part not in (season, rest)), both]
@@ -340,9 +482,9 @@ class ExplainedFunction:
 
     def _are_separable(self, season: Part, rest: Part) -> bool:
         """Whether each is not uncertain by half of what it varies while their sum is known well."""
-        about = self.X[:: max(1, len(self.X) // MAX_ROWS)]
+        about = self.X[:: max(1, len(self.X) // MAX_ROWS), season.column]
         both = replace(rest, group=[*rest.group, *season.group])
-        stds = [self.mean_and_std(one, about, about=about)[1] for one in (season, rest, both)]
+        stds = [self.mean_and_std(one, about)[1] for one in (season, rest, both)]
         *errors, error = [float(np.sqrt(np.mean(std**2))) for std in stds]
         varies = min(float(self.mean(part, about).std()) for part in (season, rest))
         return error >= INSEPARABLE * min(errors) or min(errors) <= INSEPARABLE * varies
@@ -350,9 +492,8 @@ class ExplainedFunction:
     def _with_season(self, part: Part) -> Part:
         if np.isnan(part.period):
             return part
-        leaves = [one for one in part.leaves if not only_switches(one.kernel)]
-        column = next(leaf.column for leaf in leaves if has_period(leaf.kernel))
-        low, high = self.ends(column)
+        leaves = [one for one in part.leaves if not isinstance(one.kernel, Share)]
+        low, high = self.ends(part.column)
         if low == high:
             return replace(part, period=np.nan)
         _, is_known = period_of(part.group[0], part.theta_of_all)
@@ -360,8 +501,17 @@ class ExplainedFunction:
             return replace(part, is_season=True)
         n_periods = (high - low) / part.period
         places = np.linspace(low, high, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
-        share = wave_share(self.curve(part, column, places), n_periods)
+        share = wave_share(self.mean(part, places), n_periods)
         return replace(part, is_season=share > MIN_WAVE_SHARE)
+
+
+def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
+    """Return whether a kernel has a product that depends on all of some columns."""
+    products = (
+        frozenset[int]().union(*(one.columns for one in product))
+        for product in products_of(expression)
+    )
+    return any(one >= {*columns} for one in products)
 
 
 def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> FloatArray:
@@ -372,15 +522,6 @@ def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> Fl
     return centre if own == scale else scale.forward(own.inverse(centre))
 
 
-def _typical_inputs(X: FloatArray, expressions: Sequence[Expression]) -> FloatArray:
-    typical: FloatArray = np.median(X, axis=0)
-    for leaf in chain.from_iterable(one.leaves for one in expressions):
-        if leaf.kernel.is_categorical:
-            levels, counts = np.unique(X[:, leaf.column], return_counts=True)
-            typical[leaf.column] = levels[np.argmax(counts)]
-    return typical
-
-
 def wave_share(curve: FloatArray, n_periods: float) -> float:
     """Compute the share of the variance of a curve around its averages over a period."""
     window = max(2, round(len(curve) / n_periods))
@@ -389,15 +530,23 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
     return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
 
-def _by_share(parts: Sequence[Part], means: Sequence[FloatArray]) -> tuple[list[Part], int]:
+def _by_share(
+    parts: Sequence[Part], means: Sequence[FloatArray], whole: FloatArray
+) -> tuple[list[Part], int]:
     """Return parts with their shares, those that explain much first, and the number of these."""
-    pairs = zip(parts, variance_shares(means), map(np.ptp, means), strict=True)
-    measured = [replace(part, share=share, span=float(span)) for part, share, span in pairs]
+    measured = [
+        replace(part, share=share_of_variance(mean, whole), span=float(np.ptp(mean)))
+        for part, mean in zip(parts, means, strict=True)
+    ]
     measured.sort(key=lambda part: -part.share)
-    least = LITTLE * float(np.ptp(sum(means))) if means else 0.0
-    small = [part for part in measured if part.share < SMALL and part.span < least]
+    small = [part for part in measured if _is_small(part.share, part.span, whole)]
     large = [part for part in measured if part not in small]
     return [*large, *small], len(large)
+
+
+def _is_small(share: float, span: float, whole: FloatArray) -> bool:
+    """Return whether an effect explains little, and works little against the others."""
+    return abs(share) < SMALL and span <= LITTLE * float(np.ptp(whole))
 
 
 def _without_opponents(
@@ -405,7 +554,7 @@ def _without_opponents(
 ) -> tuple[list[Part], list[FloatArray]]:
     """Join each part that works against the others with the one that it counteracts most."""
     parts, means = [*parts], [*means]
-    while len(parts) > 1 and min(shares := variance_shares(means)) < LEAST_SHARE:
+    while len(parts) > 1 and min(shares := _shares_of_sum(means)) < LEAST_SHARE:
         first = int(np.argmin(shares))
         centred = np.array(means) - np.mean(means, axis=1, keepdims=True)
         products = np.delete(centred @ centred[first], first)
@@ -417,12 +566,13 @@ def _without_opponents(
     return parts, means
 
 
-def variance_shares(means: Sequence[FloatArray]) -> list[float]:
-    """Compute the covariances of means (n,) with their sum, as fractions of its variance."""
-    if not means:
-        return []
-    centred = np.array(means) - np.mean(means, axis=1, keepdims=True)
-    whole = centred.sum(axis=0)
-    total = whole @ whole
-    shares: FloatArray = centred @ whole / total if total > 0 else np.zeros(len(means))
-    return shares.tolist()
+def _shares_of_sum(means: Sequence[FloatArray]) -> list[float]:
+    whole = np.sum(means, axis=0)
+    return [share_of_variance(mean, whole) for mean in means]
+
+
+def share_of_variance(mean: FloatArray, whole: FloatArray) -> float:
+    """Compute the covariance of a mean (n,) with a whole (n,), as a fraction of its variance."""
+    centred = whole - whole.mean()
+    total = float(centred @ centred)
+    return float(mean @ centred) / total if total > 0 else 0.0

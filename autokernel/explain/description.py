@@ -17,12 +17,15 @@ from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
 from autokernel.explain.components import ComponentFacts
 from autokernel.explain.decomposition import (
-    TEXT_OF_AVERAGING,
+    SMALL,
+    TEXT_OF_REST,
     Component,
     Decomposition,
     ExplainedFunction,
+    Interaction,
 )
 from autokernel.explain.facts import Fact
+from autokernel.explain.interactions import said_of
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import SCALE_WORDS, Said, Sentences
 from autokernel.explain.tables import Table, inclusion_table, scale_table
@@ -42,7 +45,7 @@ from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
 
 MAX_SHORT = 3  # components in a short description
-EXCLUDED = 0.05  # probability up to which a column does not matter
+EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
 LARGE_ERROR = 1.5  # deviations of the noise, from which the error is worth a sentence
@@ -72,22 +75,50 @@ class Description:
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
 
-    def decompose(self, X: FloatArray) -> Decomposition:
-        """Compute the components at inputs (n, n_features)."""
-        components, inputs = [], self._model.scaled(X)
-        *shares, of_averaging = self.explained.shares()
-        for number, (part, share) in enumerate(zip(self.parts, shares, strict=True)):
-            mean, std = self.explained.mean_and_std(part, inputs)
+    def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
+        """Compute the components at inputs (n, n_features), without words if it has to be fast."""
+        explained, inputs = self.explained, self._model.scaled(X)
+        components = []
+        for number, part in enumerate(self.parts):
+            mean, std = explained.mean_and_std(part, inputs[:, part.column])
             kernel = part.expression.to_text(self._model.columns.feature_names)
-            components.append(Component(kernel, self.text(number), mean, std, share))
-        if self.explained.is_averaged:
-            mean, std = self.explained.added_by_averaging(inputs)
-            components.append(Component("", TEXT_OF_AVERAGING, mean, std, of_averaging))
-        constant, noise = self._model.scale.shift, self._model.noise_variance**0.5
+            of, text = (self.names[part.column],), self.text(number) if has_words else ""
+            components.append(Component(kernel, text, mean, std, part.share, of))
+        for number, pair in enumerate(self.interactions, start=len(self.parts)):
+            mean = explained.interaction(pair.columns, inputs[:, pair.columns])
+            own, unknown = tuple(self.names[one] for one in pair.columns), np.full(len(X), np.nan)
+            text, kernel = self.text(number) if has_words else "", " * ".join(own)
+            components.append(Component(kernel, text, mean, unknown, pair.share, own))
+        components.sort(key=lambda one: -one.share)
+        if explained.is_averaged or explained.interactions:
+            found = sum((one.mean for one in components), start=np.full(len(X), explained.constant))
+            mean, std = explained.rest(inputs, found)
+            share = 1 - sum(one.share for one in components)
+            components.append(Component("", TEXT_OF_REST, mean, std, share))
+        constant = self._model.scale.shift + explained.constant
+        noise = self._model.noise_variance**0.5
         if self.scale == "log":
             constant = float(np.exp(constant))
             components = [replace(one, mean=np.exp(one.mean)) for one in components]
         return Decomposition(constant, noise, components, self.scale)
+
+    @cached_property
+    def interactions(self) -> list[Interaction]:
+        """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
+        return [one for one in self.explained.interactions if not one.is_small]
+
+    def share(self, number: int) -> float:
+        """Return the share of a component or, after these, of an interaction."""
+        n = len(self.parts)
+        one = self.parts[number] if number < n else self.interactions[number - n]
+        return one.share
+
+    @property
+    def shown(self) -> list[int]:
+        """The numbers of what is described, parts before interactions, the largest share first."""
+        n = len(self.parts)
+        every = [*range(self.explained.n_large), *range(n, n + len(self.interactions))]
+        return sorted(every, key=lambda number: -self.share(number))
 
     @property
     def parts(self) -> list[Part]:
@@ -98,39 +129,28 @@ class Description:
         """Describe a component of the best kernel in one sentence."""
         return self._component(number)[0][1]
 
-    def along(
-        self, number: int, columns: Sequence[int], n_points: int
-    ) -> tuple[list[FloatArray], FloatArray, FloatArray]:
-        """Compute a component on a grid of its columns, the others at typical values.
+    def along(self, number: int, n_points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compute a component on a grid of its column.
 
         Returns
         -------
-        values : list of ndarray of shape (n_points,)
-            Values along each column, in its units, over the extent of the data, evenly spaced on
-            the scale on which the component acts; of categories, the numbers of the levels.
-        mean, std : ndarray of shape (n_points,) for each column
-            Mean on the scale of the target, and standard deviation of the difference from the
-            average over the grid, because components can exchange a constant.
+        values : ndarray of shape (n_points,)
+            Values of the column, in its unit, over the extent of the data, evenly spaced on the
+            scale on which the component acts; of categories, the numbers of the levels.
+        mean, std : ndarray of shape (n_points,)
+            Mean on the scale of the target, and standard deviation, of the difference from the
+            average over the rows.
         """
         part, explained = self.parts[number], self.explained
-        steps = [
-            np.unique(explained.X[:, column])
-            if column in part.groups
-            else explained.steps(part, column, n_points)
-            for column in columns
-        ]
-        grid = np.meshgrid(*steps, indexing="ij")
-        inputs = explained.inputs_along(dict(zip(columns, map(np.ravel, grid), strict=True)))
-        about = inputs[:: max(1, len(inputs) // 200)]
-        mean, std = explained.mean_and_std(part, inputs, about=about)
-        axes = [self.axes[column] for column in columns]
-        values = [axis.low + axis.extent * one for axis, one in zip(axes, steps, strict=True)]
-        return values, mean.reshape(grid[0].shape), std.reshape(grid[0].shape)
+        steps = explained.steps(part, n_points)
+        if part.is_of_levels:
+            steps = np.unique(explained.X[:, part.column])
+        axis = self.axes[part.column]
+        return axis.low + axis.extent * steps, *explained.mean_and_std(part, steps)
 
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
-        every = map(self._component, range(self.explained.n_large))
-        return [_in_one(said) for said in every]
+        return [_in_one(self._component(number)) for number in self.shown]
 
     def remarks(self) -> list[str]:
         """Say what the components do not: how much small ones explain, and what does not fit."""
@@ -142,14 +162,13 @@ class Description:
         text = _in_one(self._target())
         if not self._model.evaluation.expression.leaves:
             return text
-        others = [_in_one(self._columns())]
-        others += [self._averaging(), self._best_kernel()]
-        return " ".join(one for one in (text, *others, _in_one(self._search())) if one)
+        others = [_in_one(self._columns()), self._averaging(), self._best_kernel()]
+        return " ".join(one for one in (_in_one(self._search()), text, *others) if one)
 
     def short(self) -> str:
         """Say what is largest, in at most five lines."""
         lines = [_in_one(self._target())]
-        for number in range(min(self.explained.n_large, MAX_SHORT)):
+        for number in self.shown[:MAX_SHORT]:
             every = self._component(number)
             of_curve = takewhile(lambda one: one[0].predicate != "share", every)
             lines.append(" ".join([text for _, text in of_curve if text][:2]))
@@ -162,8 +181,8 @@ class Description:
 
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
-        said = [*self._target(), *self._columns(), *self._search()]
-        for number in range(self.explained.n_large):
+        said = [*self._search(), *self._target(), *self._columns()]
+        for number in self.shown:
             said += self._component(number)
         said += [*self._small(), *self._residuals]
         columns: dict[str, Any] = {
@@ -202,7 +221,12 @@ class Description:
         return {}
 
     def _component(self, number: int) -> list[Said]:
-        if number not in self._components:
+        if number in self._components:
+            return self._components[number]
+        if number >= len(self.parts):
+            pair = self.interactions[number - len(self.parts)]
+            self._components[number] = said_of(self.explained, pair, self._say)
+        else:
             warnings = [fact.predicate for fact, _ in self._residuals]
             part = self.parts[number]
             facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
@@ -212,10 +236,15 @@ class Description:
     def _small(self) -> Iterator[Said]:
         small = self.parts[self.explained.n_large :]
         if small:
-            columns = sorted({column for part in small for column in part.columns})
+            columns = sorted({part.column for part in small})
             names, share = [self.names[one] for one in columns], sum(part.share for part in small)
             fact = Fact(listing(names), "share", share, evidence="covariance with the fit")
             yield self._say.small(fact, len(small))
+        more = self.explained.share_of_more if len(self.explained.interactions) > 2 else 0.0
+        if abs(more) >= SMALL:
+            fact = Fact("the rest", "share", more, evidence="covariance with the fit")
+            text = f"What more than two columns do together explains {percent(more)}"
+            yield fact, f"{text} of the variance of the fit."
 
     @cached_property
     def _has_outliers(self) -> bool:
@@ -257,18 +286,20 @@ class Description:
             return
         found = np.round(inclusion_table(self._model)["depends"], 2).tolist()  # as it is written
         rows = list(zip(self.names, found, strict=True))
-        yield from _matter([name for name, p in rows if p >= CERTAIN], "matters", "matter")
+        yield from _matter([name for name, p in rows if p >= CERTAIN])
         yield from _may_matter([(name, p) for name, p in rows if EXCLUDED < p < CERTAIN])
         without = [name for name, p in rows if p <= EXCLUDED]
-        yield from _matter(without, "does not matter", "do not matter")
+        yield from _not_used(without)
         yield from self._alike()
 
     def _averaging(self) -> str:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
-        added = float(self.explained.added_by_averaging(self.explained.X)[0].std())
+        change, _ = self.explained.added_by_averaging(self.explained.X)
+        added = float(change.std())
         if added <= np.sqrt(MIN_AVERAGING_SHARE) * self._model.scale.width:
             return ""
-        by = f"{self._say.amount(added)} (root mean square over the data)"
+        amount = self._say.amount(float(self.explained.in_unit(added)))
+        by = f"{amount} (root mean square over the data)"
         text = "Predictions average over other kernels and parameters too, which changes them by"
         return f"{text} {by}."
 
@@ -302,8 +333,11 @@ class Description:
     def _noise(self) -> Said:
         model = self._model
         variances = np.exp(self.explained.parameters[:, -1]) + model.typical_rounding
-        low, high = (self._model.scale.width * np.sqrt(interval(variances))).tolist()
-        deviation, how = float(np.sqrt(model.noise_variance)), "parameter of the best kernel"
+        stds = np.append(
+            np.sqrt(model.noise_variance), model.scale.width * np.sqrt(interval(variances))
+        )
+        deviation, low, high = self.explained.in_unit(stds).tolist()
+        how = "parameter of the best kernel"
         predicate = "noise with outliers" if self._has_outliers else "noise"
         fact = Fact(Y_NAME, predicate, deviation, low, high, evidence=how)
         return self._say.measured(fact), self._say.amount(deviation, low, high)
@@ -331,6 +365,8 @@ class Description:
         explained = max(0.0, 1 - float(np.mean(errors**2) / np.var(rows.y)))
         n = len(self.explained.parts)
         text = f"{capital(counted(n, 'component'))} {'explains' if n == 1 else 'explain'}"
+        if self._say.is_table:
+            text = "The fit explains"
         fact = Fact(Y_NAME, "explained", explained, evidence=how)
         yield fact, f"{text} {percent(explained)} of {of}."
         data = model.transformed
@@ -359,11 +395,18 @@ def _in_one(said: Iterator[Said] | Sequence[Said]) -> str:
     return " ".join(text for _, text in said if text)
 
 
-def _matter(names: Sequence[str], one: str, several: str) -> Iterator[Said]:
+def _matter(names: Sequence[str]) -> Iterator[Said]:
     if names:
-        verb = one if len(names) == 1 else several
+        verb = "matters" if len(names) == 1 else "matter"
         text = f"{listing(names)} {verb} (probability at least {CERTAIN})."
-        yield Fact(listing(names), one, probability=CERTAIN, evidence=USED), text
+        yield Fact(listing(names), "matters", probability=CERTAIN, evidence=USED), text
+
+
+def _not_used(names: Sequence[str]) -> Iterator[Said]:
+    if names:
+        verb = "is" if len(names) == 1 else "are"
+        text = f"{listing(names)} {verb} not used by the kernels of weight."
+        yield Fact(listing(names), "is not used", probability=CERTAIN, evidence=USED), text
 
 
 def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:
@@ -384,6 +427,6 @@ def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:
 
 def _are_alike(names: Sequence[str], least: float, what: str) -> Said:
     fact = Fact(listing(names), "are alike", least, evidence="least correlation of the columns")
-    size = "above 0.99" if least > 0.995 else f"{least:.2f}"
-    text = f"{listing(names)} {what} (their correlation is {size}{' or more' * (len(names) > 2)})"
+    size = f"{least:.2f}{' or more' * (len(names) > 2)}" if least <= 0.995 else "above 0.99"
+    text = f"{listing(names)} {what} (their correlation is {size})"
     return fact, f"{text}: what is said of one may be due to another."

@@ -6,7 +6,7 @@ component like this one counts as none for which it holds. Values are those of t
 central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -66,7 +66,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Curve:
-    """A component along one column, the others fixed: its mean, and draws (n_draws, n_points)."""
+    """A component along its column: its mean, and draws (n_draws, n_points)."""
 
     places: FloatArray  # (n_points,), in the unit interval of the column on its scale
     mean: FloatArray
@@ -91,19 +91,11 @@ class Curve:
         return float(np.ptp(self.mean))
 
 
-def curve_of(
-    explained: ExplainedFunction,
-    part: Part,
-    column: int,
-    values: FloatArray,
-    fixed: Mapping[int, float] | None = None,
-) -> Curve:
-    """Compute a component along values of a column, others at given values or typical ones."""
-    inputs = explained.inputs_along({**(fixed or {}), column: values})
-    draws = explained.draws(part, column, inputs, N_DRAWS)
-    places = explained.places(part, column, values)
-    present = explained.probability(part, column)
-    return Curve(places, explained.mean(part, inputs), draws, present)
+def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Curve:
+    """Compute a component along values of its column."""
+    draws, places = explained.draws(part, values, N_DRAWS), explained.view(part).forward(values)
+    mean, draws = explained.in_unit(explained.mean(part, values)), explained.in_unit(draws)
+    return Curve(places, mean, draws, explained.probability(part))
 
 
 def direction(curve: Curve, subject: str) -> Fact:
@@ -247,20 +239,20 @@ def season(
     of the first and the last between the ends, and of those beyond. After the swing come the lowest
     and the highest point of the last cycle and of the first, as differences from the average.
     """
-    (column,), (begin, end) = part.along, ends
+    begin, end = ends
     cycle = np.arange(POINTS_OF_CYCLE + 1) / POINTS_OF_CYCLE * part.period
     n_beyond = max(1, int(np.ceil(BEYOND * (end - begin) / part.period)))
     ahead = np.unique(np.geomspace(1, n_beyond, 6).astype(int))
     starts = np.concatenate([[begin, end - part.period], end + (ahead - 1) * part.period])
     values = (starts[:, None] + cycle).ravel()
-    curve = curve_of(explained, part, column, values)
+    curve = curve_of(explained, part, values)
     first, last, *later = _swings(curve.mean[None])[0].tolist()
     sign, word = (1, "grows") if last > first else (-1, "shrinks")
     changed = curve.probability(lambda drawn: sign * (_swings(drawn)[:, :2] @ [-1.0, 1.0]) > 0)
     ratio, how = last / first if first > 0 else np.inf, "ratio of the last cycle to the first"
     grows = Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
-    weights, means = explained.means_of_draws(part, column, values)
-    _, now, *_, far = _swings(means).T
+    weights, means = explained.means_of_draws(part, values)
+    _, now, *_, far = _swings(explained.in_unit(means)).T
     lasts = Fact(subject, "repeats beyond", evidence=f"swing {BEYOND:g} extents beyond the data")
     holds = far >= HALF * now
     if later[-1] < HALF * last:
@@ -305,14 +297,13 @@ def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     Between the middles of two cycles, and beyond those of the first and the last, the level is
     taken to be a straight line.
     """
-    (column,) = part.along
-    begin, end = explained.ends(column)
+    begin, end = explained.ends(part.column)
     offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
     n_starts = int(min(N_AVERAGES, max(3, 2 * (end - begin) / part.period)))
     starts = np.linspace(begin, end - part.period, n_starts)
-    curve = curve_of(explained, part, column, (starts[:, None] + offsets).ravel())
+    curve = curve_of(explained, part, (starts[:, None] + offsets).ravel())
     middles = curve.places.reshape(n_starts, -1).mean(axis=1)
-    ends = explained.places(part, column, np.array([begin, end]))
+    ends = explained.view(part).forward(np.array([begin, end]))
     middles = np.concatenate([ends[:1], middles, ends[1:]])
     apart = np.diff(middles)
 
@@ -327,13 +318,13 @@ def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     return direction(Curve(middles, mean, drawn, curve.present), subject)
 
 
-def beyond_of(explained: ExplainedFunction, part: Part, column: int, subject: str) -> Fact:
+def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     """Say how a component goes on beyond the data: on as before, back to its average, or otherwise.
 
     The value is its change over the next quarter of the extent of the data. Of a component with a
     period, averages over the last cycle are compared.
     """
-    begin, end = explained.ends(column)
+    begin, end = explained.ends(part.column)
     ahead = NEAR_BEYOND * (end - begin)
     if unseen_period(part, end - begin + ahead):
         how = "a period of its kernel that the data do not show twice"
@@ -342,7 +333,7 @@ def beyond_of(explained: ExplainedFunction, part: Part, column: int, subject: st
     if np.isfinite(part.period):
         cycle = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period - part.period
     places = np.array([end - ahead, end, end + ahead])
-    curve = curve_of(explained, part, column, (places[:, None] + cycle).ravel())
+    curve = curve_of(explained, part, (places[:, None] + cycle).ravel())
 
     def averages(drawn: FloatArray) -> FloatArray:
         return drawn.reshape(len(drawn), len(places), len(cycle)).mean(axis=2)
@@ -351,7 +342,7 @@ def beyond_of(explained: ExplainedFunction, part: Part, column: int, subject: st
     how = f"predictions up to {NEAR_BEYOND:g} extents beyond the data"
     changes = Fact(subject, "changes beyond", evidence=how)
     change = _rise_or_fall(curve, lambda drawn: averages(drawn) @ [0.0, -1.0, 1.0], changes)
-    average = explained.curve(part, column, np.linspace(begin, end, N_GRID)).mean()
+    average = explained.in_unit(explained.mean(part, np.linspace(begin, end, N_GRID))).mean()
     if not change.low <= change.value <= change.high and np.isfinite(change.low):
         return replace(change, predicate="is open beyond", probability=0.0)  # kernels disagree
     if change.value * (last - before) > 0 and abs(change.value) >= HALF * abs(last - before):

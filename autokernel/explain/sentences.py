@@ -4,7 +4,7 @@ A sentence comes with the fact that it states, whose numbers are in the units of
 without a sentence is stated by the sentence before it.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -12,7 +12,7 @@ import numpy as np
 from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.data.steps import YEAR
 from autokernel.explain.axes import Axis
-from autokernel.explain.facts import NEAR_BEYOND, SURE, Fact
+from autokernel.explain.facts import NEAR_BEYOND, SURE, Curve, Fact
 from autokernel.explain.words import (
     between,
     calendar_word,
@@ -52,25 +52,33 @@ class Sentences:
     def __init__(self, axes: Sequence[Axis], *, y_name: str, unit: str, scale: str) -> None:
         self.axes, self.y_name, self.unit, self.scale = axes, y_name, unit, scale
         self.names = [axis.name for axis in axes]
-        suffix = f" on the {SCALE_WORDS[scale]} scale"
-        self._unit, self._suffix = (unit, "") if scale == IDENTITY else ("", suffix)
+
+    @property
+    def is_table(self) -> bool:
+        """Whether there are several columns, whose effects are named after them."""
+        return len(self.axes) > 1
+
+    def lead(self, column: int, share: float) -> str:
+        """Begin the description of a component of one of several columns."""
+        name = self.names[column]
+        if share < 0:
+            return f"{name} works against the other effects: "
+        return f"{name} explains {percent(share)} of the variance of the fit: "
 
     def measured(self, fact: Fact, per: str = "") -> Fact:
-        """Return a fact about an amount on the scale of the target in its unit, or a factor."""
-        unit = self.unit if self.scale == IDENTITY else f"{self.scale}(y)"
-        if self.scale == "log":
-            unit, fact = "factor", fact.moved(*_exp(fact.ends))
+        """Return a fact about a change on the scale of the target in its unit, or a factor."""
+        unit = "factor" if self.scale == "log" else self.unit
+        fact = fact.moved(*_exp(fact.ends)) if self.scale == "log" else fact
         return replace(fact, unit=f"{unit}{per}".strip("/"))
 
     def amount(self, value: float, low: float = np.nan, high: float = np.nan, per: str = "") -> str:
         """Write the size of a change on the scale of the target, without its sign."""
-        sign = 1.0 if value >= 0 else -1.0
+        sign, unit = (1.0 if value >= 0 else -1.0), per
         low, high = sorted((sign * low, sign * high))
         if self.scale == "log":
-            text, unit = factor_text(*_exp([sign * value, low, high])), per
+            text = factor_text(*_exp([sign * value, low, high]))
         else:
-            text = between(sign * value, low, high, "")
-            unit = f" {self._unit}".rstrip() + per + self._suffix
+            text, unit = between(sign * value, low, high, ""), f" {self.unit}".rstrip() + per
         number, bracket, ends = text.partition(" (")
         return f"{number}{unit}{bracket}{ends}"
 
@@ -79,7 +87,7 @@ class Sentences:
         if self.scale == "log":
             first, last = map(factor_text, _exp([low, high]))
             return f"{first} to {last.removeprefix('a factor of ')}"
-        return f"{with_unit(low, '')} to {with_unit(high, self._unit)}{self._suffix}"
+        return f"{with_unit(low, '')} to {with_unit(high, self.unit)}"
 
     def place(self, fact: Fact, column: int, view: Scale) -> Said:
         """Return a place on a scale of a column in the units of the column, and its text."""
@@ -91,34 +99,64 @@ class Sentences:
         """Write a value of a column in the unit interval, in full if it is one of two."""
         axis = self.axes[column]
         if is_one_of_two and axis.origin is None and not axis.levels:
-            return f"{axis.low + axis.extent * value:.6g}"
+            return f"{axis.low + axis.extent * value:.10g}"
         return axis.place(value)
 
-    def where(self, levels: Mapping[int, float]) -> str:
-        """Say that columns have these levels."""
-        texts = [f"{self.names[column]} is {self.level(column, v)}" for column, v in levels.items()]
-        return f"where {listing(texts)}"
+    def curve(
+        self, fact: Fact, column: int, view: Scale, begin: str = "", *, curve: Curve | None = None
+    ) -> Said:
+        """Describe a line, a rise or fall, a turn, or many, along a column on a scale.
 
-    def curve(self, fact: Fact, column: int, view: Scale, begin: str = "") -> Said:
-        """Describe a line, a rise or fall, a turn, or many, along a column on a scale."""
+        The curve, if it is given, says by how much it rises and falls.
+        """
         noun, word = f"curve in {self.names[column]} that ", fact.predicate
-        if fact.probability < SURE:
-            unknown = Fact(fact.subject, "is open", evidence=fact.evidence)
-            noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"
-            return unknown, f"{noun} direction is uncertain."
+        present = curve.present if curve else 1.0
+        if fact.probability < SURE * present:
+            return self._uncertain_direction(fact, column, begin, curve)
         if word.endswith("linearly"):
             fact, text = self._line(fact, column, view)
             if fact.predicate.endswith("linearly"):
                 noun = f"straight line in {self.names[column]} that "
         elif " then " in word:
             first, then = word.split(" then ")
+            by_first, by_then = self._both_ways(fact, curve)
             fact, place = self.place(fact, column, view)
-            text = f"{first} until {place} and {then} from there on"
+            text = f"{first}{by_first} until {place} and {then}{by_then} from there on"
         else:
             ends = (fact.low, fact.high) if word in ("rises", "falls") else ()
             text = f"{word} by {self.amount(fact.value, *ends)}" if fact.value else word
+            if ends and begin and self.is_table and curve:
+                text += self._from_to(curve, column, view)
             fact = self.measured(fact)
-        return fact, f"{f'{begin}{noun}' if begin else 'it '}{perhaps(text, fact.probability)}."
+        text = perhaps(text, fact.probability)
+        if begin and self.is_table:
+            return fact, f"{begin.removesuffix('a ')}{self.y_name} {text}."
+        return fact, f"{f'{begin}{noun}' if begin else 'it '}{text}."
+
+    def _from_to(self, curve: Curve, column: int, view: Scale) -> str:
+        """Say between which values a curve rises or falls."""
+        first, last = view.inverse(curve.places[[0, -1]]).tolist()
+        return f" from {self.axes[column].end(first)} to {self.axes[column].end(last)}"
+
+    def _uncertain_direction(
+        self, fact: Fact, column: int, begin: str, curve: Curve | None
+    ) -> Said:
+        unknown = Fact(fact.subject, "is open", evidence=fact.evidence)
+        if begin and self.is_table and curve:
+            by = self.amount(curve.reach)
+            text = f"{self.y_name} varies by {by} along it, in a direction that is uncertain"
+            if self.axes[column].levels:
+                text = f"{self.y_name} differs by {by}, and it is uncertain which level is higher"
+            return unknown, f"{begin.removesuffix('a ')}{text}."
+        noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"
+        return unknown, f"{noun} direction is uncertain."
+
+    def _both_ways(self, fact: Fact, curve: Curve | None) -> tuple[str, str]:
+        """Say by how much a curve changes before and after its only turn."""
+        if curve is None or not self.is_table:
+            return "", ""
+        top = float(np.interp(fact.value, curve.places, curve.mean))
+        return f" by {self.amount(top - curve.mean[0])}", f" by {self.amount(curve.mean[-1] - top)}"
 
     def _line(self, fact: Fact, column: int, view: Scale) -> Said:
         step, unit, per = self._step(fact, column, view)
@@ -164,6 +202,8 @@ class Sentences:
         low, high = (self.level(column, one, is_one_of_two=True) for one in values)
         name, measured = self.names[column], self.measured(fact)
         noun = f"{begin}difference of {name}: " if begin else ""
+        if self.is_table:
+            noun = begin.removesuffix("a ")
         than = f"{fact.predicate.removeprefix('is ')} by {self.amount(*fact.ends)} than"
         if self.scale == "log":
             factor, bracket, ends = _factor(measured).partition(" (")
@@ -242,16 +282,19 @@ class Sentences:
 
     def levels(self, said: Sequence[tuple[float, Fact]], column: int, begin: str) -> list[Said]:
         """Describe how levels differ from their average, the highest first."""
-        name, (_, first) = self.names[column], said[0]
-        if first.probability < SURE:
+        name, (_, first), n = self.names[column], said[0], len(said)
+        if first.probability < SURE and not self.is_table:
             unknown = replace(first, predicate="is open", probability=1.0)
             return [(unknown, f"{begin}difference between levels of {name} that is uncertain.")]
         texts = [self._level_difference(column, *one) for one in said]
-        if len(texts) > MAX_LEVELS:
-            name = f"{name}, the highest and lowest of {len(texts)}"
+        which = ""
+        if n > MAX_LEVELS:
+            which = f"the highest and lowest of {n} levels, "
             texts = [*texts[: MAX_LEVELS // 2], *texts[-(MAX_LEVELS // 2) :]]
-        average = "as factors of" if self.scale == "log" else "around"
-        text = f"difference between levels of {name}, {average} their average: {listing(texts)}"
+        about = "factors of" if self.scale == "log" else "differences from"
+        text = f"{listing(texts)} ({which}{about} their average)"
+        noun = f"difference between levels of {name}: "
+        begin = begin.removesuffix("a ") if self.is_table else f"{begin}{noun}"
         whole = f"{begin}{perhaps(text, first.probability)}."
         facts = [
             replace(self.measured(fact), subject=f"{fact.subject}={self.level(column, value)}")
@@ -266,18 +309,6 @@ class Sentences:
         sign = "+" if fact.value >= 0 else "-"
         return f"{self.level(column, value)} {sign}{self.amount(fact.value)}"
 
-    def between_levels(self, said: Sequence[Fact], column: int, n_levels: int) -> list[Said]:
-        """Say how a curve differs between the levels of a category, if it does."""
-        name, first = self.names[column], said[0]
-        if first.probability < SURE:
-            return [(first, f"It is uncertain whether it differs between levels of {name}.")]
-        facts = [self.measured(fact) for fact in said]
-        texts = [f"{f.predicate.removeprefix('differs ')} by {self.amount(f.value)}" for f in said]
-        of_all = counted(n_levels, "level")
-        text = f"It differs between the {of_all} of {name}, {listing(texts)} (standard deviations)"
-        text = f"{perhaps(text, first.probability)}."
-        return [(facts[0], text), *((fact, "") for fact in facts[1:])]
-
     def share(self, fact: Fact, begin: str = "It explains") -> Said:
         """Say how much is explained."""
         return fact, f"{begin} {percent(fact.value)} of the variance of the fit."
@@ -289,12 +320,22 @@ class Sentences:
             fact, f"{capital(counted(n, 'smaller component'))} of {fact.subject} {verb}"
         )
 
-    def uncertain(self, fact: Fact, noun: str, columns: Sequence[int], begin: str) -> Said:
+    def uncertain(self, fact: Fact, noun: str, column: int, begin: str) -> Said:
         """Name a component of which nothing else is known, or which outliers hide."""
-        text = f"{begin}possible {noun} {listing([self.names[column] for column in columns])}"
+        text = f"{begin}possible {noun} {self.names[column]}"
         if fact.evidence.startswith("outliers"):
             return fact, f"{text}, which outliers mask."
         return fact, f"{perhaps(text, fact.probability)}."
+
+    def interaction(
+        self, fact: Fact, names: tuple[str, str], share: float, texts: Sequence[str]
+    ) -> str:
+        """Say how much two columns explain together besides the effects of each, and how."""
+        does = f"explains {percent(share)} of the variance of the fit"
+        if share < 0:
+            does = "works against the other effects"
+        text = perhaps(f"{listing(names)} interact, which {does}", fact.probability)
+        return f"{text}: {listing(texts)}." if texts else f"{text}."
 
 
 def _exp(values: Sequence[float]) -> list[float]:

@@ -31,13 +31,13 @@ if TYPE_CHECKING:
 
 _MANY_POINTS = 3000  # rows above which pictures of them are pixels
 _DPI = 144
-AT_MEDIANS = (
-    "A component is shown along the columns that change it the most, with all other columns at "
-    "their medians."
+EFFECTS = (
+    "The effect of a column is the average of the fitted function over the rows, with one value of "
+    "the column in all of them."
 )
 BANDS = (
-    "The bands of 95 % are therefore those of the difference from the average along the curve: of "
-    "the shape, and not of the level."
+    "Each is the difference from the average over the rows, and the bands of 95 % are those of "
+    "this difference."
 )
 
 
@@ -151,19 +151,18 @@ class _Report:
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
 
     def components(self) -> Iterator[str]:
-        texts, what, y_name = self.description.paragraphs(), "constant", literal(self.y_name)
+        texts, y_name = self.description.paragraphs(), literal(self.y_name)
         if not texts:
             return
         if self.estimator.n_features_in_ > 1:
-            yield paragraph(AT_MEDIANS, "note")
-        for number, text in enumerate(texts):
+            yield paragraph(EFFECTS, "note")
+        pairs = zip(self.description.shown, texts, strict=True)
+        for place, (number, text) in enumerate(pairs, start=1):
             display = DecompositionDisplay.of_component(self.description, number, y_name=y_name)
-            words, shown = paragraph(f"{number + 1}. {text}"), self._picture(display.figure_, text)
+            words, shown = paragraph(f"{place}. {text}"), self._picture(display.figure_, text)
             yield f'<div class="component">{words}\n{shown}</div>'
         yield from map(paragraph, self.description.remarks())
-        if self.description.scale == "log":
-            what = "constant factor"
-        yield paragraph(f"Components can exchange a {what}. {BANDS}", "note")
+        yield paragraph(BANDS, "note")
 
     def kernels(self) -> Iterator[str]:
         yield paragraph(

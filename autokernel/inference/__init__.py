@@ -1,6 +1,12 @@
 """Likelihoods and predictions of one kernel: exact, with inducing points, from neighbours."""
 
-from autokernel.inference.base import Likelihood, MakePredictor, Predictor, log_normal
+from autokernel.inference.base import (
+    GlobalPredictor,
+    Likelihood,
+    MakePredictor,
+    Predictor,
+    log_normal,
+)
 from autokernel.inference.covariance import (
     Covariance,
     cross_covariance,

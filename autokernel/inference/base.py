@@ -45,33 +45,15 @@ class Likelihood(ABC):
 
 
 class Term:
-    """A term of a function, with parameters (not their logs) and rows to average it over, if any.
+    """A term of a function with its parameters, not their logs."""
 
-    The variance of a term that has such rows (m, n_features) is that of its difference from the
-    average over them.
-    """
-
-    def __init__(
-        self, expression: Expression, params: FloatArray, about: Inputs | None = None
-    ) -> None:
-        self.expression, self.params, self.about = expression, params, about
+    def __init__(self, expression: Expression, params: FloatArray) -> None:
+        self.expression, self.params = expression, params
         self.columns = sorted(expression.columns)
 
     def cross(self, X: Inputs, Z: Inputs) -> FloatArray:
         """Compute the covariances (n, m) of the term at rows X with itself at rows Z."""
         return cross_covariance(self.expression, X, Z).forward(self.params)
-
-    def variance(self, X: Inputs) -> FloatArray:
-        """Compute the prior variance (n,) of the term at rows X."""
-        variance = diagonal_covariance(self.expression, X).forward(self.params)
-        if self.about is None:
-            return variance
-        with_average = self.cross(X, self.about).mean(axis=1)
-        return variance - 2 * with_average + self.cross(self.about, self.about).mean()
-
-    def deviation(self, cross: FloatArray, Z: Inputs) -> FloatArray:
-        """Return the covariances (n, m) with rows Z of the term less its average."""
-        return cross if self.about is None else cross - self.cross(self.about, Z).mean(axis=0)
 
 
 class Predictor(ABC):
@@ -96,15 +78,93 @@ class Predictor(ABC):
         block: int,
     ) -> None:
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
-        self._columns = data.inputs.columns
+        self._columns, self._block = data.inputs.columns, max(1, block)
         self._rounding_by_target = data.on(expression.target).rounding_by_target
-        self._whole, self._block = Term(expression, np.exp(theta[:-1])), max(1, block)
+
+    @abstractmethod
+    def mean(self, X: FloatArray) -> FloatArray:
+        """Compute the predictive mean (n,) at inputs (n, n_features)."""
+
+    def noise_at(self, mean: FloatArray) -> FloatArray:
+        """Compute the variance (n,) of the noise of new observations with these means (n,).
+
+        Their rounding is that of training targets nearby.
+        """
+        return self.noise_variance + np.interp(mean, *self._rounding_by_target)
+
+    def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the predictive mean (n,) and variance (n,), noise included."""
+        means, variances = zip(*map(self._moments_of_block, self._blocks(X)), strict=True)
+        return np.concatenate(means), np.concatenate(variances)
+
+    def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
+        """Draw new observations (n, n_samples), noise included."""
+        mean, covariance = self.mean_and_covariance(X)
+        # rounding may leave eigenvalues just below zero, of which the user need not hear
+        return rng.multivariate_normal(mean, covariance, n_samples, check_valid="ignore").T
+
+    @abstractmethod
+    def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
+
+    @abstractmethod
+    def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance of one block of rows, noise included."""
+
+    def _blocks(self, X: FloatArray) -> Iterator[Inputs]:
+        inputs = self._columns.scaled(X)
+        for start in range(0, len(X), self._block):
+            yield inputs[start : start + self._block]
+
+
+class GlobalPredictor(Predictor):
+    """A predictor whose function everywhere follows from the function at the same rows.
+
+    Attributes
+    ----------
+    knots : Inputs
+        These rows.
+    weights : ndarray of shape (n_knots,)
+        By which the prior covariances of anything with the function at the knots are multiplied to
+        give its posterior mean.
+    """
+
+    knots: Inputs
+    weights: FloatArray
+
+    def __init__(
+        self,
+        expression: Expression,
+        theta: FloatArray,
+        data: TrainingData,
+        *,
+        jitter: float = 0.0,
+        block: int,
+    ) -> None:
+        super().__init__(expression, theta, data, jitter=jitter, block=block)
+        self._whole = Term(expression, np.exp(theta[:-1]))
         self._terms: list[Term] = []
         self._last_means: dict[Term, tuple[FloatArray, FloatArray]] = {}
         left = self._whole.params
         for term in expression.terms(ADD):
             own, left = np.split(left, [n_kernel_params(term)])
             self._terms.append(Term(term, own))
+
+    @abstractmethod
+    def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean (n,) and covariance (n, n) of linear functionals of the function.
+
+        Parameters
+        ----------
+        cross : ndarray of shape (n, n_knots)
+            Their prior covariances with the function at the knots, overwritten.
+        prior : ndarray of shape (n, n)
+            Their prior covariances.
+        """
+
+    @abstractmethod
+    def variance_of_function(self, cross: FloatArray, prior: FloatArray) -> FloatArray:
+        """Compute only the variances (n,) of linear functionals with prior variances (n,)."""
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features).
@@ -121,96 +181,33 @@ class Predictor(ABC):
         if known is not None and np.array_equal(known, inputs):
             return mean
         rows = X[:1] if (inputs == inputs[:1]).all() else X
-        parts = [self._part_mean_of_block(term, block) for block in self._blocks(rows)]
+        parts = [term.cross(block, self.knots) @ self.weights for block in self._blocks(rows)]
         mean = np.concatenate(parts) if len(rows) == len(X) else np.repeat(parts[0], len(X))
         if len(X) <= MAX_KEPT_ROWS:
             self._last_means[term] = inputs, mean
         return mean
 
-    def noise_at(self, mean: FloatArray) -> FloatArray:
-        """Compute the variance (n,) of the noise of new observations with these means (n,).
-
-        Their rounding is that of training targets nearby.
-        """
-        return self.noise_variance + np.interp(mean, *self._rounding_by_target)
-
-    def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and variance (n,), noise included."""
-        means, variances = zip(*map(self._moments_of_block, self._blocks(X)), strict=True)
-        return np.concatenate(means), np.concatenate(variances)
-
-    def part(
-        self,
-        expression: Expression,
-        params: FloatArray,
-        X: FloatArray,
-        *,
-        about: FloatArray | None = None,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute mean (n,) and variance (n,) of a term of the function, without noise.
-
-        The kernel of the function is the sum of the kernels of its terms, one of which is this
-        expression with its parameters (n_params,), not their logs. The variance is that of the
-        difference from the average of the term over the rows ``about`` (m, n_features), if they
-        are given and the predictor knows it.
-        """
-        term = Term(expression, params, None if about is None else self._columns.scaled(about))
-        parts = [self._part_of_block(term, rows) for rows in self._blocks(X)]
-        means, variances = zip(*parts, strict=True)
-        return np.concatenate(means), np.concatenate(variances)
-
-    def part_mean(self, expression: Expression, params: FloatArray, X: FloatArray) -> FloatArray:
-        """Compute only the mean (n,) of a term of the function, which may take far less time."""
-        term = Term(expression, params)
-        return np.concatenate([self._part_mean_of_block(term, rows) for rows in self._blocks(X)])
-
-    def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
-        """Draw new observations (n, n_samples), noise included."""
-        mean, covariance = self.mean_and_covariance(X)
-        # rounding may leave eigenvalues just below zero, of which the user need not hear
-        return rng.multivariate_normal(mean, covariance, n_samples, check_valid="ignore").T
-
-    def part_samples(
-        self,
-        expression: Expression,
-        params: FloatArray,
-        X: FloatArray,
-        n_samples: int,
-        rng: np.random.Generator,
-    ) -> FloatArray:
-        """Draw a term of the function (n_samples, n)."""
-        mean, covariance = self._joint(Term(expression, params), self._columns.scaled(X))
-        # rounding may leave eigenvalues just below zero
-        return rng.multivariate_normal(
-            mean, covariance, n_samples, check_valid="ignore", method="eigh"
-        )
-
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        mean, covariance = self._joint(self._whole, self._columns.scaled(X))
+        inputs = self._columns.scaled(X)
+        cross, prior = self._whole.cross(inputs, self.knots), self._whole.cross(inputs, inputs)
+        mean, covariance = self.conditioned(cross, prior)
         covariance[np.diag_indices(len(X))] += self.noise_at(mean)
         return mean, covariance
 
-    @abstractmethod
-    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        """Compute mean (n,) and covariance (n, n) of a term of the function."""
+    def function(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean (n,) and variance (n,) of the function, without noise."""
+        means, variances = zip(*map(self._function_of_block, self._blocks(X)), strict=True)
+        return np.concatenate(means), np.concatenate(variances)
 
-    @abstractmethod
-    def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and variance of a term of the function for one block of rows."""
-
-    @abstractmethod
-    def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
-        """Compute the mean of a term for one block of rows."""
+    def _function_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
+        cross = self._whole.cross(X, self.knots)
+        mean = cross @ self.weights
+        prior = diagonal_covariance(self._whole.expression, X).forward(self._whole.params)
+        return mean, self.variance_of_function(cross, prior)
 
     def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        mean, variance = self._part_of_block(self._whole, X)
+        mean, variance = self._function_of_block(X)
         return mean, variance + self.noise_at(mean)
-
-    def _blocks(self, X: FloatArray) -> Iterator[Inputs]:
-        inputs = self._columns.scaled(X)
-        for start in range(0, len(X), self._block):
-            yield inputs[start : start + self._block]
 
 
 MakePredictor = Callable[[Expression, FloatArray, TrainingData], Predictor]

@@ -6,9 +6,8 @@ from functools import partial
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from autokernel.data import Inputs
 from autokernel.expression import Expression
-from autokernel.inference.base import Likelihood, Predictor, Term, log_normal
+from autokernel.inference.base import GlobalPredictor, Likelihood, log_normal
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
 from autokernel.inference.data import TrainingData
 from autokernel.inference.packed import (
@@ -118,7 +117,7 @@ _COVARIANCES_PER_BLOCK = 2**15  # so that the arrays of a block stay in the cach
 _MIN_ROWS_PER_BLOCK = 64  # the variances of a block read the whole factor
 
 
-class ExactPredictor(Predictor):
+class ExactPredictor(GlobalPredictor):
     """The exact predictive distribution of a Gaussian process (R&W alg. 2.1).
 
     Construction takes O(n_samples^3 / 3); each new row takes O(n_samples) for its mean and
@@ -134,23 +133,16 @@ class ExactPredictor(Predictor):
         self._cholesky, jitter = _factorise(expression, theta, rows)
         block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(rows.X))
         super().__init__(expression, theta, data, jitter=jitter, block=block)
-        self._inputs, self._alpha = rows.inputs, self._cholesky.solve(rows.y)
+        self.knots, self.weights = rows.inputs, self._cholesky.solve(rows.y)
 
-    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._inputs)
-        mean = cross @ self._alpha
+    def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
+        mean = cross @ self.weights
         V = self._cholesky.half_solve(cross.T)  # which overwrites them
-        return mean, term.cross(X, X) - V.T @ V
+        return mean, prior - V.T @ V
 
-    def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
-        return term.cross(X, self._inputs) @ self._alpha
-
-    def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._inputs)
-        mean = cross @ self._alpha
-        V = self._cholesky.half_solve(term.deviation(cross, self._inputs).T)
-        explained = np.einsum("ij,ij->j", V, V)
-        return mean, np.maximum(term.variance(X) - explained, 0.0)
+    def variance_of_function(self, cross: FloatArray, prior: FloatArray) -> FloatArray:
+        V = self._cholesky.half_solve(cross.T)
+        return np.maximum(prior - np.einsum("ij,ij->j", V, V), 0.0)
 
 
 def _factorise(

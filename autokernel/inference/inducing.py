@@ -8,7 +8,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from autokernel.data import Inputs
 from autokernel.expression import Expression
-from autokernel.inference.base import Likelihood, Predictor, Term
+from autokernel.inference.base import GlobalPredictor, Likelihood
 from autokernel.inference.covariance import (
     MAX_KEPT_LEAF_VALUES,
     Covariance,
@@ -263,7 +263,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     return float(bound) if np.isfinite(bound) else np.inf
 
 
-class InducingPredictor(Predictor):
+class InducingPredictor(GlobalPredictor):
     """The predictive distribution of the collapsed variational bound.
 
     At most ``n_inducing`` points are chosen among the first rows in a random order.
@@ -281,23 +281,18 @@ class InducingPredictor(Predictor):
         super().__init__(expression, theta, data, block=_COVARIANCES_PER_BLOCK // len(points))
         self.text = f"{len(points)} inducing points"
         at = InducingLikelihood(expression, data, points).condition(theta)
-        self._points, self._L, self._L_B, self._weights = points, at.L, at.L_B, at.weights
+        self.knots, self._L, self._L_B, self.weights = points, at.L, at.L_B, at.weights
 
-    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._points)
+    def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         prior_part, posterior_part = self._project(cross)
-        K = term.cross(X, X) - prior_part.T @ prior_part + posterior_part.T @ posterior_part
-        return cross @ self._weights, K
+        K = prior - prior_part.T @ prior_part + posterior_part.T @ posterior_part
+        return cross @ self.weights, K
 
-    def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
-        return term.cross(X, self._points) @ self._weights
-
-    def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        cross = term.cross(X, self._points)
-        prior_part, posterior_part = self._project(term.deviation(cross, self._points))
+    def variance_of_function(self, cross: FloatArray, prior: FloatArray) -> FloatArray:
+        prior_part, posterior_part = self._project(cross)
         explained = np.einsum("ij,ij->j", prior_part, prior_part)
         kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
-        return cross @ self._weights, np.maximum(term.variance(X) - explained, 0.0) + kept
+        return np.maximum(prior - explained, 0.0) + kept
 
     def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute ``L^-1 k`` and ``L_B^-1 L^-1 k``, both of shape (n_inducing, n)."""

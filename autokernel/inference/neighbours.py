@@ -7,7 +7,7 @@ from scipy.spatial import KDTree
 
 from autokernel.data import Inputs
 from autokernel.expression import Expression, View
-from autokernel.inference.base import Likelihood, Predictor, Term
+from autokernel.inference.base import Likelihood, Predictor
 from autokernel.inference.covariance import (
     MAX_KEPT_LEAF_VALUES,
     cross_covariance,
@@ -311,25 +311,6 @@ class NeighbourPredictor(Predictor):
         mean, variance = self.mean_and_variance(X)
         factor = np.sqrt(variance / np.diag(covariance))
         return mean, covariance * np.outer(factor, factor)
-
-    def _joint(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        """Compute the mean of a term; how its values vary together is not known."""
-        mean = self.part_mean(term.expression, term.params, X.values)
-        return mean, np.zeros((len(X), len(X)))
-
-    def _part_mean_of_block(self, term: Term, X: Inputs) -> FloatArray:
-        return self._part_of_block(term, X)[0]
-
-    def _part_of_block(self, term: Term, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        # rows far away are not known to each other: the variance is never that of a difference
-        rows = self._nearest.of(X, self._n_neighbours)
-        pairs = X, self._data.inputs, np.s_[:, None], rows
-        cross = paired_covariance(term.expression, *pairs).forward(term.params)
-        right = np.stack([self._data.y[rows], cross], axis=-1)
-        solved = Blocks(self._expression, self._data, rows).solve(np.exp(self._theta), right)
-        mean, explained = np.einsum("ij,ijk->ki", cross, solved)
-        prior = diagonal_covariance(term.expression, X).forward(term.params)
-        return mean, np.maximum(prior - explained, 0.0)
 
     def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
         rows = self._nearest.of(X, self._n_neighbours)

@@ -139,6 +139,13 @@ class FittedModel:
                 )
         return self.columns.inputs(X).values
 
+    def filled(self, X: FloatArray) -> FloatArray:
+        """Return inputs (n, n_features) with medians of the columns where values are missing."""
+        medians = [
+            one.low + one.extent * float(np.median(one.places)) for one in self.columns.every
+        ]
+        return np.where(np.isnan(X), medians, X)
+
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
         return self.target.inverse(self.mixture.mean(self.scaled(X)))
@@ -161,6 +168,10 @@ class FittedModel:
         """Compute the log density (n,) of new observations (n,), in nats."""
         log_density = self.mixture.log_density(self.scaled(X), self.target.forward(y))
         return log_density - np.log(self.target.width)
+
+    def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
+        """Draw what ``mean`` would be with another function of the posterior, (n_draws, n)."""
+        return self.target.inverse(self.mixture.draws_of_mean(self.scaled(X), n_draws))
 
     def samples(
         self, X: FloatArray, n_samples: int, random_state: int | np.random.RandomState | None

@@ -175,6 +175,24 @@ class MixturePredictor:
             return draws[0]
         return np.concatenate(draws, axis=1)[:, rng.permutation(n_samples)]
 
+    def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
+        """Draw the mean of the target given the function (n_draws, n), each from one component."""
+        rng, draws = np.random.default_rng(0), []
+        ends = np.floor(n_draws * np.cumsum(self.weights) + 0.5).astype(int)
+        counts = np.diff(ends, prepend=0).tolist()
+        for scale, one, count in zip(self._scales, self.predictors, counts, strict=True):
+            mean, covariance = one.mean_and_covariance(X)
+            noise = one.noise_at(mean)
+            covariance[np.diag_indices(len(X))] -= noise
+            # rounding may leave eigenvalues just below zero
+            function = rng.multivariate_normal(
+                mean, covariance, count, check_valid="ignore", method="eigh"
+            )
+            noises = np.broadcast_to(noise, function.shape)
+            means, _ = scale.moments(function.ravel(), noises.ravel())
+            draws.append(means.reshape(function.shape))
+        return np.concatenate(draws)
+
     def quantiles(self, X: FloatArray, probabilities: FloatArray) -> FloatArray:
         """Compute the quantiles (n, n_probabilities) of new observations."""
         weights, scales, means, stds = self._normals(X)

@@ -59,6 +59,7 @@ def test_bad_arguments_are_refused_in_plain_words(capsys, arguments, message):
         ("--operators +,x", r"operators must be a selection of .* got \['\+', 'x'\]"),
         ("--unit x=m", r"units must map names out of \['time', 'y'\] .* got 'x': 'm'"),
         ("--horizon -1", "horizon == -1, must be >= 1"),
+        ("--explain 144", "--explain must be a row of the table, 0 to 143, got 144"),
     ],
 )
 def test_values_out_of_range_are_refused_before_the_search(capsys, arguments, message):
@@ -84,6 +85,7 @@ def test_help_and_version_are_printed(capsys, monkeypatch, argument, parts):
 
 def test_a_search_on_a_file_prints_kernel_words_table_and_test_errors(tmp_path, capsys):
     arguments = [str(wave(tmp_path)), "--target=level", "--strategy=greedy", "--n-iter=0"]
+    arguments += ["--explain", "3"]
     assert main([*arguments, "--unit", "time=years", "--unit", "level=metres"]) == 0
     output = capsys.readouterr().out
     assert output.startswith(f"autokernel {__version__}: wave.csv\n20 of 20 rows are used")
@@ -97,6 +99,11 @@ def test_a_search_on_a_file_prints_kernel_words_table_and_test_errors(tmp_path, 
     for heading in ("Best kernel", "What it says about level", "Best 5 of ", "Test RMSE of level"):
         assert heading in output
     assert "metres" in output.partition("What it says about level")[2]
+    _, _, contributions = output.partition("What makes up the prediction of row 3\n")
+    rows = [line.split() for line in contributions.partition("\n\nBest")[0].split("\n") if line]
+    assert (rows[0][0], rows[1][0], rows[-1][0]) == ("effect", "constant", "prediction")
+    parts, whole = [float(row[1]) for row in rows[1:-1] if row[0] != "rest"], float(rows[-1][1])
+    assert sum(parts) == pytest.approx(whole, rel=0.02)  # but for the rest and rounding
     assert max(len(line) for line in output.splitlines()) <= 100
     errors = errors_of(output)
     assert set(errors) == {"this model", "the mean", "straight lines", "an RBF kernel"}

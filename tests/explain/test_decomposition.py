@@ -11,6 +11,8 @@ from autokernel.expression import parse_expression
 from tests.explain.models import refitted, sum_of, with_kernel
 from tests.fits import small, wave
 
+SEASONS = "LIN[0] + PER[0] * LIN[1]"
+
 
 def table(n=60):
     rng = np.random.default_rng(0)
@@ -28,30 +30,42 @@ def test_shares_add_up_to_one_and_the_largest_comes_first():
     model = fit_of_seasons()
     found = model.decompose()
     assert found.noise_std == pytest.approx(np.sqrt(model.noise_variance_))
-    shares = [one.share for one in found.components]
-    assert sum(shares) == pytest.approx(1.0)
+    *shares, rest = [one.share for one in found.components]
+    assert sum(shares) + rest == pytest.approx(1.0)
     assert shares == sorted(shares, reverse=True)
-    # the season has the variance 12.5 * 33 and the line 75, on average
-    assert [one.expression for one in found.components] == ["LIN[1] * PER2[0]", "LIN[0]"]
-    assert shares[1] == pytest.approx(75 / (75 + 12.5 * 33), abs=0.1)
+    assert rest == pytest.approx(0, abs=1e-9)  # the kernel multiplies no more than two columns
+    # the wave has an amplitude of 5 times the second column, whose mean is 5 and variance 8.3
+    by_name = {one.expression: one.share for one in found.components}
+    total = 75 + 12.5 * 25 + 12.5 * 8.3
+    assert by_name["LIN[0]"] == pytest.approx(75 / total, abs=0.1)
+    assert by_name["PER2[0]"] == pytest.approx(12.5 * 25 / total, abs=0.1)
+    assert by_name["x0 * x1"] == pytest.approx(12.5 * 8.3 / total, abs=0.1)
 
 
-def test_components_are_those_that_made_the_data():
+def test_effects_are_those_that_made_the_data():
     X, _ = table(80)
-    _, line = fit_of_seasons().decompose().components
-    truth = 3 * X[:, 0]
-    away = (line.mean - line.mean.mean()) - (truth - truth.mean())
-    assert np.sqrt(np.mean(away**2)) < 0.5
-    # means of components trade constants with each other, which their deviations show
-    assert np.mean(np.abs(line.mean - (truth - truth.mean())) < 3 * line.std) > 0.95
-    assert np.all(line.std > 0)
+    by_name = {one.expression: one for one in fit_of_seasons().decompose().components}
+    wave = 5 * np.sin(2 * np.pi * X[:, 0] / 2)
+    average = np.mean(wave * X[:, 1])
+    truth = {"LIN[0]": 3 * (X[:, 0] - X[:, 0].mean()), "PER2[0]": wave * X[:, 1].mean() - average}
+    for name, effect in truth.items():
+        away = by_name[name].mean - effect
+        assert np.sqrt(np.mean(away**2)) < 0.7
+        assert np.mean(np.abs(away) < 3 * by_name[name].std) > 0.95
+    interaction = wave * (X[:, 1] - X[:, 1].mean())
+    assert np.corrcoef(by_name["x0 * x1"].mean, interaction)[0, 1] > 0.99
 
 
-def test_deviations_of_a_single_component_are_those_of_the_function():
-    X, y = table(40)
-    model = refitted("SE[0] * SE[1]", X, y)
+def test_the_deviation_of_the_effect_of_the_only_column_is_that_from_the_average():
+    X, y = table()
+    X = X[:, :1]
+    model = refitted("SE[0]", X, y)
     (only,) = model.decompose().components
-    np.testing.assert_allclose(only.std, model.predict(X, return_std="function")[1], rtol=1e-6)
+    _, covariance = model.predict(X, return_cov=True)
+    covariance -= model.noise_variance_ * np.eye(len(X))
+    contrasts = np.eye(len(X)) - 1 / len(X)
+    variance = np.diag(contrasts @ covariance @ contrasts)
+    np.testing.assert_allclose(only.std, np.sqrt(variance), rtol=1e-6)
 
 
 def test_approximate_fits_have_components_too():
@@ -95,7 +109,7 @@ def test_averaging_is_mentioned_if_it_changes_the_predictions(n):
     [
         ("SE[0] + SE[0] + LIN[0]", [0.5, 1.0, 0.5, 2.0, 1.0, 1.0], ["LIN[0] + SE[0]"]),
         ("LIN[0] + SE[1]", [1.0, 1.0, 0.3, 1.0], ["LIN[0]", "SE[1]"]),
-        ("SE[0] + SE[0] * SE[1]", [0.5, 1.0] * 3, ["SE[0] + SE[0] * SE[1]"]),
+        ("SE[0] + SE[0] * SE[1]", [0.5, 1.0] * 3, ["SE[0]", "SE[1]", "x0 * x1", ""]),
         # two seasons of one period, and another
         (
             "PER[0] + LIN[0] * PER[0] + PER[0]",
@@ -112,15 +126,18 @@ def test_what_a_reader_takes_for_one_thing_is_one_component(text, own, expected)
     np.testing.assert_allclose(sum_of(found), model.predict(X), atol=1e-8 * y.std())
 
 
-def test_no_component_works_against_the_others():
+def test_effects_that_work_against_each_other_are_said_to_do_so():
     """Two columns that are nearly the same: one kernel takes back what another one gives."""
     rng = np.random.default_rng(0)
     x = rng.uniform(size=60)
     X = np.column_stack([x, x + 0.01 * rng.normal(size=60)])
     kernel = parse_expression("LIN[0] + LIN[1]")
     y = X[:, 0] + 30 * (X[:, 0] - X[:, 1])
-    for one in with_kernel(X, y, kernel, np.log([9.0] * 4), noise=1e-4).decompose().components:
-        assert one.share > -0.005
+    model = with_kernel(X, y, kernel, np.log([9.0] * 4), noise=1e-4)
+    first, second = model.decompose().components
+    assert first.share > 0 > second.share
+    assert first.share + second.share == pytest.approx(1)
+    assert "works against the other effects" in model.describe()
 
 
 def growth(n=60, noise=0.1):
@@ -156,8 +173,10 @@ def test_on_another_scale_components_make_up_the_median(scale, kernel, averaging
         whole = {"sqrt": np.square, "logit": expit}[scale](sum_of(found))
     np.testing.assert_allclose(np.broadcast_to(whole, 30), median[:, 0], rtol=1e-8)
     assert found.noise_std == pytest.approx(np.sqrt(model.noise_variance_))
-    known = {"log": np.log, "sqrt": np.sqrt, "logit": logit}[scale](y).mean()
-    assert found.constant == pytest.approx(np.exp(known) if scale == "log" else known)
+    # the average of the fit on the scale is nearly that of the target
+    known = {"log": np.log, "sqrt": np.sqrt, "logit": logit}[scale](y)
+    constant = np.log(found.constant) if scale == "log" else found.constant
+    assert constant == pytest.approx(known.mean(), abs=0.01 * known.std())
 
 
 def test_factors_are_those_that_made_the_data():

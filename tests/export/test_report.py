@@ -90,7 +90,7 @@ def test_names_with_dollar_signs_are_no_mathematics(on_log_scale):
 def test_scales_are_shown_where_another_one_than_the_identity_was_chosen(on_log_scale):
     assert "The probabilities of the scales of the target" in on_log_scale
     assert '<td class="text">target</td><td class="text">log</td>' in on_log_scale
-    assert "Components can exchange a constant factor." in on_log_scale
+    assert "Each is the difference from the average over the rows" in on_log_scale
 
 
 def test_noise_alone_has_the_fingerprint_of_the_data_and_no_pictures_of_components(tmp_path):

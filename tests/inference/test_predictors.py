@@ -65,7 +65,6 @@ def test_predictions_are_those_of_the_textbook(seed, n_features, make, tolerance
 
 
 WHOLE = parse_expression("LIN[0] + SE[0] * SE[1]")
-TERM = parse_expression("LIN[0]")
 THETA = np.log([1.0, 0.7, 0.3, 0.8, 0.6, 1.2, 0.05])  # v, offset; l, v; l, v; noise
 
 
@@ -142,42 +141,27 @@ def test_partial_dependence_computes_no_term_again_that_does_not_change(name):
     np.testing.assert_allclose(predictor.mean(X), others.mean_and_variance(X)[0], rtol=1e-9)
 
 
-@every_predictor
-def test_terms_have_the_moments_of_the_textbook_and_means_that_add_up(make, tolerance):
+@pytest.mark.parametrize("name", ["exact", "inducing"])
+def test_functionals_of_the_function_have_the_moments_of_the_textbook(name):
+    make, tolerance = PREDICTORS[name]
     data, X = table(25), new_rows(5, n_features=2)
     predictor, params = make(WHOLE, THETA, data), np.exp(THETA[:-1])
     K = dense_covariance(WHOLE, params, data.X, data.X) + np.exp(THETA[-1]) * np.eye(25)
-    cross = dense_covariance(TERM, params[:2], X, data.X)
-    prior = np.diag(dense_covariance(TERM, params[:2], X, X))
-    mean, variance = predictor.part(TERM, params[:2], X)
+    cross = dense_covariance(WHOLE, params, X, data.X)
+    posterior = dense_covariance(WHOLE, params, X, X) - cross @ np.linalg.solve(K, cross.T)
+    contrasts = np.random.default_rng(2).normal(size=(3, 5))
+    knots = predictor.knots.values
+    mean, covariance = predictor.conditioned(
+        contrasts @ dense_covariance(WHOLE, params, X, knots),
+        contrasts @ dense_covariance(WHOLE, params, X, X) @ contrasts.T,
+    )
     same = {"rtol": max(tolerance, 1e-8), "atol": max(tolerance, 1e-8)}
-    np.testing.assert_allclose(mean, cross @ np.linalg.solve(K, data.y), **same)
-    explained = np.einsum("ij,ji->i", cross, np.linalg.solve(K, cross.T))
-    np.testing.assert_allclose(variance, prior - explained, **same)
-    np.testing.assert_allclose(predictor.part_mean(TERM, params[:2], X), mean, rtol=1e-12)
-    other = predictor.part_mean(parse_expression("SE[0] * SE[1]"), params[2:], X)
-    np.testing.assert_allclose(mean + other, predictor.mean(X), rtol=1e-9)
-
-
-@pytest.mark.parametrize("name", ["exact", "inducing"])
-def test_a_term_is_compared_with_its_average_and_drawn(name):
-    make, tolerance = PREDICTORS[name]
-    data, params, rng = table(25), np.exp(THETA[:-1]), np.random.default_rng(1)
-    predictor, X, about = make(WHOLE, THETA, data), *(rng.uniform(size=(n, 2)) for n in (5, 7))
-    points = np.concatenate([X, about])
-    K = dense_covariance(WHOLE, params, data.X, data.X) + np.exp(THETA[-1]) * np.eye(25)
-    cross = dense_covariance(TERM, params[:2], points, data.X)
-    covariance = dense_covariance(TERM, params[:2], points, points)
-    covariance -= cross @ np.linalg.solve(K, cross.T)
-    difference = np.hstack([np.eye(5), np.full((5, 7), -1 / 7)])
-    expected = np.diag(difference @ covariance @ difference.T)
-    mean, variance = predictor.part(TERM, params[:2], X, about=about)
-    plain_mean, plain = predictor.part(TERM, params[:2], X)
-    np.testing.assert_allclose(mean, plain_mean)
-    np.testing.assert_allclose(variance, expected, rtol=max(tolerance, 1e-8))
-    drawn = predictor.part_samples(TERM, params[:2], X, 4000, np.random.default_rng(0))
-    np.testing.assert_allclose(drawn.mean(axis=0), mean, atol=4 * np.sqrt(plain.max() / 4000))
-    np.testing.assert_allclose(drawn.var(axis=0), plain, rtol=4 * np.sqrt(2 / 4000))
+    of_function = cross @ np.linalg.solve(K, data.y)
+    np.testing.assert_allclose(mean, contrasts @ of_function, **same)
+    np.testing.assert_allclose(covariance, contrasts @ posterior @ contrasts.T, **same)
+    mean, variance = predictor.function(X)
+    np.testing.assert_allclose(mean, of_function, **same)
+    np.testing.assert_allclose(variance, np.diag(posterior), **same)
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ KINDS = {
     "changes beyond": ("beyond", SIGN),
     "returns beyond": ("returns", NONE),
     "matters": ("matters", NONE),
-    "does not matter": ("does not matter", NONE),
+    "is not used": ("does not matter", NONE),
     "are alike": ("alike", NONE),
     "does not fit": ("outlier", NONE),
     "excluded": ("outlier", NONE),
@@ -84,9 +84,7 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
             number = float(claim.value)
         elif np.isinf(number):
             number = float(np.sign(claim.value - no_change))
-        columns = ",".join(sorted(set(re.findall(r"\[(?:\w+\()?(\w+)\)?\]", subject))))
-        if not columns and subject not in ("y", "noise"):
-            columns = subject
+        columns = columns_of(subject)
         names = re.split(r", | and ", subject)
         if claim.predicate.endswith(" linearly"):
             yield ("line", columns, NONE), claim.probability
@@ -99,6 +97,14 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         else:
             found = [(kind, columns, number)]
         yield from ((fact, claim.probability) for fact in found)
+
+
+def columns_of(subject: str) -> str:
+    """Return the columns that a claim is about: by a kernel, a pair, or a curve at a value."""
+    in_kernel = re.findall(r"\[(?:\w+\()?(\w+)\)?\]", subject)
+    pair = re.fullmatch(r"(\w+)(?: and (\w+)|, where (\w+) is .+)", subject)
+    names = in_kernel or [one for one in (pair.groups() if pair else [subject]) if one]
+    return ",".join(sorted({*names} - {"y", "noise"}))
 
 
 def agrees(fact: Fact, known: Facts) -> bool:
@@ -206,12 +212,11 @@ def an_interaction(rng):
     dose, age = rng.uniform(0, 10, 150), rng.uniform(20, 80, 150)
     smoker = rng.integers(0, 2, 150)
     y = 2 + 0.8 * dose * smoker + 0.05 * age + 0.35 * rng.normal(size=150)
-    true = matter(["dose", "age", "smoker"]) | rises("age") | rises("dose,smoker") | noise(0.35)
-    true |= facts("interaction", "dose,smoker")
+    true = matter(["dose", "age", "smoker"]) | rises("age") | rises("dose") | noise(0.35)
+    true |= facts("interaction", "dose,smoker") | rises("dose,smoker")
+    true |= facts("difference", "smoker", UP)
     # the effect of the dose for others is nothing, and its sign is left to chance
-    chance = falls("dose,smoker") | facts("wiggles", "dose,smoker")
-    optional = chance | line("age", UP) | facts("line", "dose,smoker")
-    optional |= line("dose", UP) | facts("difference", "smoker", UP)  # the others at their medians
+    optional = falls("dose,smoker") | line("age", UP) | line("dose", UP)
     return story_of({"dose": dose, "age": age, "smoker": smoker}, y, true, optional)
 
 
@@ -393,10 +398,10 @@ def two_switches(rng):
         "treated": rng.uniform(size=150) < 0.4,
     }
     y = 2 * X["treated"] + (0.3 + 0.5 * X["female"]) * X["dose"] + 0.5 * rng.normal(size=150)
-    true = matter(X) | facts("difference", "treated", UP) | rises("dose,female") | noise(0.5)
+    true = matter(X) | rises("dose") | rises("dose,female") | noise(0.5)
     true |= facts("interaction", "dose,female")
-    optional = line("dose", UP) | facts("line", "dose,female") | facts("difference", "female", UP)
-    return story_of(X, y, true, optional)
+    true |= facts("difference", "treated", UP) | facts("difference", "female", UP)
+    return story_of(X, y, true, line("dose", UP))
 
 
 def an_age_limit(rng):
@@ -440,19 +445,47 @@ def noise_in_a_table(rng):
 def a_product(rng):
     X = {"length": rng.uniform(1, 5, 120), "width": rng.uniform(1, 5, 120)}
     y = 0.5 * X["length"] * X["width"] + 0.5 * rng.normal(size=120)
-    true = matter(X) | rises("length,width") | noise(0.5) | facts("interaction", "length,width")
-    optional = line("length", UP) | line("width", UP) | facts("line", "length,width")
-    return story_of(X, y, true, optional)
+    true = matter(X) | rises("length") | rises("width") | noise(0.5)
+    true |= facts("interaction", "length,width") | rises("length,width")
+    return story_of(X, y, true, line("length", UP) | line("width", UP))
 
 
 def a_ratio(rng):
     X = {"mass": rng.uniform(1, 10, 120), "volume": rng.uniform(1, 5, 120)}
     y = X["mass"] / X["volume"] + 0.2 * rng.normal(size=120)
-    # one is followed at two levels of the other
-    optional = rises("mass,volume") | falls("mass,volume") | facts("line", "mass,volume")
-    optional |= line("mass", UP) | falls("volume") | facts("beyond", "volume", DOWN)
-    true = matter(X) | noise(0.2) | facts("interaction", "mass,volume")
+    true = matter(X) | rises("mass") | falls("volume") | noise(0.2)
+    true |= facts("interaction", "mass,volume")
+    # one of them is followed at two values of the other
+    optional = rises("mass,volume") | falls("mass,volume") | line("mass", UP)
+    optional |= facts("beyond", "volume", DOWN)
     return story_of(X, y, true, optional)
+
+
+def slopes_of_groups(rng):
+    dose, site = rng.uniform(0, 10, 80), rng.choice(["north", "south", "east", "west"], 80)
+    slopes = pd.Series({"north": 0.2, "south": 0.8, "east": 1.4, "west": 2.0})
+    y = 5 + slopes[site].to_numpy() * dose + 0.5 * rng.normal(size=80)
+    X = {"dose": dose, "site": site}
+    true = matter(X) | rises("dose") | rises("dose,site") | noise(0.5)
+    true |= facts("interaction", "dose,site")
+    return story_of(X, y, true, line("dose", UP))
+
+
+def two_that_multiply(rng):
+    X = {"tilt": rng.uniform(-1, 1, 80), "wind": rng.uniform(1, 5, 80)}
+    y = 2 * X["tilt"] * X["wind"] + 0.5 * rng.normal(size=80)
+    true = matter(X) | facts("interaction", "tilt,wind") | rises("tilt") | noise(0.5)
+    # the mean of the tilt is nearly zero, and with it the effect of the wind
+    chance = line("wind", UP) | line("wind", DOWN) | falls("tilt,wind")
+    return story_of(X, y, true, chance | line("tilt", UP) | rises("tilt,wind"))
+
+
+def a_cause_and_its_shadow(rng):
+    length = rng.normal(50, 10, 80)
+    X = {"length": length, "mass": 2 * length + 9 * rng.normal(size=80)}  # correlation 0.91
+    y = 0.3 * (length - 50) + rng.normal(size=80)
+    true = matter(["length"]) | rises("length") | noise(1)
+    return story_of(X, y, true, line("length", UP) | idle(["mass"]))
 
 
 def two_groups_of_columns(rng):
@@ -512,7 +545,7 @@ def a_spread_that_grows(rng):
 def a_spread_in_a_table(rng):
     X = pd.DataFrame(rng.uniform(size=(150, 3)), columns=list("abc"))
     mean = 1 + 5 * X["a"] + X["b"]
-    y = mean * (1 + 0.2 * rng.normal(size=150))
+    y = mean * (1 + 0.2 * rng.normal(size=150)) - 3  # below zero there is no log of the target
     true = matter("a") | rises("a") | facts("spread", "", UP)
     optional = line("a", UP) | line("b", UP) | matter("b") | idle("bc")
     return story_of(X, y, true, optional | noise(0.2 * np.sqrt(np.mean(mean**2))))
@@ -535,7 +568,8 @@ STORIES: Mapping[str, Callable[[np.random.Generator], Story]] = {
         a_season, a_trend_with_a_season, a_slow_and_a_fast_season, a_season_that_grows,
         a_damped_oscillation, a_season_with_a_break, a_season_on_a_turn, weeks_of_three_years,
         a_difference, two_switches, an_age_limit, a_table, six_columns, one_column_of_ten,
-        noise_in_a_table, a_product, a_ratio, two_groups_of_columns, idle_columns,
+        noise_in_a_table, a_product, a_ratio, slopes_of_groups, two_that_multiply,
+        a_cause_and_its_shadow, two_groups_of_columns, idle_columns,
         outliers, outliers_in_a_table, a_spread_that_grows, a_spread_in_a_table, a_skewed_noise,
     )
 }  # fmt: skip

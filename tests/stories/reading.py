@@ -1,14 +1,16 @@
 """Reads a description sentence by sentence, and checks each one against the fitted model.
 
 A reader knows the model by ``predict``, ``decompose``, tables and the data, not by how the words
-are made.
+are made. It computes the effects of columns by brute force: it sets a column to a value in all
+rows, and averages the predictions of the best kernel.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import numpy as np
 import pandas as pd
+from scipy.special import expit, logit
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.explain.decomposition import ExplainedFunction
@@ -19,19 +21,23 @@ N = r"(?P<n>-?[\d.]+(?:e[+-]?\d+)?)"
 UNIT = r"(?: [^\d(),.;]+?)?"
 RANGE = r"(?: \((?P<low>-?[\d.e+-]+) to (?P<high>-?[\d.e+-]+)(?:; probability [01]\.\d+)?\))?"
 AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
+SOME = rf"(?:a factor of )?-?[\d.]+(?:e[+-]?\d+)?{UNIT}"  # an amount without groups
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
+P = r"(?P<bound>less than |more than )?(?P<p>-?[\d.]+) %"
+LEAD = rf"(?:explains {P} of the variance of the fit|works against the other effects): "
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
 SCALES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "identity": lambda x: x,
     "log": np.log,
     "sqrt": np.sqrt,
-    "logit": lambda x: np.log(x / (1 - x)),
+    "logit": logit,
 }
 INVERSES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "identity": lambda t: t,
     "log": np.exp,
-    "sqrt": np.square,
+    "sqrt": lambda t: np.maximum(t, 0.0) ** 2,
+    "logit": expit,
 }
 Match = re.Match[str]
 
@@ -47,102 +53,181 @@ class Reader:
     """The data, the fitted function, and the paragraph that is read."""
 
     def __init__(self, model: AutoKernelGPRegressor, X: pd.DataFrame, y: pd.Series) -> None:
+        self.fitted, self.model, self.data, self.y = model._fitted, model, X, y.to_numpy()
+        self.names, self.target = [*X], model.target_name_ or "the target"
+        inputs = model._check_inputs(X)  # with numbers for dates and categories
+        self.rows = inputs[self.fitted.rows]
         self.dates = X.select_dtypes("datetime").columns
-        days = {name: (X[name] - pd.Timestamp(0)) / pd.Timedelta(1, "D") for name in self.dates}
-        self.model, self.data, self.X, self.y = model, X, X.assign(**days), y.to_numpy()
+        self.levels = {
+            name: dict(zip(X[name].astype(str), inputs[:, number], strict=True))
+            for number, name in enumerate(X)
+            if X[name].dtype.kind not in "iufM"
+        }
+        best = self.fitted.evaluation
+        self.best = ExactPredictor(best.expression, best.theta, self.fitted.mixture.data)
+        self.scale = best.expression.target  # on which the words are
+        self.explained = ExplainedFunction(self.fitted)  # for parts of what a column does
+        self.parts = self.explained.parts
+        self.lead = rf"(?P<x>{'|'.join(map(re.escape, self.names))}) {LEAD}(?P<what>.+)"
         self.paragraphs = model.describe().split("\n\n")
-        found = model.decompose(X)
-        self.components = [one for one in found.components if one.expression]
-        self.explained = ExplainedFunction(model._fitted)  # decompose without words, at any place
-        self.scale = found.scale  # of the target, on which the words are
-        self.n_shown = sum(bool(re.match(r"\d+\. ", one)) for one in self.paragraphs)
-        self.text, self.numbers, self.period = "", [0], 0.0  # of a paragraph: components, a cycle
+        self.shown = [
+            re.sub(r"^\d+\. ", "", one) for one in self.paragraphs if re.match(r"\d+\. ", one)
+        ]
+        self.text, self.numbers, self.period = "", [0], 0.0  # of a paragraph: parts, a cycle
 
     def wrong(self) -> Iterator[str]:
         """Yield each sentence that no template has, or that the model contradicts."""
+        numbers = self.numbers_of_paragraphs()
         # a trend has the averages of the cycles along its column
-        periods = [period_in(text) for text in self.paragraphs[1 : 1 + self.n_shown]]
-        cycles = np.flatnonzero(periods).tolist()
+        periods = [period_in(text) for text in self.shown]
         for place, paragraph in enumerate(self.paragraphs):
             self.text, self.numbers, self.period = re.sub(r"^\d+\. ", "", paragraph), [], 0.0
-            if 0 < place <= self.n_shown:
-                self.numbers, self.period = [place - 1], periods[place - 1]
-                if "curve in" in self.text or "line in" in self.text:
-                    self.numbers += [n for n in cycles if n != place - 1 and self.is_along(n)]
-                    self.period = max(periods[n] for n in self.numbers)
+            if 0 < place <= len(self.shown) and numbers[place - 1] is not None:
+                own = numbers[place - 1]
+                self.numbers, self.period = [own], periods[place - 1]
+                if re.search(rf"(?:curve|line) in|: {re.escape(self.target)} ", self.text):
+                    cycles = {
+                        number: period
+                        for number, period in zip(numbers, periods, strict=True)
+                        if period and number != own and self.name(number) == self.name(own)
+                    }
+                    self.numbers += cycles
+                    self.period = max([self.period, *cycles.values()])
             for sentence in re.split(r"(?<=\.) ", self.text):
-                matches = ((re.fullmatch(pattern, sentence), check) for pattern, check in SENTENCES)
-                match, check = next(((m, c) for m, c in matches if m), (None, None))
-                if match is None:
-                    yield f"unknown: {sentence}"
-                elif not check(self, match):
-                    yield f"false: {sentence}"
+                yield from self.wrong_in(sentence)
 
-    def is_along(self, number: int) -> bool:
-        """Whether a component has the same single column as the first one of this paragraph."""
-        columns = self.columns(number)
-        return len(columns) == 1 and columns == self.columns(self.numbers[0])
+    def wrong_in(self, sentence: str) -> Iterator[str]:
+        """Yield a sentence, or what it says of a share, if no template has it or it is false."""
+        lead, what = re.fullmatch(self.lead, sentence), sentence
+        if lead:
+            what = re.sub(f"^{re.escape(self.target)} ", "It ", lead["what"])
+            if not leads(self, lead):
+                yield f"false: {sentence.removesuffix(lead['what'])}"
+        matches = ((re.fullmatch(pattern, what), check) for pattern, check in SENTENCES)
+        match, check = next(((m, c) for m, c in matches if m), (None, None))
+        if match is None:
+            yield f"unknown: {sentence}"
+        elif not check(self, match):
+            yield f"false: {sentence}"
 
-    def columns(self, number: int) -> set[str]:
-        """Return the columns of a component."""
-        return set(re.findall(r"\[(?:\w+\()?(\w+)\)?\]", self.components[number].expression))
+    def numbers_of_paragraphs(self) -> list[int | None]:
+        """Return the number of the part that a paragraph is about, None for an interaction."""
+        if len(self.names) == 1:
+            return list(range(len(self.shown)))
+        own = {
+            name: [n for n in range(self.explained.n_large) if self.name(n) == name]
+            for name in self.names
+        }
+        leads = (re.match(self.lead, text) for text in self.shown)
+        return [own[lead["x"]].pop(0) if lead else None for lead in leads]
 
-    def view(self, name: str) -> str:
-        """Return the scale of a column on which the component of a paragraph acts."""
-        found = re.search(rf"\[(\w+)\({name}\)\]", self.components[self.numbers[0]].expression)
-        return found[1] if found and not self.period else "identity"
+    def name(self, number: int) -> str:
+        """Return the column of a part."""
+        return self.names[self.parts[number].column]
 
-    def on_scale(self, mean: np.ndarray) -> np.ndarray:
-        """Return means of a component on the scale of the target, where factors are logs."""
-        return np.log(mean) if self.scale == "log" else mean
+    @property
+    def column(self) -> str:
+        """The column that this paragraph is about."""
+        return self.name(self.numbers[0])
+
+    @property
+    def x(self) -> np.ndarray:
+        """The values (n,) of this column."""
+        return self.values(self.column)
+
+    def values(self, name: str) -> np.ndarray:
+        """Return a column (n,) in numbers, without rows that are excluded."""
+        return self.rows[:, self.names.index(name)]
+
+    @property
+    def view(self) -> str:
+        """The scale of its column on which the part of this paragraph acts."""
+        return "identity" if self.period else self.parts[self.numbers[0]].scale
+
+    def place(self, name: str, text: str) -> float:
+        """Read a value of a column."""
+        if name in self.levels:
+            return self.levels[name][text]
+        if name in self.dates:
+            return (pd.Timestamp(text) - pd.Timestamp(0)) / pd.Timedelta(1, "D")
+        return float(text)
+
+    def written(self, change: float, sign: int = 1) -> float:
+        """Convert a change to the number that is written for it, a factor on the log scale."""
+        return float(np.exp(sign * change) if self.scale == "log" else sign * change)
+
+    def in_unit(self, values: np.ndarray) -> np.ndarray:
+        """Convert values on the scale of the target, but the log, to changes from its average."""
+        if self.scale == "log":
+            return values
+        scale, inverse = SCALES[self.scale], INVERSES[self.scale]
+        average = scale(self.y[self.fitted.rows]).mean()
+        return inverse(average + values) - inverse(average)
+
+    def fit(self, points: np.ndarray) -> np.ndarray:
+        """Predict rows (n, n_features) by the best kernel on its scale, up to a constant."""
+        return self.fitted.scale.width * self.best.mean(self.fitted.scaled(points))
+
+    def average(self, **places: np.ndarray) -> np.ndarray:
+        """Average over the rows in which some columns are set to values (n_places,)."""
+        n_places = len(next(iter(places.values())))
+        points = np.tile(self.rows, (n_places, 1, 1))
+        for name, values in places.items():
+            points[:, :, self.names.index(name)] = np.asarray(values)[:, None]
+        fit = self.fit(points.reshape(-1, len(self.names)))
+        return fit.reshape(n_places, -1).mean(axis=1) - self.fit(self.rows).mean()
+
+    def effect(self, numbers: Sequence[int], places: np.ndarray) -> np.ndarray:
+        """Compute the sum of parts along a column as changes that a sentence is about."""
+        return self.in_unit(self.effect_on_scale(numbers, places))
+
+    def effect_on_scale(self, numbers: Sequence[int], places: np.ndarray) -> np.ndarray:
+        """Compute the sum of parts along a column; that of all parts is the effect of it."""
+        name = self.name(numbers[0])
+        if len(numbers) == sum(self.name(number) == name for number in range(len(self.parts))):
+            return self.average(**{name: places})
+        column = self.fitted.columns[self.names.index(name)]
+        values = (np.asarray(places) - column.low) / column.extent
+        means = [self.explained.mean(self.parts[number], values) for number in numbers]
+        return np.sum(means, axis=0)
+
+    def share(self, effect: np.ndarray) -> float:
+        """Compute the share of the variance of the fit that an effect (n,) of the rows explains."""
+        fit = self.fit(self.rows)
+        return float(np.cov(effect, fit, bias=True)[0, 1] / fit.var())
+
+    @property
+    def whole(self) -> np.ndarray:
+        """Predictions of all rows on the scale of the target."""
+        if self.scale == "identity":
+            return self.model.predict(self.data)
+        return SCALES[self.scale](self.model.predict_quantiles(self.data, [0.5])[:, 0])
 
     @property
     def residuals(self) -> np.ndarray:
         """What is left of the targets on their scale."""
-        if self.scale == "identity":
-            return self.y - self.model.predict(self.data)
-        median = self.model.predict_quantiles(self.data, [0.5])[:, 0]
-        return SCALES[self.scale](self.y) - SCALES[self.scale](median)
+        return SCALES[self.scale](self.y) - self.whole
 
-    def along(self, name: str, places: np.ndarray, **fixed: float) -> np.ndarray:
-        """Compute the component of a paragraph along a column, the others at their medians."""
-        return self.means(name, places, **fixed)[0]
-
-    def means(self, name: str, places: np.ndarray, **fixed: float) -> np.ndarray:
-        """Compute all components that a paragraph is about, (n_components, n_places)."""
-        frame = pd.DataFrame([{**self.X.median(), **fixed}] * len(places)).assign(**{name: places})
-        frame = frame.assign(**{one: pd.to_datetime(frame[one], unit="D") for one in self.dates})
-        inputs = self.model._fitted.scaled(self.model._check_inputs(frame[self.X.columns]))
-        parts = [self.explained.parts[number] for number in self.numbers]
-        return np.array([self.explained.mean(part, inputs) for part in parts])
-
-    def ends(self, name: str) -> tuple[float, float]:
-        """Return where a column begins and ends, or the part of it that a paragraph is about."""
-        low, high = self.X[name].min(), self.X[name].max()
+    def ends(self) -> tuple[float, float]:
+        """Return where the column begins and ends, or the part of it that a paragraph is about."""
+        low, high = self.x.min(), self.x.max()
         part = re.match(r"(?:From (?P<low>[\d.]+))?.*?(?:Until (?P<high>[\d.]+))?", self.text)
         inner = 0.05 * (high - low)  # where an edge bends no curve
         begin = float(part["low"]) + inner if part["low"] else low
         return begin, float(part["high"]) - inner if part["high"] else high
 
-    def curve(self, name: str, **fixed: float) -> tuple[np.ndarray, np.ndarray]:
+    def curve(self) -> tuple[np.ndarray, np.ndarray]:
         """Compute a curve over the data, averaged over the period of a wave around it."""
-        view, values = self.view(name), np.unique(self.X[name])
-        ends = SCALES[view](np.array(self.ends(name)))
-        x = INVERSES[view](np.linspace(*ends, N_GRID))
+        view, values = self.view, np.unique(self.x)
+        x = INVERSES[view](np.linspace(*SCALES[view](np.array(self.ends())), N_GRID))
         if len(values) <= 20:
             x = values
         if not self.period:
-            return x, self.means(name, x, **fixed).sum(axis=0)
+            return x, self.effect(self.numbers, x)
         cycle = (np.arange(16) + 0.5) / 16 * self.period
         starts = np.linspace(x[0], x[-1] - self.period, len(x))
-        values = self.means(name, np.add.outer(starts, cycle).ravel(), **fixed).sum(axis=0)
+        values = self.effect(self.numbers, np.add.outer(starts, cycle).ravel())
         return starts + self.period / 2, values.reshape(len(x), -1).mean(axis=1)
-
-    @property
-    def column(self) -> str:
-        """The only column of the component of this paragraph."""
-        (name,) = self.columns(self.numbers[0])
-        return name
 
 
 def says(match: Match, value: float, rel: float = 0.05) -> bool:
@@ -152,38 +237,49 @@ def says(match: Match, value: float, rel: float = 0.05) -> bool:
     low, high = groups.get("low"), groups.get("high")
     is_inside = low is None or float(low) - 1e-9 <= number <= float(high) + 1e-9
     digit = 10.0**-decimals * (10.0 if re.fullmatch(r"-?\d+0", match["n"]) else 1.0)
-    size = abs(value)
-    if groups.get("factor"):
-        value = np.exp(value)
-        size = min(abs(value - 1), 1e3)
+    size = min(abs(value - 1), 1e3) if groups.get("factor") else abs(value)
     return is_inside and abs(value - number) <= max(0.6 * digit, rel * size)
+
+
+def is_share(match: Match, share: float) -> bool:
+    """Whether a share is what is written in per cent, up to its last digit, or is negative."""
+    if match["p"] is None:
+        return share < 0
+    number, decimals = float(match["p"]), len(match["p"].partition(".")[2])
+    if match["bound"]:
+        return (100 * share < number) == match["bound"].startswith("less")
+    return abs(100 * share - number) <= 0.6 * 10.0**-decimals
 
 
 def sign(match: Match) -> int:
     return 1 if match["way"] in ("rises", "higher", "grown") else -1
 
 
-def slope(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
+def slope(reader: Reader, match: Match) -> bool:
     step = float(match["step"] or 1)
-    return says(match, sign(match) * step * np.polyfit(*reader.curve(x, **fixed), 1)[0])
+    if reader.column in reader.dates and " per year" in match[0]:
+        step = DAYS["yearly"]
+    return says(match, reader.written(step * np.polyfit(*reader.curve(), 1)[0], sign(match)))
 
 
-def slope_on_view(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
-    places, y = reader.curve(x, **fixed)
+def slope_on_view(reader: Reader, match: Match) -> bool:
+    places, y = reader.curve()
     to_view = np.sqrt if "root" in match["view"] else np.log2
     along = to_view(places)
     if reader.period:  # of averages over a cycle
         cycle = (np.arange(16) + 0.5) / 16 * reader.period - reader.period / 2
         along = to_view(np.add.outer(places, cycle)).mean(axis=1)
     is_line = np.corrcoef(along, y)[0, 1] ** 2 > 0.99
-    return is_line and says(match, sign(match) * np.polyfit(along, y, 1)[0])
+    return is_line and says(match, reader.written(np.polyfit(along, y, 1)[0], sign(match)))
 
 
-def change(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
-    places, y = reader.curve(x, **fixed)
-    total = (y[-1] - y[0]) * np.ptp(reader.X[x]) / np.ptp(places)  # as if levels went on to the end
+def change(reader: Reader, match: Match) -> bool:
+    places, y = reader.curve()
+    total = (y[-1] - y[0]) * np.ptp(reader.x) / np.ptp(places)  # as if levels went on to the end
+    if match["first"] and not are_ends(reader, reader.column, match["first"], match["last"]):
+        return False
     if match["jump"]:
-        at = SCALES[reader.view(x)]
+        at = SCALES[reader.view]
         near = np.abs(at(places) - at(float(match["jump"]))) <= 0.12 * np.ptp(at(places))
         if np.ptp(y[near]) < 0.5 * abs(total):
             return False
@@ -192,163 +288,260 @@ def change(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> 
         if np.corrcoef(along, y)[0, 1] ** 2 < 0.93:
             return False
     if match["half"]:
-        at = SCALES[reader.view(x)]
+        at = SCALES[reader.view]
         away = np.interp(at(float(match["half"])), at(places), y) - (y[0] + y[-1]) / 2
         if abs(away) > 0.15 * abs(y[-1] - y[0]):
             return False
     is_part = reader.text.startswith(("Until", "From"))  # whose ends are known roughly
-    return says(match, sign(match) * total, 0.25 if reader.period or is_part else 0.05)
+    rel = 0.25 if reader.period or is_part else 0.05
+    return says(match, reader.written(total, sign(match)), rel)
 
 
-def turn(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
-    places, y = reader.curve(x, **fixed)
-    top, at = places[np.argmax(sign(match) * y)], SCALES[reader.view(x)]
-    away = at(top) - at(float(match["n"]))
-    return says(match, top, 0) or abs(away) < 0.05 * np.ptp(at(places))
+def are_ends(reader: Reader, name: str, first: str, last: str) -> bool:
+    """Whether two texts are the smallest and the largest value of a column, in three digits."""
+    x = reader.values(name)
+    written = [reader.place(name, text) for text in (first, last)]
+    return bool(np.allclose(written, [x.min(), x.max()], rtol=0.006, atol=0.5e-6))
 
 
-def wiggles(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
-    return says(match, np.ptp(reader.curve(x, **fixed)[1]), 0.15 if reader.period else 0.05)
+def turn(reader: Reader, match: Match) -> bool:
+    places, y = reader.curve()
+    top, at = int(np.argmax(sign(match) * y)), SCALES[reader.view]
+    away = at(places[top]) - at(float(match["n"]))
+    if not (says(match, places[top], 0) or abs(away) < 0.05 * np.ptp(at(places))):
+        return False
+    if match["then"] == match["way"] or not match["before"]:
+        return match["then"] != match["way"]
+    before, after = (re.fullmatch(AMOUNT, match[name]) for name in ("before", "after"))
+    rise, fall = y[top] - y[0], y[-1] - y[top]
+    return says(before, reader.written(rise, sign(match))) and says(
+        after, reader.written(fall, -sign(match))
+    )
 
 
-def is_open(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
+def wiggles(reader: Reader, match: Match) -> bool:
+    return says(match, reader.written(np.ptp(reader.curve()[1])), 0.15 if reader.period else 0.05)
+
+
+def is_open(reader: Reader, match: Match) -> bool:
     return True
 
 
-def difference(reader: Reader, match: Match, x: str, fixed: Mapping[str, float]) -> bool:
-    low, high = reader.along(x, np.array([float(match["b"]), float(match["a"])]), **fixed)
+def difference(reader: Reader, match: Match) -> bool:
+    places = np.array([reader.place(reader.column, match[name]) for name in "ba"])
+    low, high = reader.effect(reader.numbers[:1], places)
     if match.groupdict().get("times"):
         return says(match, np.exp(high - low))
-    return says(match, sign(match) * (high - low))
+    return says(match, reader.written(high - low, sign(match)))
+
+
+def levels(reader: Reader, match: Match) -> bool:
+    """Whether the levels are in order, and differ from their average by what is written."""
+    name = reader.column
+    texts = {code: text for text, code in reader.levels[name].items()}
+    codes = np.unique(reader.x)
+    heights = reader.effect(reader.numbers, codes)
+    heights -= heights.mean()
+    order = np.argsort(-heights, kind="stable")
+    if int(match["count"] or len(order)) != len(order):
+        return False
+    shown = [*order[:3], *order[-3:]] if len(order) > 6 else order
+    items = re.split(", | and ", match["levels"])
+    found = [re.fullmatch(rf"(?P<level>.+) (?P<sign>[+-])?{AMOUNT}", item) for item in items]
+    if not all(found) or [one["level"] for one in found] != [texts[codes[at]] for at in shown]:
+        return False
+    ways = [-1 if one["sign"] == "-" else 1 for one in found]
+    return all(
+        says(one, reader.written(heights[at], way))
+        for one, way, at in zip(found, ways, shown, strict=True)
+    )
+
+
+def courses(reader: Reader, match: Match) -> bool:
+    """Whether the fit changes along a column by what is written at the values of another one."""
+    name = match["along"]
+    found = [re.fullmatch(COURSE, one) for one in re.split(NEXT_COURSE, match["courses"])]
+    if not (all(found) and are_ends(reader, name, match["first"], match["last"])):
+        return False
+    levels = reader.levels.get(found[0]["z"], {})
+    is_complete = {one["at"] for one in found} == {*levels} if levels else len(found) == 2
+    return is_complete and all(has_course(reader, name, one) for one in found)
+
+
+def has_course(reader: Reader, name: str, match: Match) -> bool:
+    places = np.linspace(reader.values(name).min(), reader.values(name).max(), N_GRID)
+    other = np.full(N_GRID, reader.place(match["z"], match["at"]))
+    y = reader.in_unit(reader.average(**{name: places, match["z"]: other}))
+    if match["between"]:
+        low, high = (float(match[name]) for name in ("least", "most"))
+        return low <= reader.written(y[-1] - y[0]) <= high
+    if match["way"] == "goes up and down":
+        return says(match, reader.written(np.ptp(y)))
+    return says(match, reader.written(y[-1] - y[0], sign(match)))
+
+
+def changes_of_levels(reader: Reader, match: Match) -> bool:
+    """Whether the change along a column has this standard deviation between levels of another."""
+    name, other = match["along"], match["z"]
+    codes = np.unique(reader.values(other))
+    low, high = reader.values(name).min(), reader.values(name).max()
+    first, last = (
+        reader.in_unit(reader.average(**{name: np.full(len(codes), end), other: codes}))
+        for end in (low, high)
+    )
+    is_true = says(match, reader.written(np.std(last - first)))
+    return is_true and are_ends(reader, name, match["first"], match["last"])
+
+
+COURSE = (
+    r"(?:(?P<way>rises|falls|goes up and down) by "
+    rf"{AMOUNT}{RANGE}|(?:hardly changes|may rise or fall) "
+    r"(?P<between>\((?:a factor of )?(?P<least>\S+)"
+    rf"{UNIT} to (?P<most>\S+?){UNIT}\))) where (?P<z>.+?) is (?P<at>.+)"
+)
+FROM = r"from (?P<first>\S+) to (?P<last>\S+) of (?P<along>.+?)"
+NEXT_COURSE = "(?:, | and )(?=(?:rises|falls|goes|hardly|may) )"
+HOW = {
+    rf"{FROM}, .+? (?P<courses>(?:rises|falls|goes|hardly) .+)": courses,
+    rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
+    rf"{AMOUNT}{RANGE}": changes_of_levels,
+}
+"""How the effects of two columns depend on each other."""
+
+
+def interact(reader: Reader, match: Match) -> bool:
+    """Check the share of an interaction besides the effects of both columns, and its course."""
+    names = match["a"], match["b"]
+    places = {name: reader.values(name) for name in names}
+    each = [reader.average(**{name: values}) for name, values in places.items()]
+    share = reader.share(reader.average(**places) - sum(each))
+    if not is_share(match, share):
+        return False
+    if match["how"] is None:
+        return all(name in reader.levels for name in names)
+    found = ((re.fullmatch(pattern, match["how"]), check) for pattern, check in HOW.items())
+    how, check = next(((m, c) for m, c in found if m), (None, is_open))
+    return how is not None and check(reader, how)
 
 
 WAY = "(?P<way>rises|falls)"
-CLAUSES: Mapping[str, Callable[[Reader, Match, str, Mapping[str, float]], bool]] = {
+CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     rf"{WAY}(?: exponentially,)? by {AMOUNT} per (?P<step>\d\S*)?[^(]*?{RANGE}{PERHAPS}": slope,
     rf"{WAY} (?:in proportion to the|exponentially with the|as a) (?P<view>[\w ]+) of .+, by "
     rf"{AMOUNT}{RANGE} (?:with each doubling of .+?|per unit of this root){PERHAPS}": slope_on_view,
-    rf"{WAY} by {AMOUNT}{RANGE}{PERHAPS}"
+    rf"{WAY} by {AMOUNT}{RANGE}(?: from (?P<first>\S+) to (?P<last>\S+?))?{PERHAPS}"
     r"(?:, most of it around (?P<jump>-?[\d.]+).*|, nearly (?P<near>[\w ]+) of .+"
     r"|, half of it until (?P<half>-?[\d.]+)(?:\D.*)?)?": change,
-    rf"{WAY} until {N}{UNIT}{RANGE} and (?:rises|falls) from there on{PERHAPS}": turn,
+    rf"{WAY}(?: by (?P<before>{SOME}))? until {N}{UNIT}{RANGE} and (?P<then>rises|falls)"
+    rf"(?: by (?P<after>{SOME}))? from there on{PERHAPS}": turn,
     rf"goes up and down by {AMOUNT}{RANGE}{PERHAPS}": wiggles,
-    rf"where .+ is (?P<a>\S+), .+ is {N} (?P<times>times as high){RANGE} as where it is "
-    rf"(?P<b>[^,]+){PERHAPS}": difference,
+    rf"varies by {AMOUNT} along it, in a direction that is uncertain": wiggles,
+    rf"where .+ is (?P<a>.+?), .+ is {N} (?P<times>times as high){RANGE} as where it is "
+    rf"(?P<b>[^,]+?){PERHAPS}": difference,
     r"direction is uncertain": is_open,
-    rf"where .+ is (?P<a>\S+), .+ is (?P<way>higher|lower) by {N}{UNIT}{RANGE} than where it is "
-    rf"(?P<b>[^,]+){PERHAPS}": difference,
+    rf"where .+ is (?P<a>.+?), .+ is (?P<way>higher|lower) by {AMOUNT}{RANGE} than where it is "
+    rf"(?P<b>[^,]+?){PERHAPS}": difference,
+    r"(?P<levels>.+) \((?:the highest and lowest of (?P<count>\d+) levels, )?"
+    r"(?:differences from|factors of) their average(?:; probability [01]\.\d+)?\)": levels,
 }
 """What a curve does along a column."""
 
 
-def does(reader: Reader, clause: str, x: str, fixed: Mapping[str, float]) -> bool:
+def does(reader: Reader, match: Match) -> bool:
     """Whether a curve does what a clause says; False for a clause that is not known."""
-    found = ((re.fullmatch(pattern, clause), check) for pattern, check in CLAUSES.items())
-    match, check = next(((m, c) for m, c in found if m), (None, is_open))
-    return match is not None and check(reader, match, x, fixed)
+    found = ((re.fullmatch(pattern, match["does"]), check) for pattern, check in CLAUSES.items())
+    clause, check = next(((m, c) for m, c in found if m), (None, is_open))
+    return clause is not None and check(reader, clause)
 
 
-def curve(reader: Reader, match: Match) -> bool:
-    return does(reader, match["does"], match["x"], {})
-
-
-def level(reader: Reader, match: Match) -> bool:
-    return does(reader, match["does"], reader.column, {})
-
-
-def several(reader: Reader, match: Match) -> bool:
-    """Check effects along several columns, or along one at two values of another."""
-    x, found = "", []
-    for effect in match["effects"].split("; "):
-        along = r"(?:along (?P<x>.+?),? (?=where|it))?(?:where (?P<z>.+?) is (?P<at>\S+), )?"
-        parts = re.fullmatch(along + r"(?=its? |where )(?:its? )?(?P<does>.+)", effect)
-        if parts is None:
-            return False
-        x = parts["x"] or x
-        fixed = {parts["z"]: float(parts["at"])} if parts["z"] else {}
-        found.append(does(reader, parts["does"], x, fixed))
-    return all(found)
+def leads(reader: Reader, match: Match) -> bool:
+    """Whether a column explains the share that a paragraph begins with."""
+    share = reader.share(reader.effect_on_scale(reader.numbers[:1], reader.x))
+    return match["x"] == reader.column and is_share(match, share)
 
 
 def season(reader: Reader, match: Match) -> bool:
     """Whether the last cycle, less a line through its ends, has the swing."""
-    end = reader.X[match["x"]].max()
-    places = np.linspace(end - reader.period, end, 33)
-    y = reader.along(match["x"], places)
+    places = np.linspace(reader.x.max() - reader.period, reader.x.max(), 33)
+    y = reader.effect(reader.numbers[:1], places)
+    wave = y - np.linspace(0, y[-1] - y[0], len(y))
     if reader.scale == "log":
-        wave = y[:-1] - np.linspace(0, y[-1] - y[0], len(y))[:-1]
-        ends = np.array([wave.min(), wave.max()]) - wave.mean()
+        ends = np.array([wave.min(), wave.max()]) - wave[:-1].mean()
         written = np.log([float(match["least"]), float(match["most"])])
         return bool(np.all(np.abs(ends - written) < 0.1 * np.ptp(written)))
     written = float(match["swing"])
-    return abs(np.ptp(y - np.linspace(0, y[-1] - y[0], len(y))) - written) < 0.1 * written
+    return abs(reader.written(np.ptp(wave)) - written) < 0.1 * written
 
 
 def growth(reader: Reader, match: Match) -> bool:
     """Whether the wave around averages has grown or shrunk from the first cycle to the last."""
-    x = reader.X[reader.column]
     cycle = np.linspace(0, reader.period, 33)
     swings = []
-    for begin in (x.min(), x.max() - reader.period):
-        y = reader.along(reader.column, begin + cycle)
+    for begin in (reader.x.min(), reader.x.max() - reader.period):
+        y = reader.effect(reader.numbers[:1], begin + cycle)
         swings.append(np.ptp(y - np.linspace(0, y[-1] - y[0], len(y))))
     return (swings[1] > swings[0]) == (match["way"] == "grown")
 
 
 def beyond(reader: Reader, match: Match) -> bool:
-    x = reader.X[reader.column]
-    ahead = AHEAD * np.ptp(x)
+    ahead = AHEAD * np.ptp(reader.x)
     cycle = (np.arange(16) + 0.5) / 16 * reader.period - reader.period  # averages over the last
-    places = np.add.outer(x.max() + ahead * np.array([-1, 0, 1]), cycle if reader.period else [0])
-    values = reader.means(reader.column, places.ravel()).sum(axis=0).reshape(places.shape)
+    ends = reader.x.max() + ahead * np.array([-1, 0, 1])
+    places = np.add.outer(ends, cycle if reader.period else [0])
+    values = reader.effect(reader.numbers, places.ravel()).reshape(places.shape)
     before, last, later = values.mean(axis=1)
+    until = reader.place(reader.column, match["until"])
+    if abs(until - ends[-1]) > 0.01 * np.ptp(reader.x):
+        return False
     goes_on = "continues" not in match[0] or (later - last) * (last - before) > 0
-    return goes_on and says(match, sign(match) * (later - last))
+    return goes_on and says(match, reader.written(later - last, sign(match)))
 
 
 def repeats(reader: Reader, match: Match) -> bool:
     """Whether half of the swing is left half the extent of the data later, or where it is said."""
-    x = reader.X[reader.column]
-    far = float(match["n"]) if match["n"] else 0.5 * np.ptp(x)
+    far = float(match["n"]) if match["n"] else 0.5 * np.ptp(reader.x)
     cycle = np.linspace(0, reader.period, 17)
     before, after = (
-        np.ptp(reader.along(reader.column, begin + cycle))
-        for begin in (x.max() - reader.period, x.max() + far)
+        np.ptp(reader.effect(reader.numbers[:1], begin + cycle))
+        for begin in (reader.x.max() - reader.period, reader.x.max() + far)
     )
     return after < 0.6 * before if match["n"] else after > 0.4 * before
 
 
 def share(reader: Reader, match: Match) -> bool:
-    means = reader.on_scale(np.array([one.mean for one in reader.components]))
-    means -= means.mean(axis=1, keepdims=True)
-    shares = means @ means.sum(axis=0) / np.sum(means.sum(axis=0) ** 2)
-    return abs(100 * shares[reader.numbers[0]] - float(match["p"])) < 0.6
+    found = reader.share(reader.effect_on_scale(reader.numbers[:1], reader.x))
+    return is_share(match, found)
 
 
 def small(reader: Reader, match: Match) -> bool:
-    shares = [one.share for one in reader.components[reader.n_shown :]]
-    return abs(100 * sum(shares) - float(match["p"])) < 0.6
+    """Whether parts that have no sentence explain little together."""
+    hidden = range(reader.explained.n_large, len(reader.parts))
+    names = {reader.name(number) for number in hidden}
+    if names != set(re.split(", | and ", match["names"])):
+        return False
+    own = [[number for number in hidden if reader.name(number) == name] for name in names]
+    effects = (reader.effect_on_scale(one, reader.values(reader.name(one[0]))) for one in own)
+    return is_share(match, sum(map(reader.share, effects)))
 
 
 def noise(reader: Reader, match: Match) -> bool:
-    return says(match, np.sqrt(reader.model.noise_variance_))
+    return says(match, reader.written(reader.in_unit(np.sqrt(reader.model.noise_variance_))))
 
 
 def left_out(reader: Reader) -> float:
     """Compute the mean square error of rows in fifths that the best kernel has not seen."""
-    fitted = reader.model._fitted
-    data, best, errors = fitted.mixture.data, fitted.evaluation, np.empty(len(fitted.rows))
-    for rows in np.array_split(np.random.default_rng(0).permutation(len(errors)), 5):
-        others = np.setdiff1d(np.arange(len(errors)), rows)
+    fitted = reader.fitted
+    data, best, predicted = fitted.mixture.data, fitted.evaluation, np.empty(len(fitted.rows))
+    for rows in np.array_split(np.random.default_rng(0).permutation(len(predicted)), 5):
+        others = np.setdiff1d(np.arange(len(predicted)), rows)
         only = [MixtureComponent(best.expression, best.theta, 1.0)]
         mixture = MixturePredictor(only, data.take(others), ExactPredictor)
-        errors[rows] = data.y[rows] - mixture.mean(data.X[rows])
-    return float(np.mean(errors**2)) * fitted.target.width**2
+        predicted[rows] = fitted.target.inverse(mixture.mean(data.X[rows]))
+    return float(np.mean((reader.y[fitted.rows] - predicted) ** 2))
 
 
 def explains(reader: Reader, match: Match) -> bool:
-    y = reader.y[reader.model._fitted.rows]
-    share = max(0.0, 1 - left_out(reader) / y.var())
+    share = max(0.0, 1 - left_out(reader) / reader.y[reader.fitted.rows].var())
     return abs(share - float(match["p"]) / 100) < 0.2  # more rows are left out at once
 
 
@@ -361,14 +554,14 @@ def matters(reader: Reader, match: Match) -> bool:
     p = dict(zip(table["column"], table["depends"], strict=True))
     low, high = (0.045, 0.955)  # as two digits are written
     if "uncertain" not in match[0]:
-        low, high = (0.0, 0.055) if "not matter" in match[0] else (0.945, 1.0)
+        low, high = (0.0, 0.055) if "not used" in match[0] else (0.945, 1.0)
     names = re.split(r", | and ", re.sub(r" \([\d.]+\)", "", match["names"]))
     return all(low <= p[name] <= high + 1e-9 for name in names)
 
 
 def alike(reader: Reader, match: Match) -> bool:
     names = re.split(r", | and ", match["names"])
-    return bool((reader.X[names].corr().abs().max() > 0.95).all())
+    return bool((reader.data[names].corr().abs().max() > 0.95).all())
 
 
 def far_off(reader: Reader, match: Match) -> bool:
@@ -379,7 +572,7 @@ def far_off(reader: Reader, match: Match) -> bool:
 
 def spread(reader: Reader, match: Match) -> bool:
     mean = reader.model.predict(reader.data)
-    along = mean if match["x"] == "the prediction" else reader.X[match["x"]].to_numpy()
+    along = mean if match["x"] == "the prediction" else reader.data[match["x"]].to_numpy()
     left = reader.residuals[np.argsort(along, kind="stable")]
     low, _, high = (part.std() for part in np.array_split(left, 3))
     return bool((high > low) == (match["way"] == "grows"))
@@ -390,8 +583,7 @@ def skew(reader: Reader, match: Match) -> bool:
 
 
 def mean(reader: Reader, match: Match) -> bool:
-    is_log = match["what"] == "geometric mean"
-    y = reader.y[reader.model._fitted.rows]  # without outliers
+    y, is_log = reader.y[reader.fitted.rows], match["what"] == "geometric mean"
     return says(match, np.exp(np.log(y).mean()) if is_log else y.mean())
 
 
@@ -399,17 +591,14 @@ def scale(reader: Reader, match: Match) -> bool:
     """Whether the components make up the median on this scale, which has its probability."""
     name = match["scale"].replace("square root", "sqrt")
     found, table = reader.model.decompose(reader.data), reader.model.scales_
-    whole = SCALES[name](reader.model.predict_quantiles(reader.data, [0.5])[:, 0])
-    parts = [found.constant * np.ones(len(whole)), *(one.mean for one in found.components)]
+    whole = reader.whole
+    parts = np.array([np.full(len(whole), found.constant), *(one.mean for one in found.components)])
+    parts = np.log(parts) if name == "log" else parts
     rows = zip(table["subject"], table["scale"], table["probability"], strict=True)
     (p,) = (p for subject, one, p in rows if (subject, one) == ("target", name))
     is_probable = abs(float(match["perhaps"] or max(p, 0.95)) - p) < 0.006
-    return bool(
-        is_probable
-        and np.allclose(
-            reader.on_scale(np.array(parts)).sum(axis=0), whole, atol=1e-8 * whole.std()
-        )
-    )
+    is_sum = np.allclose(parts.sum(axis=0), whole, atol=1e-8 * whole.std())
+    return bool(name == reader.scale and is_probable and is_sum)
 
 
 def kernels(reader: Reader, match: Match) -> bool:
@@ -419,8 +608,8 @@ def kernels(reader: Reader, match: Match) -> bool:
 
 
 def averaging(reader: Reader, match: Match) -> bool:
-    (added,) = (c for c in reader.model.decompose(reader.data).components if not c.expression)
-    return says(match, reader.on_scale(added.mean).std())
+    added = reader.whole - reader.fit(reader.model._check_inputs(reader.data))
+    return says(match, reader.written(reader.in_unit(added[reader.fitted.rows].std())))
 
 
 def is_said(reader: Reader, match: Match) -> bool:
@@ -428,7 +617,6 @@ def is_said(reader: Reader, match: Match) -> bool:
     return True
 
 
-P = r"(?:less than |more than )?(?P<p>-?[\d.]+) %"
 SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (rf"The (?P<what>mean|geometric mean) of .+ is {N}{UNIT}\.", mean),
     (rf"Effects add up on the (?P<scale>.+?) scale{PERHAPS}\.", scale),
@@ -436,7 +624,11 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         r"The effects multiply \((?P<scale>log) scale(?:; probability (?P<perhaps>[01]\.\d+))?\)\.",
         scale,
     ),
-    (rf"\w+ components? explains? {P} of the variance of held-out rows\.", explains),
+    (
+        rf"(?:\w+ components? explains?|The fit explains) {P} of "
+        r"(?:the variance of held-out rows|its variance)\.",
+        explains,
+    ),
     (
         rf"(?:The noise|What is left) (?:has a standard deviation of|is typically) {AMOUNT}"
         rf"{RANGE}(?:, wid.+)?\.",
@@ -448,7 +640,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"It ends before the data do\.", is_said),
     (r"It is uncertain whether (?P<names>.+) matters?\.", matters),
     (
-        r"(?P<names>.+?)(?: do| does| does not| do not)? matters? \(probability at least 0.95\)\.",
+        r"(?P<names>.+?) (?:matters? \(probability at least 0.95\)|(?:is|are) not used by .+)\.",
         matters,
     ),
     (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
@@ -460,10 +652,9 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     ),
     (r"The search was cut .+", is_said),
     (r"They mask the other rows; .+", is_said),
-    (r"Its average (?P<does>.+)\.", level),
-    (r"A cycle in .+ that is faster than the rows, or seems so\.", is_said),
-    (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) (?:that|whose) (?P<does>.+)\.", curve),
-    (r"(?:.*?a|A) difference of (?P<x>.+?): (?P<does>.+)\.", curve),
+    (r"Its average (?P<does>.+)\.", does),
+    (r"[Aa] cycle in .+ that is faster than the rows, or seems so\.", is_said),
+    (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) (?:that|whose) (?P<does>.+)\.", does),
     (
         r"(?:.*?a|A|Around it there is a) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
         rf"{N}{UNIT}{RANGE}, )?with a swing of (?P<swing>[\d.]+){UNIT} in its last cycle"
@@ -481,11 +672,23 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"(?: from .+ in the first cycle|: in the first cycle it was .+?){PERHAPS}\.",
         growth,
     ),
-    (r"A (?:joint effect|sum of effects) of .+?: (?P<effects>along .+)\.", several),
     (rf"(?:.*?a|A) possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
+    (
+        r"(?P<a>.+?) and (?P<b>.+?) interact, which (?:works against the other effects"
+        rf"|explains {P} of the variance of the fit){PERHAPS}(?:: (?P<how>.+))?\.",
+        interact,
+    ),
     (rf"It explains {P} of the variance of the fit\.", share),
-    (rf"\w+ smaller components? of .+ explains? {P} of the variance of the fit\.", small),
-    (rf"Beyond the data it (?:.+ and )?{WAY} by {AMOUNT}{RANGE} until .+{PERHAPS}\.", beyond),
+    (
+        rf"\w+ smaller components? of (?P<names>.+?) (?:explains|together explain) {P} of the "
+        r"variance of the fit\.",
+        small,
+    ),
+    (
+        rf"Beyond the data it (?:.+ and )?{WAY} by {AMOUNT}{RANGE} until (?:\S+ is )?"
+        rf"(?P<until>\S+){UNIT}{PERHAPS}\.",
+        beyond,
+    ),
     (r"(?:Its course beyond the data is uncertain:|The data cover less than two) .+", is_said),
     (r"Its level drifts by about .+ from one row to the next\.", is_said),
     (rf"(?P<n>)?(?:It|The cycle) repeats beyond the data{PERHAPS}\.", repeats),
@@ -495,6 +698,8 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"\d+ rows, of which the first are (?P<rows>.+?), are excluded as outliers: .+", far_off),
     (r"The noise (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
     (r"Large residuals are more often (?P<way>above|below) the prediction than not.*", skew),
+    (r"It (?P<does>(?:rises|falls|goes up|varies by) .+)\.", does),
+    (r"(?P<does>(?:where|.+ their average).+)\.", does),
     (r"(?:The residuals still|Intervals are too|Residuals were not) .+", is_said),
 )
 """What a description says, and how it is checked: the first pattern that a sentence has counts."""

@@ -106,21 +106,56 @@ def on_scales(seed=0, n=40):
     }
 
 
+def in_tables(seed=0, n=60):
+    """Tables with levels, dates, interactions and effects that oppose, by kernels that fit them."""
+    rng = np.random.default_rng(seed)
+    e, noise = rng.normal(size=n), 0.05 * rng.normal(size=n)
+    X = pd.DataFrame(rng.uniform(size=(n, 3)), columns=list("abc"))
+    shop, old = rng.integers(0, 8, n), rng.integers(0, 2, n)
+    X = X.assign(shop=[f"s{level}" for level in shop], kind=np.where(old, "old one", "new one"))
+    X = X.assign(copy=X["a"] + 0.1 * e, date=pd.date_range("2015-01-04", periods=n, freq="30D"))
+    (a, b, c), height, years = X[["a", "b", "c"]].to_numpy().T, rng.normal(size=8)[shop], 0.08
+    t = years * np.arange(n)
+    data = {
+        "log(y) ~ CAT[shop] + CAT[shop] * LIN[a] + SE[b]": np.exp(height * (1 + a) + np.sin(6 * b)),
+        "CAT[shop] * CAT[kind]": 100 + height * (1 + 2 * old),
+        "LIN[a] + CAT[shop]": 100 + 3 * height + a,
+        "LIN[date] + PER[date] + LIN[a]": 3 * t + 2 * np.sin(2 * np.pi * t) + 2 * a,
+        "SE[date] * LIN[a] + CAT[kind]": 3 * t * a + 2 * old,
+        "sqrt(y) ~ LIN[a] + LIN[a] * LIN[b]": (3 - 2 * a + 2 * a * b) ** 2,
+        "logit(y) ~ SE[a] + LIN[b] + CAT[kind]": 1 / (1 + np.exp(b - old - 8 * (a - 0.5) ** 2)),
+        "SE[a] * CAT[kind] + SE[a]": 5 + np.sin(7 * a) * (1 + old),
+        "SE[a] * SE[b]": 5 + np.sin(7 * a) * b,
+        "LIN[a] + LIN[copy]": 5 + 2 * a - X["copy"].to_numpy(),
+        "log(y) ~ LIN[a] * LIN[b] + SE[c]": np.exp(2 * a * b - 3 * (c - 0.5) ** 2),
+        "log(y) ~ CAT[shop] * SE[a] * LIN[b]": np.exp(height * np.sin(4 * a) * (0.3 + b)),
+    }
+    return {
+        kernel: (X[[name for name in X if f"[{name}]" in kernel]], y * (1 + noise))
+        for kernel, y in data.items()
+    }
+
+
 ALWAYS = (
     "SE[log(age)] + SE[water]",
     "log(y) ~ NOISE",
     "LIN[log(age)] * LIN[water]",
     "logit(y) ~ SE[time]",
     "sqrt(y) ~ LIN[sqrt(age)] + LIN[group]",
+    "log(y) ~ CAT[shop] + CAT[shop] * LIN[a] + SE[b]",
+    "logit(y) ~ SE[a] + LIN[b] + CAT[kind]",
+    "SE[a] * CAT[kind] + SE[a]",
+    "LIN[a] + LIN[copy]",
 )
+WITH_KERNELS = on_scales() | in_tables()
 MARKED = [
     pytest.param(kernel, marks=[] if kernel in ALWAYS else [pytest.mark.slow])
-    for kernel in on_scales()
+    for kernel in WITH_KERNELS
 ]
 
 
 @pytest.mark.parametrize("kernel", MARKED)
-def test_sentences_on_scales_are_true(kernel):
-    X, y = on_scales()[kernel]
+def test_sentences_about_given_kernels_are_true(kernel):
+    X, y = WITH_KERNELS[kernel]
     model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X, y, kernel)
     assert not list(Reader(model, X, pd.Series(y)).wrong())

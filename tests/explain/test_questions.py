@@ -1,0 +1,167 @@
+"""Comparisons of rows and slopes along columns, against the moments of the predictions."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from tests.fits import PLAIN, small, tiny
+
+# the standard error of the quantile .05 of 2000 draws is .047 deviations
+ENDS = {"rtol": 0, "atol": 4 * 0.047}
+
+
+def plane(n_samples=40):
+    """A plane over two columns, and a category that shifts it."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.uniform(0, 10, size=(n_samples, 2)), columns=["height", "age"])
+    X["shop"] = rng.permutation(np.resize(["north", "south"], n_samples))
+    y = 2 * X["height"] - X["age"] + 3 * (X["shop"] == "south")
+    return X, y + 0.1 * rng.normal(size=n_samples)
+
+
+@pytest.fixture(scope="module")
+def of_plane():
+    X, y = plane()
+    return small(base_kernels="auto", n_iter=0, max_leaves=3).refit(
+        X, y, kernel="LIN[height] + LIN[age] + CAT[shop]"
+    )
+
+
+def test_a_difference_is_that_of_the_predictions_with_the_deviation_of_their_contrast():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(30, 2))
+    model = tiny(averaging=None).fit(X, np.sin(5 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=30))
+    A, B = rng.uniform(size=(4, 2)), rng.uniform(size=(3, 2))
+    table = model.compare(A, B)
+    mean, covariance = model.predict(np.concatenate([A, B]), return_cov=True)
+    function = covariance - model.noise_variance_ * np.eye(7)
+    contrasts = np.zeros((3, 7))
+    contrasts[0, :4] = contrasts[2, :4] = 1 / 4
+    contrasts[1, 4:], contrasts[2, 4:] = 1 / 3, -1 / 3
+    estimates, stds = contrasts @ mean, np.sqrt(np.diag(contrasts @ function @ contrasts.T))
+    assert table["quantity"].tolist() == ["A", "B", "A - B"]
+    np.testing.assert_allclose(table["estimate"], estimates, rtol=1e-9)
+    for name, level in (("low", 0.05), ("high", 0.95)):
+        np.testing.assert_allclose((table[name] - estimates) / stds, norm.ppf(level), **ENDS)
+    sure = norm.cdf(abs(estimates[2]) / stds[2])
+    assert table["probability"][2] == pytest.approx(sure, abs=4 * np.sqrt(0.25 / 2000))
+
+
+def test_on_the_log_scale_there_is_a_ratio():
+    x = np.linspace(1, 5, 30)
+    y = np.exp(x + 0.05 * np.random.default_rng(2).normal(size=30))
+    model = tiny(target_scale="log").fit(x[:, None], y)
+    table = model.compare([[4.0]], [[3.0]])
+    assert table["quantity"].tolist() == ["A", "B", "A - B", "A / B"]
+    first, second, difference, ratio = table["estimate"]
+    assert ratio == pytest.approx(first / second)
+    assert difference == pytest.approx(first - second)
+    assert table["low"][3] < np.e < table["high"][3]
+    np.testing.assert_allclose(table["estimate"][:2], model.predict([[4.0], [3.0]]), rtol=1e-9)
+
+
+def test_the_slopes_of_a_plane_are_its_coefficients(of_plane):
+    for column, slope in (("height", 2.0), (1, -1.0)):
+        (name,), (estimate,), (low,), (high,), (sure,) = of_plane.slopes(column).values()
+        assert name == "all"
+        assert low < slope < high
+        assert estimate == pytest.approx(slope, abs=0.05)
+        assert sure == 1
+
+
+def test_slopes_by_a_category_are_those_of_its_levels():
+    X, y = plane(60)
+    y = y + X["age"] * (X["shop"] == "south")  # which makes age count nothing there
+    settings = {**PLAIN, "base_kernels": "auto"}
+    model = small(**settings).refit(X, y, kernel="LIN[height] + (CAT[shop] + LIN[age]) * LIN[age]")
+    by = model.slopes("age", by="shop")
+    assert by["rows"].tolist() == ["north", "south"]
+    np.testing.assert_allclose(by["estimate"], [-1, 0], atol=0.2)
+    some = model.slopes("age", X[X["shop"] == "north"])
+    assert some["estimate"][0] == pytest.approx(by["estimate"][0], rel=1e-6)
+
+
+def test_what_has_no_slope_is_refused_with_what_to_do(of_plane):
+    with pytest.raises(ValueError, match="'shop', which holds categories: compare takes two"):
+        of_plane.slopes("shop")
+    with pytest.raises(ValueError, match=r"column must be a column of X.*did you mean 'height'"):
+        of_plane.slopes("hight")
+    with pytest.raises(ValueError, match="by must be a column of X"):
+        of_plane.slopes("height", by=7)
+
+
+@pytest.mark.parametrize("scale", ["identity", "log"])
+def test_contributions_make_up_the_prediction_of_a_row(scale):
+    X, y = plane()
+    y = y if scale == "identity" else np.exp(y / 10)
+    kernel = "LIN[height] * SE[age] + CAT[shop]"
+    settings = {**PLAIN, "base_kernels": "auto", "target_scale": scale}
+    kernel = kernel if scale == "identity" else f"{scale}(y) ~ {kernel}"
+    model = small(**settings).refit(X, y, kernel=kernel)
+    row = X.iloc[[7]]
+    table = model.explain(row)
+    first, *effects, last = table["effect"].tolist()
+    assert (first, last) == ("constant", "median" if scale == "log" else "prediction")
+    assert {"height", "age", "shop"} < {*effects}
+    constant, *contributions, whole = table["contribution"]
+    found = model.decompose(row)
+    assert constant == pytest.approx(found.constant)
+    if scale == "log":
+        assert constant * np.prod(contributions) == pytest.approx(whole)
+        assert whole == pytest.approx(model.predict_quantiles(row, [0.5])[0, 0], rel=1e-8)
+    else:
+        assert constant + np.sum(contributions) == pytest.approx(whole)
+        assert whole == pytest.approx(model.predict(row)[0], rel=1e-8)
+    sizes = np.abs(contributions if scale == "identity" else np.log(contributions))
+    shown = sizes[: len(effects) - ("rest" in effects)]
+    assert np.all(np.diff(shown) <= 0)
+    by_name = dict(zip(table["effect"], zip(table["low"], table["high"], strict=True), strict=True))
+    std = next(one for one in found.components if one.columns == ("shop",)).std[0]
+    low, high = by_name["shop"]
+    half = np.log(high / low) / 2 if scale == "log" else (high - low) / 2
+    assert half == pytest.approx(norm.ppf(0.95) * std)
+
+
+def test_only_one_row_is_explained_at_a_time(of_plane):
+    with pytest.raises(ValueError, match=r"explain takes one row, such as X\.iloc.*got 2 rows"):
+        of_plane.explain(plane()[0].iloc[:2])
+
+
+def test_averages_on_the_logit_scale_agree_with_predictions():
+    rng = np.random.default_rng(3)
+    x = rng.uniform(0, 10, 40)
+    y = 1 / (1 + np.exp(5 - x - 0.5 * rng.normal(size=40)))
+    model = small().refit(x[:, None], y, kernel="logit(y) ~ SE[0]")
+    table = model.compare(x[:15, None], x[15:, None])
+    means = model.predict(x[:15, None]).mean(), model.predict(x[15:, None]).mean()
+    np.testing.assert_allclose(table["estimate"], [*means, means[0] - means[1]], rtol=1e-9)
+    assert np.all((table["low"] < table["estimate"]) & (table["estimate"] < table["high"]))
+
+
+def test_slopes_are_those_of_functions_that_bend_within_a_small_part_of_the_column():
+    age = np.exp(np.random.default_rng(4).uniform(-4, 3, 60))
+    model = small(column_scales="log").refit(age[:, None], 3 * np.log(age), kernel="LIN[log(0)]")
+    (slope,) = model.slopes(0)["estimate"]
+    assert slope == pytest.approx(np.mean(3 / age), rel=0.01)
+    t = np.sort(np.random.default_rng(5).uniform(0, 300, 200))
+    model = small(periods={0: 1.0}).refit(t[:, None], np.sin(2 * np.pi * t), kernel="PER1[0]")
+    (slope,) = model.slopes(0, [[100.0]])["estimate"]
+    assert slope == pytest.approx(2 * np.pi, rel=0.02)
+
+
+def test_missing_values_and_new_levels_have_rows_of_their_own():
+    X, y = plane()
+    X.loc[::5, "age"] = np.nan
+    y = y.where(X["age"].notna(), 10.0)
+    settings = {**PLAIN, "base_kernels": "auto"}
+    model = small(**settings).refit(X, y, kernel="LIN[height] + LIN[age] + CAT[shop]")
+    d = model.decompose()
+    total = d.constant + sum(one.mean for one in d.components)
+    np.testing.assert_allclose(total, model.predict(X), atol=1e-8 * y.std())
+    by = model.slopes("height", by="age")
+    assert by["rows"].tolist()[-1] == "missing"
+    (low,), (high,) = (model.slopes("height")[end] for end in ("low", "high"))
+    assert high - low < 3  # not that of two draws of a missing value
+    new = X.head(2).assign(shop=["north", "east"])
+    assert model.slopes("height", new, by="shop")["rows"].tolist() == ["north", "a new level"]
