@@ -27,6 +27,7 @@ from autokernel.explain.words import (
     with_unit,
 )
 from autokernel.expression import IDENTITY
+from autokernel.typing import FloatArray
 
 MIN_YEARS = 2  # of a column of dates, from which a line is measured per year
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
@@ -112,7 +113,7 @@ class Sentences:
         noun, word = f"curve in {self.names[column]} that ", fact.predicate
         present = curve.present if curve else 1.0
         if fact.probability < SURE * present:
-            return self._uncertain_direction(fact, column, begin, curve)
+            return self._uncertain_direction(fact, column, view, begin, curve)
         if word.endswith("linearly"):
             fact, text = self._line(fact, column, view)
             if fact.predicate.endswith("linearly"):
@@ -126,30 +127,42 @@ class Sentences:
             ends = (fact.low, fact.high) if word in ("rises", "falls") else ()
             text = f"{word} by {self.amount(fact.value, *ends)}" if fact.value else word
             if ends and begin and self.is_table and curve:
-                text += self._from_to(curve, column, view)
+                text += self._from_to(curve.places[[0, -1]], column, view)
             fact = self.measured(fact)
         text = perhaps(text, fact.probability)
         if begin and self.is_table:
             return fact, f"{begin.removesuffix('a ')}{self.y_name} {text}."
         return fact, f"{f'{begin}{noun}' if begin else 'it '}{text}."
 
-    def _from_to(self, curve: Curve, column: int, view: Scale) -> str:
-        """Say between which values a curve rises or falls."""
-        first, last = view.inverse(curve.places[[0, -1]]).tolist()
+    def _from_to(self, ends: FloatArray, column: int, view: Scale) -> str:
+        """Say between which places (2,) on a scale a curve rises or falls."""
+        first, last = view.inverse(ends).tolist()
         return f" from {self.axes[column].end(first)} to {self.axes[column].end(last)}"
 
     def _uncertain_direction(
-        self, fact: Fact, column: int, begin: str, curve: Curve | None
+        self, fact: Fact, column: int, view: Scale, begin: str, curve: Curve | None
     ) -> Said:
+        """Say where a curve surely rises or falls, if anywhere, when it may do both on the whole."""
         unknown = Fact(fact.subject, "is open", evidence=fact.evidence)
-        if begin and self.is_table and curve:
-            by = self.amount(curve.reach)
-            text = f"{self.y_name} varies by {by} along it, in a direction that is uncertain"
-            if self.axes[column].levels:
-                text = f"{self.y_name} differs by {by}, and it is uncertain which level is higher"
-            return unknown, f"{begin.removesuffix('a ')}{text}."
-        noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"
-        return unknown, f"{noun} direction is uncertain."
+        if not (begin and self.is_table and curve):
+            noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"
+            return unknown, f"{noun} direction is uncertain."
+        begin = begin.removesuffix("a ")
+        ends = sorted((int(np.argmin(curve.mean)), int(np.argmax(curve.mean))))
+        change = curve.measured(lambda curves: np.diff(curves[:, ends])[:, 0])
+        sure = curve.probability(lambda curves: np.diff(curves[:, ends])[:, 0] * change[0] > 0)
+        by = self.amount(*change)
+        if self.axes[column].levels:
+            text = f"{self.y_name} differs by {self.amount(curve.reach)}"
+            return unknown, f"{begin}{text}, and it is uncertain which level is higher."
+        if sure < SURE * curve.present:
+            text = f"{self.y_name} varies by {self.amount(curve.reach)} along it"
+            return unknown, f"{begin}{text}, in a direction that is uncertain."
+        way = "rises" if change[0] > 0 else "falls"
+        text = perhaps(f"{way} by {by}{self._from_to(curve.places[ends], column, view)}", sure)
+        part = Fact(fact.subject, f"{way} between", *change, "", sure, "lowest and highest place")
+        text = f"{self.y_name} {text}, and its course elsewhere is uncertain"
+        return self.measured(part), f"{begin}{text}."
 
     def _both_ways(self, fact: Fact, curve: Curve | None) -> tuple[str, str]:
         """Say by how much a curve changes before and after its only turn."""

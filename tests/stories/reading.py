@@ -297,6 +297,16 @@ def change(reader: Reader, match: Match) -> bool:
     return says(match, reader.written(total, sign(match)), rel)
 
 
+def change_between(reader: Reader, match: Match) -> bool:
+    """Whether a curve changes by what is written between its lowest and its highest place."""
+    places, y = reader.curve()
+    first, last = (reader.place(reader.column, match[end]) for end in ("first", "last"))
+    found = np.sort(places[[np.argmin(y), np.argmax(y)]])
+    if not np.allclose([first, last], found, rtol=0.01, atol=0.01 * np.ptp(places)):
+        return False
+    return says(match, reader.written(y.max() - y.min()))
+
+
 def are_ends(reader: Reader, name: str, first: str, last: str) -> bool:
     """Whether two texts are the smallest and the largest value of a column, in three digits."""
     x = reader.values(name)
@@ -434,6 +444,8 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     r"|, half of it until (?P<half>-?[\d.]+)(?:\D.*)?)?": change,
     rf"{WAY}(?: by (?P<before>{SOME}))? until {N}{UNIT}{RANGE} and (?P<then>rises|falls)"
     rf"(?: by (?P<after>{SOME}))? from there on{PERHAPS}": turn,
+    rf"{WAY} by {AMOUNT}{RANGE} from (?P<first>\S+) to (?P<last>\S+?){PERHAPS}, and its course "
+    r"elsewhere is uncertain": change_between,
     rf"goes up and down by {AMOUNT}{RANGE}{PERHAPS}": wiggles,
     rf"varies by {AMOUNT} along it, in a direction that is uncertain": wiggles,
     rf"where .+ is (?P<a>.+?), .+ is {N} (?P<times>times as high){RANGE} as where it is "
