@@ -142,7 +142,7 @@ class Sentences:
     def _uncertain_direction(
         self, fact: Fact, column: int, view: Scale, begin: str, curve: Curve | None
     ) -> Said:
-        """Say where a curve surely rises or falls, if anywhere, when it may do both on the whole."""
+        """Say where a curve surely rises or falls when it may do both on the whole."""
         unknown = Fact(fact.subject, "is open", evidence=fact.evidence)
         if not (begin and self.is_table and curve):
             noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"

@@ -7,6 +7,7 @@ rows, and averages the predictions of the best kernel.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -525,6 +526,17 @@ def share(reader: Reader, match: Match) -> bool:
     return is_share(match, found)
 
 
+def of_more(reader: Reader, match: Match) -> bool:
+    """Whether what no column and no pair explains has this share."""
+    rest = reader.fit(reader.rows) - reader.fit(reader.rows).mean()
+    mains = {name: reader.average(**{name: reader.values(name)}) for name in reader.names}
+    rest = rest - sum(mains.values())
+    for one, other in combinations(reader.names, 2):
+        both = reader.average(**{one: reader.values(one), other: reader.values(other)})
+        rest = rest - (both - mains[one] - mains[other])
+    return is_share(match, reader.share(rest))
+
+
 def small(reader: Reader, match: Match) -> bool:
     """Whether parts that have no sentence explain little together."""
     hidden = range(reader.explained.n_large, len(reader.parts))
@@ -691,6 +703,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         interact,
     ),
     (rf"It explains {P} of the variance of the fit\.", share),
+    (rf"What more than two columns do together explains {P} of the variance of the fit\.", of_more),
     (
         rf"\w+ smaller components? of (?P<names>.+?) (?:explains|together explain) {P} of the "
         r"variance of the fit\.",
