@@ -310,7 +310,7 @@ class Sentences:
         begin = begin.removesuffix("a ") if self.is_table else f"{begin}{noun}"
         whole = f"{begin}{perhaps(text, first.probability)}."
         facts = [
-            replace(self.measured(fact), subject=f"{fact.subject}={self.level(column, value)}")
+            replace(self.measured(fact), subject=f"{fact.subject}={self.axes[column].end(value)}")
             for value, fact in said
         ]
         return [(facts[0], whole), *((fact, "") for fact in facts[1:])]
@@ -318,9 +318,9 @@ class Sentences:
     def _level_difference(self, column: int, value: float, fact: Fact) -> str:
         if self.scale == "log":
             text = factor_text(self.measured(fact).value).removeprefix("a factor of ")
-            return f"{self.level(column, value)} {text}"
+            return f"{self.axes[column].end(value)} {text}"
         sign = "+" if fact.value >= 0 else "-"
-        return f"{self.level(column, value)} {sign}{self.amount(fact.value)}"
+        return f"{self.axes[column].end(value)} {sign}{self.amount(fact.value)}"
 
     def share(self, fact: Fact, begin: str = "It explains") -> Said:
         """Say how much is explained."""

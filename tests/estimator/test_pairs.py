@@ -285,9 +285,14 @@ def test_claims_are_as_probable_as_that_their_columns_matter(name):
     model = kind.model(base_kernels=("LIN",), max_leaves=2, periods=None)
     model.fit(kind.X, kind.y + LOUD)
     depends = pd.DataFrame(model.inclusion_probabilities_).set_index("column")["depends"]
-    claims = pd.DataFrame(model.claims_).query("predicate == 'is possible'")
-    assert "LIN[t]" in claims["subject"].item()
-    assert claims["probability"].item() == pytest.approx(depends["t"], abs=0.01)  # of two digits
+    claims = pd.DataFrame(model.claims_)
+    matter = claims[(claims["predicate"] == "may matter") & (claims["subject"] == "t")]
+    assert matter["probability"].item() == pytest.approx(depends["t"], abs=0.01)  # of two digits
+    of_t = claims[claims["subject"].str.contains("LIN[t]", regex=False)]
+    ways = of_t[of_t["predicate"].str.startswith(("rises", "falls", "is open"))]
+    assert len(ways)
+    known = ways[~ways["predicate"].str.startswith("is open")]
+    assert (known["probability"] <= depends["t"] + 0.01).all()
 
 
 def test_weights_that_add_up_to_less_than_two_readings_are_refused():
