@@ -64,9 +64,9 @@ print(f"the sum of all: {total[:3].round(2)} ..., observed: {y[:3].round(2).toli
 # %%
 # The picture
 # -----------
-# The bands are those of the shape of a component. Its level is known less well, because a constant
-# can move from one component to another. The rise of the trend dwarfs the season, and its waves
-# are years in which the concentration rose faster or more slowly than a line.
+# Each panel is the difference from the average over the rows, with its band. The rise of the trend
+# dwarfs the season, and its waves are years in which the concentration rose faster or more slowly
+# than a line.
 
 DecompositionDisplay.from_estimator(model, units=units, y_name="CO$_2$ in ppm")
 plt.show()

@@ -77,7 +77,8 @@ print(new.assign(mean=mean.round(1), std=std.round(1)))
 # %%
 # The picture
 # -----------
-# One panel for each component: a curve for each shop where they differ, and one curve otherwise.
+# One panel for each effect, on average over the rows: a point for each shop, a curve along the year
+# and the price, and a curve for each shop where these differ.
 
 DecompositionDisplay.from_estimator(
     model, units={"year": "years"}, y_name="sales", least_share=0.01
