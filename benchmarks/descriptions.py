@@ -29,7 +29,8 @@ HEAD = """\
 `AutoKernelGPRegressor(random_state=0).fit(X, y).describe(units)` of fourteen series and tables.
 A reader who had the data and the models tried to refute each sentence about a series. What was
 refuted has been mended, or is noted below a text. Sentences about tables are checked by a program
-that has only the predictions, `tests/stories/reading.py`. `python benchmarks/descriptions.py` writes this page.
+that has only the predictions, `tests/stories/reading.py`. `python benchmarks/descriptions.py`
+writes this page.
 """
 
 
