@@ -643,11 +643,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Returns
         -------
         Decomposition
-            ``constant``, ``noise_std`` and ``components``, those of the largest share first, each
-            with ``expression``, ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and
-            ``share``, of the variance explained. If predictions average over kernels or
-            parameters, the last component is what averaging adds to the best kernel. The constant
-            and the means add up to ``predict``. On another ``scale`` of the target, they add up to
+            ``constant``, ``noise_std`` and ``components``: the effects of columns and their
+            interactions, those of the largest share first, each with ``expression``, ``columns``,
+            ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and ``share``, of the
+            variance explained. A last component without columns is the rest: what averages over
+            kernels and parameters add, and interactions that are small or of more than two columns.
+            The constant and the means add up to ``predict``. On another ``scale`` of the target, they add up to
             ``predict_quantiles(X, [0.5])`` on this scale; on the log scale the components are
             factors, and multiply to it.
         """
@@ -717,7 +718,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         column : str or int
             The column, by its name or its zero-based index.
         X : array-like of shape (n_samples, n_features), default=None
-            Rows to average over; None for those of ``fit``.
+            Rows to average over; None for those of ``fit``. Missing values count as medians.
         by : str or int, default=None
             A column, for each value or level of which the average is taken; None for all rows
             together.

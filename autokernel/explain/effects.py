@@ -164,10 +164,8 @@ class AveragedFunction:
         Products without the columns are the same at all points, and on average.
         """
         n = len(points)
-        cross, prior = (
-            np.zeros((n, len(self._predictor.knots))),
-            np.zeros((n, n) if with_prior else 0),
-        )
+        cross = np.zeros((n, len(self._predictor.knots)))
+        prior = np.zeros((n, n) if with_prior else 0)
         for number, product in enumerate(self.products):
             own = [place for place, one in enumerate(product) if one.columns & {*columns}]
             if own and (numbers is None or number in numbers):

@@ -413,7 +413,7 @@ COURSE = (
 FROM = r"from (?P<first>\S+) to (?P<last>\S+) of (?P<along>.+?)"
 NEXT_COURSE = "(?:, | and )(?=(?:rises|falls|goes|hardly|may) )"
 HOW = {
-    rf"{FROM}, .+? (?P<courses>(?:rises|falls|goes|hardly) .+)": courses,
+    rf"{FROM}, .+? (?P<courses>(?:rises|falls|goes|hardly|may) .+)": courses,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
     rf"{AMOUNT}{RANGE}": changes_of_levels,
 }
