@@ -648,9 +648,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and ``share``, of the
             variance explained. A last component without columns is the rest: what averages over
             kernels and parameters add, and interactions that are small or of more than two columns.
-            The constant and the means add up to ``predict``. On another ``scale`` of the target, they add up to
-            ``predict_quantiles(X, [0.5])`` on this scale; on the log scale the components are
-            factors, and multiply to it.
+            The constant and the means add up to ``predict``. On another ``scale`` of the target,
+            they add up to ``predict_quantiles(X, [0.5])`` on this scale; on the log scale the
+            components are factors, and multiply to it.
         """
         check_is_fitted(self, "best_kernel_")
         inputs = self.X_train_ if X is None else self._check_inputs(X)
