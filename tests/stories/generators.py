@@ -513,6 +513,165 @@ def idle_columns(rng):
     return story_of(X, y, alike(pair) | noise(0.4), optional)
 
 
+# Tables whose columns act together, groups with slopes, and columns that go together
+
+
+def subjects_with_slopes(rng):
+    subject, day = np.repeat(np.arange(18), 8), np.tile(np.arange(8.0), 18)
+    level, slope = 25 * rng.normal(size=18), 10 + 6 * rng.normal(size=18)
+    y = 250 + level[subject] + slope[subject] * day + 10 * rng.normal(size=144)
+    X = {"day": day, "subject": [f"s{one:02d}" for one in subject]}
+    true = matter(X) | rises("day") | facts("interaction", "day,subject") | noise(10)
+    return story_of(X, y, true, line("day", UP))
+
+
+def a_group_that_does_not_respond(rng):
+    dose, before = rng.uniform(0, 10, 150), rng.normal(50, 5, 150)
+    strain = rng.choice(["mutant", "tame", "wild"], 150)
+    slopes = pd.Series({"mutant": 0.0, "tame": 1.0, "wild": 1.4})
+    y = 0.4 * before + slopes[strain].to_numpy() * dose + rng.normal(size=150)
+    X = {"dose": dose, "before": before, "strain": strain}
+    true = matter(X) | rises("dose") | rises("before") | noise(1)
+    true |= facts("interaction", "dose,strain") | rises("dose,strain")
+    # the dose does nothing to mutants, and the sign of that is left to chance
+    return story_of(X, y, true, line("dose", UP) | line("before", UP) | falls("dose,strain"))
+
+
+def shops_with_promotions(rng):
+    month, t = dates("2018-01-01", 48, "MS")
+    shop = np.repeat(["airport", "centre", "harbour", "suburb"], 48)
+    levels = pd.Series({"airport": 60.0, "centre": 35.0, "harbour": 20.0, "suburb": 0.0})
+    promotion = rng.integers(0, 2, 192)
+    y = 200 + levels[shop].to_numpy() + np.tile(15 * wave(t, YEAR), 4) + 12 * promotion
+    X = {"date": np.tile(month, 4), "shop": shop, "promotion": promotion}
+    true = matter(X) | season("date", YEAR) | facts("difference", "promotion", UP) | noise(6)
+    return story_of(X, y + 6 * rng.normal(size=192), true)
+
+
+def growth_with_a_diet(rng):
+    pup, week = np.repeat(np.arange(21), 7), np.tile(np.arange(7.0), 21)
+    gain = np.array([5.0, 6.5, 9.0])[pup % 3]
+    y = 40 + 4 * rng.normal(size=21)[pup] + gain * week + 1.5 * rng.normal(size=147)
+    diet = np.array(["bran", "fish", "soy"])[pup % 3]
+    X = {"week": week, "diet": diet, "pup": [f"p{one:02d}" for one in pup]}
+    true = matter(["week", "pup"]) | rises("week") | noise(1.5)
+    # each pup has one diet, so that its own gain explains as much as that of its diet
+    optional = facts("interaction", "diet,week") | facts("interaction", "pup,week")
+    optional |= rises("diet,week") | facts("interaction", "diet,pup")
+    return story_of(X, y, true, optional | line("week", UP) | matter(["diet"]) | idle(["diet"]))
+
+
+def a_product_of_three(rng):
+    X = pd.DataFrame(rng.uniform(1, 5, size=(180, 3)), columns=["height", "length", "width"])
+    y = X.prod(axis=1) + 4 * rng.normal(size=180)
+    pairs = [",".join(pair) for pair in combinations(X, 2)]
+    true = matter(X).union(*map(rises, X)) | noise(4)
+    true |= frozenset().union(*(facts("interaction", pair) | rises(pair) for pair in pairs))
+    return story_of(X, y, true, frozenset().union(*(line(column, UP) for column in X)))
+
+
+def a_saddle(rng):
+    X = pd.DataFrame(rng.uniform(-1, 1, size=(120, 2)), columns=["pitch", "roll"])
+    y = 4 * X["pitch"] * X["roll"] + 0.4 * rng.normal(size=120)
+    true = matter(X) | facts("interaction", "pitch,roll") | noise(0.4)
+    true |= rises("pitch,roll") | falls("pitch,roll")
+    # the means of both are nearly zero, and with them the effect of each
+    chance = (line(column, sign) for column in X for sign in (UP, DOWN))
+    return story_of(X, y, true, frozenset().union(*chance))
+
+
+def a_cure_for_some(rng):
+    site, treated = rng.choice(["bone", "lung", "skin"], 150), rng.integers(0, 2, 150)
+    gains, levels = (pd.Series(one, ["bone", "lung", "skin"]) for one in ([6, 2, -2], [0, 3, 4]))
+    age = rng.uniform(20, 80, 150)
+    y = levels[site].to_numpy() + gains[site].to_numpy() * treated + 0.05 * age
+    X = {"site": site, "treated": treated, "age": age}
+    true = matter(X) | facts("difference", "treated", UP) | rises("age") | noise(0.8)
+    true |= facts("interaction", "site,treated") | rises("site,treated") | falls("site,treated")
+    return story_of(X, y + 0.8 * rng.normal(size=150), true, line("age", UP))
+
+
+def three_columns_go_together(rng):
+    size = rng.normal(size=160)
+    X = {
+        "length": 50 + 10 * size,
+        "mass": 100 + 20 * (0.9 * size + 0.19**0.5 * rng.normal(size=160)),
+        "girth": 30 + 5 * (0.9 * size + 0.19**0.5 * rng.normal(size=160)),
+        "heat": rng.uniform(10, 30, 160),
+    }
+    y = 0.4 * X["length"] - 0.3 * X["heat"] + 1.5 * rng.normal(size=160)
+    true = matter(["length", "heat"]) | rises("length") | falls("heat") | noise(1.5)
+    return story_of(X, y, true, line("length", UP) | line("heat", DOWN) | idle(["mass", "girth"]))
+
+
+def a_price_over_dates(rng):
+    date, t = dates("2019-01-06", 160, "W")
+    X = {"date": date, "price": rng.uniform(2, 6, 160), "holiday": rng.uniform(size=160) < 0.15}
+    y = 100 + 10 * wave(t, YEAR) - 5 * X["price"] + 9 * X["holiday"] + 4 * rng.normal(size=160)
+    true = matter(X) | season("date", YEAR) | falls("price") | noise(4)
+    true |= facts("difference", "holiday", UP)
+    return story_of(X, y, true, line("price", DOWN))
+
+
+def a_limit_that_changes_a_slope(rng):
+    X = {"age": rng.uniform(20, 80, 150), "dose": rng.uniform(0, 10, 150)}
+    y = (0.5 + 1.5 * (X["age"] >= 50)) * X["dose"] + rng.normal(size=150)
+    true = matter(X) | rises("age") | rises("dose") | noise(1)
+    true |= facts("interaction", "age,dose") | rises("age,dose")
+    near = np.flatnonzero(np.abs(X["age"] - 50) < 2)
+    return story_of(X, y, true, line("dose", UP) | facts("outlier", "", *near))
+
+
+def effects_that_multiply(rng):
+    region = rng.choice(["east", "north", "south", "west"], 200)
+    factors = pd.Series({"east": 1.0, "north": 1.6, "south": 0.7, "west": 1.2})
+    X = {"area": rng.uniform(30, 150, 200), "age": rng.uniform(0, 40, 200), "region": region}
+    mean = 50 * np.exp(0.01 * X["area"] - 0.02 * X["age"]) * factors[region].to_numpy()
+    y = mean * np.exp(0.12 * rng.normal(size=200))
+    true = matter(X) | rises("area") | falls("age")
+    # effects that multiply depend on each other where they are differences
+    pairs = [",".join(sorted(pair)) for pair in combinations(X, 2)]
+    optional = frozenset().union(*(facts("interaction", pair) for pair in pairs))
+    optional |= rises("age,area") | falls("age,area") | rises("area,region") | falls("age,region")
+    optional |= line("area", UP) | line("age", DOWN) | facts("spread", "", UP)
+    optional |= facts("skew", "", UP) | noise(0.12 * np.sqrt(np.mean(mean**2)))
+    return story_of(X, y, true, optional)
+
+
+def rooms_and_doors(rng):
+    X = {
+        "rooms": rng.integers(1, 8, 160),
+        "doors": rng.integers(2, 6, 160),
+        "area": rng.uniform(40, 160, 160),
+    }
+    y = 50 + 12 * X["rooms"] + 25 * (X["doors"] >= 4) + 0.5 * X["area"] + 8 * rng.normal(size=160)
+    true = matter(X) | rises("rooms") | rises("doors") | rises("area") | noise(8)
+    return story_of(X, y, true, line("rooms", UP) | line("area", UP))
+
+
+def gaps_in_a_cause(rng):
+    X = pd.DataFrame(rng.uniform(0, 10, size=(180, 3)), columns=["income", "age", "wealth"])
+    y = 3 * X["income"] - 1.5 * X["age"] + 2 * rng.normal(size=180)
+    X.loc[rng.uniform(size=180) < 0.2, "income"] = np.nan
+    true = matter(["income", "age"]) | rises("income") | falls("age")
+    # what the missing values would explain is noise of their rows
+    gap, share = 3 * 10 / 12**0.5, X["income"].isna().mean()
+    optional = noise(2) | noise(np.sqrt(4 + share * gap**2)) | idle(["wealth"])
+    optional |= facts("outlier", "", *np.flatnonzero(X["income"].isna()))
+    return story_of(X, y, true, optional | line("income", UP) | line("age", DOWN))
+
+
+def seasons_of_two_stations(rng):
+    month, t = dates("2014-01-01", 60, "MS")
+    station = np.repeat(["coast", "inland"], 60)
+    swing, level = np.repeat([3.0, 9.0], 60), np.repeat([12.0, 8.0], 60)
+    y = level + swing * np.tile(wave(t, YEAR), 2) + rng.normal(size=120)
+    true = matter(["date", "station"]) | season("date", YEAR) | noise(1)
+    true |= facts("interaction", "date,station") | facts("difference", "station", DOWN)
+    optional = facts("wiggles", "date,station")
+    return story_of({"date": np.tile(month, 2), "station": station}, y, true, optional)
+
+
 # Noise that is not normal
 
 
@@ -570,6 +729,10 @@ STORIES: Mapping[str, Callable[[np.random.Generator], Story]] = {
         a_difference, two_switches, an_age_limit, a_table, six_columns, one_column_of_ten,
         noise_in_a_table, a_product, a_ratio, slopes_of_groups, two_that_multiply,
         a_cause_and_its_shadow, two_groups_of_columns, idle_columns,
+        subjects_with_slopes, a_group_that_does_not_respond, shops_with_promotions,
+        growth_with_a_diet, a_product_of_three, a_saddle, a_cure_for_some,
+        three_columns_go_together, a_price_over_dates, a_limit_that_changes_a_slope,
+        effects_that_multiply, rooms_and_doors, gaps_in_a_cause, seasons_of_two_stations,
         outliers, outliers_in_a_table, a_spread_that_grows, a_spread_in_a_table, a_skewed_noise,
     )
 }  # fmt: skip
