@@ -16,6 +16,7 @@ from autokernel.explain.facts import (
     curve_of,
     direction,
     half_way,
+    heading,
     jump,
     level_of,
     levels_of,
@@ -108,7 +109,7 @@ class ComponentFacts:
             said = self._along(ends)
         if region or self._has_two_values or self._say.axes[self._column].levels:
             return said, []
-        return [*said, *self._drift()], self._beyond()
+        return [*said, *self._drift()], self._beyond(said)
 
     def _with_cycles(self) -> Part:
         part = self._part
@@ -213,9 +214,15 @@ class ComponentFacts:
             text = f"Its level drifts by about {self._say.amount(drift)} from one row to the next."
             yield self._say.measured(fact), text
 
-    def _beyond(self) -> list[Said]:
-        """Say how a curve continues beyond the data; among other columns, only if it continues."""
+    def _beyond(self, said: Sequence[Said]) -> list[Said]:
+        """Say how a curve continues beyond the data; among other columns, only if it continues.
+
+        What continues is the direction in which the curve is ``said`` to go; a jump is over.
+        """
         fact = beyond_of(self._explained, self._whole, self._subject)
+        first, *more = (one.predicate for one, _ in said)
+        if heading(first) * fact.value <= 0 or "jumps" in more:
+            fact = replace(fact, predicate=fact.predicate.replace("continues", "changes"))
         continues = fact.predicate == "continues beyond" and fact.probability >= SURE
         if not self._is_only and self._say.axes[self._column].origin is None and not continues:
             return []
@@ -234,7 +241,8 @@ class ComponentFacts:
         if part.is_season:
             said, ahead = self._cycle(swing, extremes, grows, lasts, self._begin)
             return said, [] if region is not None and region.has_ended else ahead
-        said, ahead = [self._average(self._whole)], self._beyond()
+        said = [self._average(self._whole)]
+        ahead = self._beyond(said)
         if swing.probability >= SURE:
             begin = "Around it there is a "
             cycle, beyond = self._cycle(swing, extremes, grows, lasts, begin)

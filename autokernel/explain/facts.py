@@ -6,6 +6,7 @@ component like this one counts as none for which it holds. Values are those of t
 central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
 """
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -98,6 +99,12 @@ def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Cu
     return Curve(places, mean, draws, explained.probability(part))
 
 
+def heading(predicate: str) -> int:
+    """Return the sign of the last direction that a curve is said to have, zero without any."""
+    *_, last = re.findall("rises|falls|up and down", predicate) or [""]
+    return {"rises": 1, "falls": -1}.get(last, 0)
+
+
 def direction(curve: Curve, subject: str) -> Fact:
     """Say whether a curve rises, falls, turns once, or more often.
 
@@ -173,15 +180,16 @@ def _line_shares(x: FloatArray, curves: FloatArray) -> FloatArray:
 
 
 def _turns(curve: Curve) -> tuple[list[int], float]:
-    """Find the turning points that stand out, and whose order of heights nearly all draws share.
+    """Find the turning points that stand out, in the mean and in nearly all draws.
 
-    Returns their numbers among the places, and the least share of draws that agree.
+    Returns their numbers among the places, and the least share of draws in which the changes
+    between them are as large as a turn must be.
     """
     least = MIN_TURN * curve.reach
     found = (find_peaks(sign * curve.mean, prominence=least)[0].tolist() for sign in (1, -1))
     at = [0, *sorted(chain.from_iterable(found)), len(curve.mean) - 1]
     while len(at) > 2:
-        agree = np.diff(curve.draws[:, at]) * np.diff(curve.mean[at]) > 0
+        agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > least
         shares = agree.mean(axis=0)
         worst = int(np.argmin(shares))
         if shares[worst] >= SURE_TURN:

@@ -69,17 +69,23 @@ KINDS = {
 
 
 def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
-    """Yield the facts that a table of claims states, with their probabilities."""
+    """Yield the facts that a table of claims states, with their probabilities.
+
+    Noise that is a factor grows with the prediction. What grows or is skewed to above on the scale
+    of a log or a root does so for the target, too; the opposite says nothing of the target.
+    """
+    has_scale = claims["text"].str.contains(r"\b(?:log|root|logit) scale").any()
     for claim in claims.itertuples():
         predicate, subject = claim.predicate.removesuffix(" linearly"), claim.subject
         of_scale = "^(rises|falls) (exponentially.*|with the .*|as a power.*)"
         predicate = re.sub(of_scale, r"\1", predicate)
         no_change = 1.0 if claim.unit.startswith("factor") else 0.0
         predicate = re.sub("^(grows|shrinks) with .*", r"\1 with the prediction", predicate)
-        is_on_scale = re.search(r"^factor|\(y\)", claim.unit)  # the truth of noise is not
-        if predicate not in KINDS or (is_on_scale and KINDS[predicate][0] == "noise"):
+        if predicate == "noise" and claim.unit.startswith("factor"):
+            predicate = "grows with the prediction"
+        kind, number = KINDS.get(predicate, ("", NONE))
+        if not kind or (has_scale and kind in ("spread", "skew") and number == DOWN):
             continue
-        kind, number = KINDS[predicate]
         if np.isnan(number):
             number = float(claim.value)
         elif np.isinf(number):

@@ -276,7 +276,10 @@ def slope_on_view(reader: Reader, match: Match) -> bool:
 
 def change(reader: Reader, match: Match) -> bool:
     places, y = reader.curve()
-    total = (y[-1] - y[0]) * np.ptp(reader.x) / np.ptp(places)  # as if levels went on to the end
+    is_part = reader.text.startswith(("Until", "From"))  # whose ends are known roughly
+    total = y[-1] - y[0]
+    if not is_part:  # as if levels went on to the end
+        total *= np.ptp(reader.x) / np.ptp(places)
     if match["first"] and not are_ends(reader, reader.column, match["first"], match["last"]):
         return False
     if match["jump"]:
@@ -293,7 +296,6 @@ def change(reader: Reader, match: Match) -> bool:
         away = np.interp(at(float(match["half"])), at(places), y) - (y[0] + y[-1]) / 2
         if abs(away) > 0.15 * abs(y[-1] - y[0]):
             return False
-    is_part = reader.text.startswith(("Until", "From"))  # whose ends are known roughly
     rel = 0.25 if reader.period or is_part else 0.05
     return says(match, reader.written(total, sign(match)), rel)
 
@@ -613,7 +615,7 @@ def mean(reader: Reader, match: Match) -> bool:
 
 def scale(reader: Reader, match: Match) -> bool:
     """Whether the components make up the median on this scale, which has its probability."""
-    name = match["scale"].replace("square root", "sqrt")
+    name = match["scale"].replace("square root", "sqrt").replace("original", "identity")
     found, table = reader.model.decompose(reader.data), reader.model.scales_
     whole = reader.whole
     parts = np.array([np.full(len(whole), found.constant), *(one.mean for one in found.components)])
