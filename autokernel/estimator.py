@@ -54,6 +54,7 @@ from autokernel.fit import (
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
+from autokernel.many_rows import n_rows_to_search
 from autokernel.model import FittedModel, PosteriorAveraging
 from autokernel.search import CUT, MEANINGS, StopReason, Strategy, columns_of
 from autokernel.typing import FloatArray
@@ -848,13 +849,20 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Explain the fitted function: one explanation has its words, facts and pictures."""
         check_is_fitted(self, "best_kernel_")
-        tried = self.search_history_["kernel"] if hasattr(self, "search_history_") else ()
-        is_cut = self.stop_reason_ in CUT and self.best_expression_ in tried  # no later refit
+        tried: list[str] = []
+        n = len(self._fitted.rows)
+        if hasattr(self, "search_history_"):
+            tried = self.search_history_["kernel"].tolist()
+        is_of_search = self.best_expression_ in tried  # no later refit
+        if is_of_search:
+            by_bounds = bool(np.isfinite(self.search_history_["upper_bound"]).any())
+            n = n_rows_to_search(self.approximation, n, by_bounds=by_bounds)
         return Description(
             self._fitted,
             units,
             target_name=self.target_name_,
-            cut=MEANINGS[self.stop_reason_] if is_cut else "",
+            cut=MEANINGS[self.stop_reason_] if is_of_search and self.stop_reason_ in CUT else "",
+            n_searched=n,
             has_tried_log=any(text.startswith("log(y) ~") for text in tried),
         )
 

@@ -16,6 +16,7 @@ from autokernel.validation import did_you_mean
 Y_NAME = "y"  # name of the target among the units
 _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the conventions of NetCDF
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
+_NAMES_IN = {"yearly": "in %B", "weekly": "on %A", "daily": "at %H:%M"}
 _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 
 
@@ -74,6 +75,18 @@ class Axis:
         value, low, high = (self.low + self.extent * one for one in (value, low, high))
         return between(value, low, high, unit)
 
+    def name_in(self, word: str, value: float) -> str:
+        """Say when a place in the unit interval is within a "yearly", "weekly" or "daily" cycle.
+
+        It is empty without a date, or for another cycle.
+        """
+        if self.origin is None or word not in _NAMES_IN:
+            return ""
+        try:
+            return f"{self._moment(value):{_NAMES_IN[word]}}"
+        except OverflowError:
+            return ""
+
     def end(self, value: float) -> str:
         """Write an end of the data, without digits that it does not have."""
         if self.origin is not None or self.levels:
@@ -92,15 +105,18 @@ class Axis:
         decimals = max(0, -int(np.floor(np.log10(self.extent / 100))))
         return f"{self.extent * value + self.low:.{decimals}f}"
 
+    def _moment(self, value: float) -> datetime:
+        assert self.origin is not None
+        seconds = round((self.low + self.extent * value) * _SECONDS[self.unit])
+        return self.origin + timedelta(seconds=seconds)
+
     def _date(self, value: float) -> str:
         """Write a place in the unit interval as a date, with the time if the extent is short."""
-        assert self.origin is not None
-        seconds = _SECONDS[self.unit]
         try:
-            date = self.origin + timedelta(seconds=(self.low + self.extent * value) * seconds)
+            date = self._moment(value)
         except OverflowError:  # a year before 1 or after 9999
             return self._number(value)
-        hours = self.extent * seconds < 10 * _SECONDS["days"]
+        hours = self.extent * _SECONDS[self.unit] < 10 * _SECONDS["days"]
         return f"{date:%Y-%m-%d %H:%M}" if hours else f"{date:%Y-%m-%d}"
 
 

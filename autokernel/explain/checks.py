@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.stats import binomtest, chi2, norm, skewtest, spearmanr
+from scipy.stats import binomtest, chi2, kruskal, norm, skewtest, spearmanr
 
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import Fact
@@ -67,8 +67,10 @@ def checked(
     """
     if held_out is None:
         how = f"predictions: {model.approximation}, {len(model.mixture.data.y)} rows"
-        text = "Residuals were not checked: rows are too many, or predictions are approximate."
-        yield Fact(NOISE, "is not checked", evidence=how), text
+        text = "Residuals were only compared with the columns: rows are too many, or predictions"
+        yield Fact(NOISE, "is not checked", evidence=how), f"{text} are approximate."
+        rows = model.mixture.data
+        yield from _with_columns(rows.y - model.mixture.mean(rows.X), model, axes)
     else:
         yield from _checked(model, *held_out, axes, advice)
 
@@ -174,12 +176,16 @@ def _changing_spread(
     if not tests:
         return []
     name = min(tests, key=lambda one: float(tests[one].pvalue))
-    low, *_, high = np.array_split(residuals[np.argsort(along[name], kind="stable")], 3)
+    x, at, part = along[name], "in", "third"
+    low, *_, high = np.array_split(residuals[np.argsort(x, kind="stable")], 3)
+    if len(np.unique(x)) == 2:
+        low, high = residuals[x == x.min()], residuals[x == x.max()]
+        at, part = "at", "value"
     stds, word, most, least = (high.std(), low.std()), "grows", "highest", "lowest"
     if tests[name].statistic < 0:
         stds, word, most, least = stds[::-1], "shrinks", least, most
     ratio = float(stds[0] / stds[1])
-    text = f"it is {number(ratio)} times as large in the {most} third as in the {least}"
+    text = f"it is {number(ratio)} times as large {at} the {most} {part} as {at} the {least}"
     if max(stds) > NARROW:
         text += f", so that intervals are too narrow where {name} is {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
@@ -212,19 +218,30 @@ def _coverage(residuals: FloatArray) -> list[Said]:
 
 def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]:
     """Say whether residuals still rise or fall along a column, repeat, or follow each other."""
-    X = model.mixture.data.inputs.filled
-    numbers = [column for column, axis in enumerate(axes) if axis.is_numeric]
-    varying = [column for column in numbers if np.ptp(X[:, column]) > 0]
-    for column in varying:
-        trend = spearmanr(residuals, X[:, column])
-        word = f"{'rise' if trend.statistic > 0 else 'fall'} with {axes[column].name}"
-        how = "rank correlation of leave-one-out residuals with the column"
-        fact = Fact("residuals", word, float(trend.statistic), evidence=how)
-        pvalue = float(trend.pvalue) * len(varying)
-        yield from _alarm(pvalue, fact, f"The residuals still {word}.")
-    for column in varying:
-        if len(axes) == 1 or axes[column].origin is not None:
-            yield from _along_time(*_innovations(model, column), axes[column])
+    yield from _with_columns(residuals, model, axes)
+    for column, axis in enumerate(axes):
+        is_time = len(axes) == 1 or axis.origin is not None
+        if axis.is_numeric and is_time and np.ptp(model.mixture.data.inputs.filled[:, column]) > 0:
+            yield from _along_time(*_innovations(model, column), axis)
+
+
+def _with_columns(
+    residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]
+) -> Iterator[Said]:
+    """Say whether residuals still rise or fall along a column, or differ between levels."""
+    every = zip(axes, model.mixture.data.inputs.filled.T, strict=True)
+    varying = [(axis, x) for axis, x in every if np.ptp(x) > 0]
+    for axis, x in varying:
+        if axis.is_numeric:
+            found = spearmanr(residuals, x)
+            word = f"{'rise' if found.statistic > 0 else 'fall'} with {axis.name}"
+            how = "rank correlation of residuals with the column"
+        else:
+            groups = [residuals[x == level] for level in np.unique(x)]
+            found = kruskal(*groups)
+            word, how = f"differ between levels of {axis.name}", "Kruskal-Wallis test of residuals"
+        fact = Fact("residuals", word, float(found.statistic), evidence=how)
+        yield from _alarm(float(found.pvalue) * len(varying), fact, f"The residuals still {word}.")
 
 
 def _along_time(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:

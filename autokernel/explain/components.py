@@ -36,6 +36,7 @@ STILL = 1e-9  # largest span of a component that does not vary, in deviations of
 MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
 MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
 MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
+LEAST_OF_CYCLE = 4  # rows of the last cycle, from which the highest and the lowest are named
 MAX_STEP = 2.5  # median steps, up to which rows are regular
 
 
@@ -63,27 +64,25 @@ class ComponentFacts:
         self._subject = part.expression.to_text(model.columns.feature_names)
         self._region = self._find_region()
         self._whole = part if self._region or not part.is_free else self._with_cycles()
-        axis, self._is_only = say.axes[part.column], len(say.axes) == 1
-        where = self._region.text(axis, is_only=self._is_only) if self._region else ""
-        self._lead = "" if self._is_only else say.lead(self._column, part.share)
-        self._begin = f"{self._lead}{where}, a " if where else f"{self._lead}a "
-        if self._is_only:
-            self._begin = capital(self._begin)
+        self._axis, self._is_only = say.axes[part.column], len(say.axes) == 1
+        where = self._region.text(self._axis, is_only=self._is_only) if self._region else ""
+        where, lead = where and f"{where}, ", say.lead(self._column, part.share)
+        self._begin = f"{lead}{where}" if lead else capital(where)
 
     def all(self) -> Iterator[Said]:
         """Say what the component does, how much it explains, and how it continues."""
-        how = "covariance with the fit"
+        how, say = "covariance with the fit", self._say
         share = Fact(self._subject, "share", self._part.share, evidence=how)
         if self._part.span <= STILL * self._spread:
             still = Fact(self._subject, "does not vary", 0.0, evidence="its range over the rows")
-            yield still, f"{self._begin}component that does not vary over the data."
+            yield still, f"{say.begun(self._begin, say.y_name)} does not vary over the data."
             return
         said, ahead = self._within_and_beyond()
         yield from said
         if not self._is_only:
             yield share, ""
         elif len(self._explained.parts) > 1:
-            yield self._say.share(share)
+            yield say.share(share)
         if self._region and self._region.has_ended:
             ended = Fact(self._subject, "ends", evidence="place of its change-point")
             yield ended, "It ends before the data do."
@@ -96,8 +95,8 @@ class ComponentFacts:
         if is_hidden or (self._is_only and sure < SURE):
             how = "outliers that mask it" if is_hidden else "kernels that have such a component"
             fact = Fact(self._subject, "is possible", probability=sure, evidence=how)
-            noun = "cycle in" if part.is_season else "effect of"
-            return [self._say.uncertain(fact, noun, self._column, self._begin)], []
+            has = "has a cycle in" if part.is_season else "depends on"
+            return [self._say.uncertain(fact, has, self._column, self._begin)], []
         if part.is_of_levels:
             return list(self._levels()), []
         if self._shows_period(part, region):
@@ -107,9 +106,14 @@ class ComponentFacts:
         else:
             ends = (region and region.inner) or WHOLE_COLUMN
             said = self._along(ends)
-        if region or self._has_two_values or self._say.axes[self._column].levels:
+        if region or self._has_two_values or self._axis.levels:
             return said, []
         return [*said, *self._drift()], self._beyond(said)
+
+    @property
+    def _changes(self) -> str:
+        """The beginning of a sentence about how the target changes."""
+        return self._say.begun(self._begin, self._say.y_name)
 
     def _with_cycles(self) -> Part:
         part = self._part
@@ -160,7 +164,7 @@ class ComponentFacts:
         fact = direction(curve, self._subject)
         if self._has_two_values and fact.probability >= SURE:
             return [self._difference(fact, curve.places)]
-        said = self._say.curve(fact, self._column, view, self._begin, curve=curve)
+        said = self._say.curve(fact, self._column, view, self._changes, curve=curve)
         most = None
         if said[0].predicate in ("rises", "falls"):
             most = self._most(curve, is_transformed=view.name != IDENTITY)
@@ -202,7 +206,7 @@ class ComponentFacts:
 
     def _average(self, part: Part) -> Said:
         level = level_of(self._explained, part, self._subject)
-        return self._say.curve(level, self._column, self._explained.view(part), self._begin)
+        return self._say.curve(level, self._column, self._explained.view(part), self._changes)
 
     def _drift(self) -> Iterator[Said]:
         """Say how far a level wanders from one row to the next, if it is a random walk."""
@@ -215,17 +219,16 @@ class ComponentFacts:
             yield self._say.measured(fact), text
 
     def _beyond(self, said: Sequence[Said]) -> list[Said]:
-        """Say how a curve continues beyond the data; among other columns, only if it continues.
+        """Say how a curve continues beyond the data; among other columns, only that of dates.
 
         What continues is the direction in which the curve is ``said`` to go; a jump is over.
         """
+        if not self._is_only and self._axis.origin is None:
+            return []
         fact = beyond_of(self._explained, self._whole, self._subject)
         first, *more = (one.predicate for one, _ in said)
         if heading(first) * fact.value <= 0 or "jumps" in more:
             fact = replace(fact, predicate=fact.predicate.replace("continues", "changes"))
-        continues = fact.predicate == "continues beyond" and fact.probability >= SURE
-        if not self._is_only and self._say.axes[self._column].origin is None and not continues:
-            return []
         return [self._say.beyond(fact, self._column, *self._explained.ends(self._column))]
 
     def _repeating(self, region: Region | None) -> tuple[list[Said], list[Said]]:
@@ -244,7 +247,7 @@ class ComponentFacts:
         said = [self._average(self._whole)]
         ahead = self._beyond(said)
         if swing.probability >= SURE:
-            begin = "Around it there is a "
+            begin = "Around it there is "
             cycle, beyond = self._cycle(swing, extremes, grows, lasts, begin)
             said, ahead = [*said, *cycle], [*ahead, *beyond]
         return said, ahead
@@ -253,7 +256,8 @@ class ComponentFacts:
         self, swing: Fact, extremes: Sequence[Fact], grows: Fact, lasts: Fact, begin: str
     ) -> tuple[list[Said], list[Said]]:
         column, part = self._column, self._part
-        said = self._say.season(self._period(swing), [swing, *extremes[:2]], column, begin)
+        shown, at = [swing, *extremes[:2]], self._extremes()
+        said = self._say.season(self._period(swing), shown, column, begin, at)
         if part.is_season and not self._region:
             said += self._level_of_cycle(swing.value * max(1.0, 1 / grows.value))
         changes = max(grows.value, 1 / grows.value) >= MIN_GROWTH and grows.probability >= SURE
@@ -263,6 +267,18 @@ class ComponentFacts:
             return said, []
         noun = "it" if part.is_season else "the cycle"
         return said, [self._say.season_beyond(lasts, column, noun)]
+
+    def _extremes(self) -> list[float]:
+        """Return the places of the lowest and the highest row of the last cycle, if rows tell."""
+        end, period = float(self._x.max()), self._part.period
+        rows = np.unique(self._x[self._x > end - period * (1 - STILL)])
+        if not (self._regular_step and len(rows) >= LEAST_OF_CYCLE):
+            return []
+        first, last, *values = self._explained.mean(
+            self._part, np.array([end - period, end, *rows])
+        )
+        wave = np.array(values) - (last - first) * (rows - end) / period
+        return [float(rows[np.argmin(wave)]), float(rows[np.argmax(wave)])]
 
     def _period(self, swing: Fact) -> Fact:
         part, ends = self._part, (np.nan, np.nan)
@@ -285,5 +301,4 @@ class ComponentFacts:
         is_far = abs(level.value) * extent >= MIN_LEVEL * swing and level.probability >= CERTAIN
         if not is_far or word not in ("rises", "falls") or "then" in linearly:
             return []
-        fact, text = self._say.curve(level, column, self._explained.view(part))
-        return [(fact, f"Its average {text.removeprefix('it ')}")]
+        return [self._say.curve(level, column, self._explained.view(part), "Its average")]

@@ -31,6 +31,7 @@ INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with an
 MAX_ROWS = 200  # over which errors of parts are averaged
 MAX_MEASURED = 1000  # rows over which shares are computed
 SMALL, LITTLE = 0.01, 0.1  # share, and part of the range of the fit, of parts that explain little
+VISIBLE = 0.5  # deviations of the noise that a small interaction has
 MIN_WAVE_SHARE = 0.9  # of the variance, from which a wave on a level is a season
 POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
 MOST_DRAWS, LEAST_DRAWS = 32, 8  # of kernel and parameters, that stand for the posterior
@@ -432,7 +433,9 @@ class ExplainedFunction:
             if _has_product(self._best.expression, columns):
                 mean = self.interaction(columns, rows[:, columns])
                 share = share_of_variance(mean, whole)
-                found.append(Interaction(columns, share, _is_small(share, np.ptp(mean), whole)))
+                own, noise = float(np.std(mean)), self._model.noise_variance**0.5
+                is_seen = own > np.sqrt(SMALL) * np.std(whole) and own > VISIBLE * noise
+                found.append(Interaction(columns, share, share < SMALL and not is_seen))
         return sorted(found, key=lambda one: -one.share)
 
     def added_by_averaging(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -6,7 +6,6 @@ A component is described by what its curve does, and named after its kernel only
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cached_property
-from itertools import takewhile
 from typing import Any
 
 import numpy as np
@@ -27,12 +26,10 @@ from autokernel.explain.decomposition import (
 from autokernel.explain.facts import Fact
 from autokernel.explain.interactions import said_of
 from autokernel.explain.parts import Part
-from autokernel.explain.sentences import SCALE_WORDS, Said, Sentences
+from autokernel.explain.sentences import SCALE_WORDS, UNNAMED, Said, Sentences
 from autokernel.explain.tables import Table, inclusion_table, scale_table
 from autokernel.explain.words import (
     CERTAIN,
-    capital,
-    counted,
     interval,
     level_text,
     listing,
@@ -44,7 +41,7 @@ from autokernel.expression import IDENTITY
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
 
-MAX_SHORT = 3  # components in a short description
+MAX_SHORT, MAX_PAIRS = 3, 5  # components in a short description
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
@@ -56,7 +53,8 @@ USED = "kernels that use the column"
 class Description:
     """A fitted model in words: one explanation for sentences, tables and pictures.
 
-    The ``axes`` are its columns with their units. The search was ``cut`` for a reason, if it was.
+    The ``axes`` are its columns with their units. The search was ``cut`` for a reason, if it was,
+    and had ``n_searched`` rows, or all.
     """
 
     def __init__(
@@ -66,12 +64,14 @@ class Description:
         *,
         target_name: str | None = None,
         cut: str = "",
+        n_searched: int = 0,
         has_tried_log: bool = False,
     ) -> None:
         self._model, self._cut, self._has_tried_log = model, cut, has_tried_log
+        self._n_searched = n_searched or len(model.rows)  # all, by default
         self.axes, unit = axes_of(model.columns, units, target_name)
-        self.scale = model.scale.name
-        self.explained, y_name = ExplainedFunction(model), target_name or "the target"
+        self.scale, self.explained = model.scale.name, ExplainedFunction(model)
+        y_name = target_name or UNNAMED
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
 
@@ -105,7 +105,7 @@ class Description:
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
-        return [one for one in self.explained.interactions if not one.is_small]
+        return [one for one in self.explained.interactions if not one.is_small][:MAX_PAIRS]
 
     def share(self, number: int) -> float:
         """Return the share of a component or, after these, of an interaction."""
@@ -153,27 +153,26 @@ class Description:
         return [_in_one(self._component(number)) for number in self.shown]
 
     def remarks(self) -> list[str]:
-        """Say what the components do not: how much small ones explain, and what does not fit."""
-        small = [text for _, text in self._small()]
-        return [text for text in (*small, _in_one(self._residuals)) if text]
+        """Say what the components do not, and of which columns and which kernel they are."""
+        of_columns = [text for _, text in self._columns()]
+        small, kernel = self._small(), [*of_columns, self._averaging(), self._best_kernel()]
+        said = [
+            *(text for _, text in small),
+            " ".join(filter(None, kernel)),
+            _in_one(self._residuals),
+        ]
+        return [text for text in said if text]
 
     def overview(self) -> str:
-        """Say how many components there are, how much noise, and which columns matter."""
-        text = _in_one(self._target())
-        if not self._model.evaluation.expression.leaves:
-            return text
-        others = [_in_one(self._columns()), self._averaging(), self._best_kernel()]
-        return " ".join(one for one in (_in_one(self._search()), text, *others) if one)
+        """Say what limits the search, what the target is on average, and how much is noise."""
+        return _in_one([*self._search(), *self._target()])
 
     def short(self) -> str:
-        """Say what is largest, in at most five lines."""
-        lines = [_in_one(self._target())]
-        for number in self.shown[:MAX_SHORT]:
-            every = self._component(number)
-            of_curve = takewhile(lambda one: one[0].predicate != "share", every)
-            lines.append(" ".join([text for _, text in of_curve if text][:2]))
-        checks = [text for _, text in self._residuals]
-        return "\n".join([*lines, *checks[:1]])
+        """Say what is largest, in at most three lines."""
+        first = (self._component(number)[0][1] for number in self.shown[:MAX_SHORT])
+        checks = [*self._search(), *self._residuals]
+        lines = [_in_one(self._target()), " ".join(first), _in_one(checks[:1])]
+        return "\n".join(line for line in lines if line)
 
     def __str__(self) -> str:
         parts = [f"{place}. {text}" for place, text in enumerate(self.paragraphs(), start=1)]
@@ -181,10 +180,10 @@ class Description:
 
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
-        said = [*self._search(), *self._target(), *self._columns()]
+        said = [*self._search(), *self._target()]
         for number in self.shown:
             said += self._component(number)
-        said += [*self._small(), *self._residuals]
+        said += [*self._small(), *self._columns(), *self._residuals]
         columns: dict[str, Any] = {
             field.name: [getattr(fact, field.name) for fact, _ in said] for field in fields(Fact)
         }
@@ -195,6 +194,11 @@ class Description:
         return Table(columns, shown=("predicate", "value", "low", "high", "probability", "text"))
 
     def _search(self) -> Iterator[Said]:
+        n = len(self._model.rows)
+        if self._n_searched < n:
+            text = f"Kernels were searched on {self._n_searched} of the {n} rows."
+            how = "search_history_"
+            yield Fact("search", "is of some rows", self._n_searched, evidence=how), text
         if self._cut:
             text = f"The search was cut ({self._cut}): kernels that it has not tried may be better."
             yield Fact("search", "was cut", evidence=self._cut), text
@@ -230,8 +234,21 @@ class Description:
             warnings = [fact.predicate for fact, _ in self._residuals]
             part = self.parts[number]
             facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
-            self._components[number] = list(facts.all())
+            own = next(n for n, one in enumerate(self.parts) if one.column == part.column)
+            matters = [self._matters(part.column)] if own == number and len(self.names) > 1 else []
+            self._components[number] = [*facts.all(), *matters]
         return self._components[number]
+
+    @cached_property
+    def _used(self) -> list[float]:
+        """For each column, the probability of the kernels that use it, as it is written."""
+        return np.round(inclusion_table(self._model)["depends"], 2).tolist()
+
+    def _matters(self, column: int) -> Said:
+        """Return that a column matters, a fact that the sentence about its effect states."""
+        sure = self._used[column]
+        predicate = "matters" if sure >= CERTAIN else "may matter"
+        return Fact(self.names[column], predicate, probability=sure, evidence=USED), ""
 
     def _small(self) -> Iterator[Said]:
         small = self.parts[self.explained.n_large :]
@@ -240,6 +257,9 @@ class Description:
             names, share = [self.names[one] for one in columns], sum(part.share for part in small)
             fact = Fact(listing(names), "share", share, evidence="covariance with the fit")
             yield self._say.small(fact, len(small))
+            large = {part.column for part in self.parts[: self.explained.n_large]}
+            sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
+            yield from map(self._matters, sure if len(self.names) > 1 else [])
         more = self.explained.share_of_more if len(self.explained.interactions) > 2 else 0.0
         if abs(more) >= SMALL:
             fact = Fact("the rest", "share", more, evidence="covariance with the fit")
@@ -254,8 +274,8 @@ class Description:
         """Say what the target is on average, how much is explained, and how much is noise."""
         target, name, unit = self._model.target, self._say.y_name, self._say.unit
         if target.is_constant:
-            how, value = "training targets", target.shift
-            text = f"{capital(name)} is constant, {with_unit(value, unit)}: the data do not show"
+            how, value, name = "training targets", target.shift, self._say.begun("", f"{name} ")
+            text = f"{name}is constant, {with_unit(value, unit)}: the data do not show"
             fact = Fact(Y_NAME, "is constant", value, unit=unit, evidence=how)
             return [(fact, f"{text} how it would vary.")]
         kind, average, has = "mean", target.shift, "has a standard deviation of"
@@ -281,16 +301,38 @@ class Description:
         ]
 
     def _columns(self) -> Iterator[Said]:
-        """Say which columns matter, with which probability, and which are nearly the same."""
-        if len(self.names) == 1:
+        """Say which columns may matter, which are not used, and which are nearly the same."""
+        if len(self.names) == 1 or not self._model.evaluation.expression.leaves:
             return
-        found = np.round(inclusion_table(self._model)["depends"], 2).tolist()  # as it is written
-        rows = list(zip(self.names, found, strict=True))
-        yield from _matter([name for name, p in rows if p >= CERTAIN])
-        yield from _may_matter([(name, p) for name, p in rows if EXCLUDED < p < CERTAIN])
-        without = [name for name, p in rows if p <= EXCLUDED]
-        yield from _not_used(without)
+        is_fixed = np.ptp(self.explained.X, axis=0) == 0
+        rows = [
+            (name, sure)
+            for name, sure, fixed in zip(self.names, self._used, is_fixed, strict=True)
+            if not fixed
+        ]
+        yield from _may_matter(
+            [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN and name not in self._doubted]
+        )
+        yield from _are(
+            [name for name, p in rows if p <= EXCLUDED], "not used by the kernels of weight"
+        )
+        yield from _are(
+            [name for name, fixed in zip(self.names, is_fixed, strict=True) if fixed], "constant"
+        )
         yield from self._alike()
+
+    @property
+    def _doubted(self) -> set[str]:
+        """The columns whose effects are said with a probability."""
+        said = (
+            (self.names[self.parts[n].column], self._component(n))
+            for n in range(self.explained.n_large)
+        )
+        return {
+            name
+            for name, own in said
+            if any(fact.probability < CERTAIN for fact, text in own if text)
+        }
 
     def _averaging(self) -> str:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
@@ -309,13 +351,9 @@ class Description:
         p = {
             one.evaluation.expression.to_text(names): one.probability for one in self._model.kernels
         }
-        text, (first, *others) = best.expression.to_text(names), p
-        if not others:
-            return ""
+        text = best.expression.to_text(names)
         sure = f"its probability among those that were evaluated is {p[text]:.2f}"
-        if p[first] > p[text]:  # by draws, while the best one has the highest score
-            sure += f", and that of {first} is {p[first]:.2f}"
-        return f"What follows is the best kernel, {text}; {sure}."
+        return f"This describes the best kernel, {text}; {sure}." if len(p) > 1 else ""
 
     def _scale(self) -> Iterator[Said]:
         table = scale_table(self._model)
@@ -343,7 +381,7 @@ class Description:
         return self._say.measured(fact), self._say.amount(deviation, low, high)
 
     def _resolution(self) -> Iterator[Said]:
-        model, unit, name = self._model, self._say.unit, capital(self._say.y_name)
+        model, unit, name = self._model, self._say.unit, self._say.begun("", self._say.y_name)
         rounding = model.typical_rounding
         share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
         if share >= LARGE_ROUNDING:
@@ -363,12 +401,8 @@ class Description:
             of, how = "its variance", "variance of the fit to the rows"
         errors = self._held_out[1] if self._held_out else rows.y - model.mixture.mean(rows.X)
         explained = max(0.0, 1 - float(np.mean(errors**2) / np.var(rows.y)))
-        n = len(self.explained.parts)
-        text = f"{capital(counted(n, 'component'))} {'explains' if n == 1 else 'explain'}"
-        if self._say.is_table:
-            text = "The fit explains"
         fact = Fact(Y_NAME, "explained", explained, evidence=how)
-        yield fact, f"{text} {percent(explained)} of {of}."
+        yield fact, f"The fit explains {percent(explained)} of {of}."
         data = model.transformed
         _, noise = model.scale.moments(data.y, data.noise.variance(model.scaled_noise_variance))
         size = float(np.sqrt(np.mean(errors**2)))
@@ -395,18 +429,12 @@ def _in_one(said: Iterator[Said] | Sequence[Said]) -> str:
     return " ".join(text for _, text in said if text)
 
 
-def _matter(names: Sequence[str]) -> Iterator[Said]:
+def _are(names: Sequence[str], what: str) -> Iterator[Said]:
     if names:
-        verb = "matters" if len(names) == 1 else "matter"
-        text = f"{listing(names)} {verb} (probability at least {CERTAIN})."
-        yield Fact(listing(names), "matters", probability=CERTAIN, evidence=USED), text
-
-
-def _not_used(names: Sequence[str]) -> Iterator[Said]:
-    if names:
-        verb = "is" if len(names) == 1 else "are"
-        text = f"{listing(names)} {verb} not used by the kernels of weight."
-        yield Fact(listing(names), "is not used", probability=CERTAIN, evidence=USED), text
+        fact = Fact(
+            listing(names), f"is {what.split(' by ')[0]}", probability=CERTAIN, evidence=USED
+        )
+        yield fact, f"{listing(names)} {'is' if len(names) == 1 else 'are'} {what}."
 
 
 def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:

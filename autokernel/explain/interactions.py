@@ -18,7 +18,8 @@ MULTIPLIED = "kernels in which the columns are multiplied"
 def said_of(explained: ExplainedFunction, pair: Interaction, say: Sentences) -> list[Said]:
     """Describe an interaction: the change along a column at two values or levels of the other.
 
-    Of a category of many levels, the standard deviation between them is given.
+    Of a category of many levels, the standard deviation between them is given, of two categories
+    the levels that are highest and lowest together.
     """
     names = say.names[pair.columns[0]], say.names[pair.columns[1]]
     sure = explained.probability_of_interaction(pair.columns)
@@ -34,7 +35,7 @@ def _details(
     values = {column: np.unique(explained.X[:, column]) for column in pair.columns}
     every = [column for column in pair.columns if not say.axes[column].levels]
     if not every:
-        return [], []  # of two categories
+        return _of_levels(explained, pair, say, about)
     column = max(every, key=lambda one: (len(values[one]) > 2, _reach(explained, one)))
     other = next(one for one in pair.columns if one != column)
     levels, is_one_of_two = values[other], len(values[other]) == 2
@@ -92,6 +93,24 @@ def _between_levels(
     by = say.amount(spread, low, high)
     text = f"the change of {say.y_name} {differs} between levels of {name}"
     return [say.measured(fact)], [f"{text}, with a standard deviation of {by}"]
+
+
+def _of_levels(
+    explained: ExplainedFunction, pair: Interaction, say: Sentences, about: Fact
+) -> tuple[list[Fact], list[str]]:
+    """Say which levels of two categories are highest and lowest, besides the effects of each."""
+    points = np.unique(explained.X[:, pair.columns], axis=0)
+    heights = explained.in_unit(explained.interaction(pair.columns, points))
+    facts, texts = [], []
+    for word, at in (("highest", np.argmax(heights)), ("lowest", np.argmin(heights))):
+        levels = [
+            f"{say.names[column]} is {say.level(column, value)}"
+            for column, value in zip(pair.columns, points[at].tolist(), strict=True)
+        ]
+        fact = replace(about, predicate=f"{word} together", evidence=listing(levels))
+        facts.append(say.measured(fact.moved(float(heights[at]), np.nan, np.nan)))
+        texts.append(f"{word} where {listing(levels)} ({say.signed(heights[at], np.ptp(heights))})")
+    return facts, [f"besides both effects, {say.y_name} is {texts[0]}", texts[1]]
 
 
 def _reach(explained: ExplainedFunction, column: int) -> float:

@@ -20,6 +20,7 @@ from autokernel.explain.words import (
     counted,
     factor_text,
     listing,
+    number,
     percent,
     perhaps,
     readable,
@@ -30,9 +31,12 @@ from autokernel.expression import IDENTITY
 from autokernel.typing import FloatArray
 
 MIN_YEARS = 2  # of a column of dates, from which a line is measured per year
+MIN_STEPS, MAX_STEPS = 3, 300  # along a column, by one of which a line is measured
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
 MAX_LEVELS = 6  # of a category whose differences are listed
+LIKELY = 0.7  # probability of a direction below which none is named
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
+LEAST_SPREAD, MAX_SPREAD = 1e-6, 2.0  # of logs of factors that have the same decimals
 SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit": "logit"}
 _LINES = {  # on a scale of a column, of the log of the target or not: what is said of a line
     (IDENTITY, False): ("linearly", "by"),
@@ -44,6 +48,8 @@ _LINES = {  # on a scale of a column, of the log of the target or not: what is s
 }
 _BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to its average, and "}
 
+UNNAMED = "the target"
+
 Said = tuple[Fact, str]
 
 
@@ -53,18 +59,21 @@ class Sentences:
     def __init__(self, axes: Sequence[Axis], *, y_name: str, unit: str, scale: str) -> None:
         self.axes, self.y_name, self.unit, self.scale = axes, y_name, unit, scale
         self.names = [axis.name for axis in axes]
-
-    @property
-    def is_table(self) -> bool:
-        """Whether there are several columns, whose effects are named after them."""
-        return len(self.axes) > 1
+        self._is_given = y_name != UNNAMED
 
     def lead(self, column: int, share: float) -> str:
-        """Begin the description of a component of one of several columns."""
+        """Begin the description of a component of one of several columns, which names it."""
+        if len(self.axes) == 1:
+            return ""
         name = self.names[column]
         if share < 0:
             return f"{name} works against the other effects: "
         return f"{name} explains {percent(share)} of the variance of the fit: "
+
+    def begun(self, begin: str, text: str) -> str:
+        """Begin a sentence by a lead, or by a capital unless its first word is a given name."""
+        is_name = self._is_given and f"{text} ".startswith(f"{self.y_name} ")
+        return f"{begin}{text}" if begin or is_name else capital(text)
 
     def measured(self, fact: Fact, per: str = "") -> Fact:
         """Return a fact about a change on the scale of the target in its unit, or a factor."""
@@ -104,20 +113,18 @@ class Sentences:
         return axis.place(value)
 
     def curve(
-        self, fact: Fact, column: int, view: Scale, begin: str = "", *, curve: Curve | None = None
+        self, fact: Fact, column: int, view: Scale, begin: str, *, curve: Curve | None = None
     ) -> Said:
         """Describe a line, a rise or fall, a turn, or many, along a column on a scale.
 
-        The curve, if it is given, says by how much it rises and falls.
+        The sentence begins with what changes. The curve, if it is given, says by how much it rises
+        and falls, and where.
         """
-        noun, word = f"curve in {self.names[column]} that ", fact.predicate
-        present = curve.present if curve else 1.0
+        word, present = fact.predicate, curve.present if curve else 1.0
         if fact.probability < SURE * present:
             return self._uncertain_direction(fact, column, view, begin, curve)
         if word.endswith("linearly"):
             fact, text = self._line(fact, column, view)
-            if fact.predicate.endswith("linearly"):
-                noun = f"straight line in {self.names[column]} that "
         elif " then " in word:
             first, then = word.split(" then ")
             by_first, by_then = self._both_ways(fact, curve)
@@ -126,47 +133,45 @@ class Sentences:
         else:
             ends = (fact.low, fact.high) if word in ("rises", "falls") else ()
             text = f"{word} by {self.amount(fact.value, *ends)}" if fact.value else word
-            if ends and begin and self.is_table and curve:
-                text += self._from_to(curve.places[[0, -1]], column, view)
+            if curve:
+                at = [0, -1] if ends else [np.argmin(curve.mean), np.argmax(curve.mean)]
+                text += self._from_to(curve.places[at], column, view, is_ordered=bool(ends))
             fact = self.measured(fact)
-        text = perhaps(text, fact.probability)
-        if begin and self.is_table:
-            return fact, f"{begin.removesuffix('a ')}{self.y_name} {text}."
-        return fact, f"{f'{begin}{noun}' if begin else 'it '}{text}."
+        return fact, f"{begin} {perhaps(text, fact.probability)}."
 
-    def _from_to(self, ends: FloatArray, column: int, view: Scale) -> str:
-        """Say between which places (2,) on a scale a curve rises or falls."""
-        first, last = view.inverse(ends).tolist()
-        return f" from {self.axes[column].end(first)} to {self.axes[column].end(last)}"
+    def _from_to(
+        self, ends: FloatArray, column: int, view: Scale, *, is_ordered: bool = True
+    ) -> str:
+        """Say between which places (2,) on a scale a curve changes, or the extremes it has."""
+        first, last = (self.axes[column].end(one) for one in view.inverse(ends).tolist())
+        if is_ordered:
+            return f" from {first} to {last}"
+        return f", lowest at {first} and highest at {last}"
 
     def _uncertain_direction(
         self, fact: Fact, column: int, view: Scale, begin: str, curve: Curve | None
     ) -> Said:
         """Say where a curve surely rises or falls when it may do both on the whole."""
         unknown = Fact(fact.subject, "is open", evidence=fact.evidence)
-        if not (begin and self.is_table and curve):
-            noun = f"{begin}curve in {self.names[column]} whose" if begin else "its"
-            return unknown, f"{noun} direction is uncertain."
-        begin = begin.removesuffix("a ")
+        if curve is None:
+            return unknown, f"{begin} changes in a direction that is uncertain."
         ends = sorted((int(np.argmin(curve.mean)), int(np.argmax(curve.mean))))
         change = curve.measured(lambda curves: np.diff(curves[:, ends])[:, 0])
         sure = curve.probability(lambda curves: np.diff(curves[:, ends])[:, 0] * change[0] > 0)
-        by = self.amount(*change)
+        by = self.amount(curve.reach)
         if self.axes[column].levels:
-            text = f"{self.y_name} differs by {self.amount(curve.reach)}"
-            return unknown, f"{begin}{text}, and it is uncertain which level is higher."
-        if sure < SURE * curve.present:
-            text = f"{self.y_name} varies by {self.amount(curve.reach)} along it"
-            return unknown, f"{begin}{text}, in a direction that is uncertain."
-        way = "rises" if change[0] > 0 else "falls"
-        text = perhaps(f"{way} by {by}{self._from_to(curve.places[ends], column, view)}", sure)
+            return unknown, f"{begin} differs by {by}, and it is uncertain which level is higher."
+        if sure < LIKELY * curve.present:
+            return unknown, f"{begin} varies by {by}, in a direction that is uncertain."
+        way, where = "rises" if change[0] > 0 else "falls", curve.places[ends]
+        text = f"{way} by {self.amount(*change)}{self._from_to(where, column, view)}"
         part = Fact(fact.subject, f"{way} between", *change, "", sure, "lowest and highest place")
-        text = f"{self.y_name} {text}, and its course elsewhere is uncertain"
-        return self.measured(part), f"{begin}{text}."
+        text = f"{begin} {perhaps(text, sure)}, and its course elsewhere is uncertain."
+        return self.measured(part), text
 
     def _both_ways(self, fact: Fact, curve: Curve | None) -> tuple[str, str]:
         """Say by how much a curve changes before and after its only turn."""
-        if curve is None or not self.is_table:
+        if curve is None:
             return "", ""
         top = float(np.interp(fact.value, curve.places, curve.mean))
         return f" by {self.amount(top - curve.mean[0])}", f" by {self.amount(curve.mean[-1] - top)}"
@@ -187,14 +192,17 @@ class Sentences:
             return np.log(2.0) / view.width, "doubling", f"with each doubling of {name}"
         if view.name != IDENTITY:
             return 1 / view.width, f"{view.name}({name})", "per unit of this root"
-        step, unit, one = 1 / axis.extent, axis.unit, singular(axis.unit) or "unit"
+        step, unit, one = 1 / axis.extent, axis.unit, singular(axis.unit) or f"unit of {name}"
         if axis.origin is not None and axis.extent > MIN_YEARS * YEAR:
             step, unit, one = step * YEAR, "years", "year"
-        most = abs(fact.value) * step / MAX_LOG_STEP
-        if self.scale == "log" and most > 1:  # a factor of 1e9 says nothing
-            part = 10.0 ** -np.ceil(np.log10(most))
+        part, most = 10.0 ** np.floor(np.log10(1 / (MIN_STEPS * step))), abs(fact.value) * step
+        if self.scale == "log" and most > MAX_LOG_STEP:  # a factor of 1e9 says nothing
+            part = 10.0 ** -np.ceil(np.log10(most / MAX_LOG_STEP))
+        elif 1 / step < MAX_STEPS:
+            part = 1.0
+        if part != 1:
             step, unit = step * part, f"{part:g} {unit}".rstrip()
-            one = unit
+            one = unit if axis.unit else f"{part:g} of {name}"
         return float(step), unit, f"per {'level' if axis.levels else one}"
 
     def most(self, said: Said, where: Fact, column: int, view: Scale) -> list[Said]:
@@ -210,19 +218,16 @@ class Sentences:
                 how = f"most of it around {perhaps(place, where.probability)}"
         return [(fact, f"{text.removesuffix('.')}, {how}."), (where, "")]
 
-    def difference(self, fact: Fact, column: int, values: Sequence[float], begin: str = "") -> Said:
+    def difference(self, fact: Fact, column: int, values: Sequence[float], begin: str) -> Said:
         """Describe the effect of a column of two values."""
         low, high = (self.level(column, one, is_one_of_two=True) for one in values)
         name, measured = self.names[column], self.measured(fact)
-        noun = f"{begin}difference of {name}: " if begin else ""
-        if self.is_table:
-            noun = begin.removesuffix("a ")
         than = f"{fact.predicate.removeprefix('is ')} by {self.amount(*fact.ends)} than"
         if self.scale == "log":
             factor, bracket, ends = _factor(measured).partition(" (")
             than = f"{factor} times as high{bracket}{ends} as"
         text = f"where {name} is {high}, {self.y_name} is {than} where it is {low}"
-        return measured, f"{noun}{perhaps(text, fact.probability)}."
+        return measured, f"{self.begun(begin, perhaps(text, fact.probability))}."
 
     def beyond(self, fact: Fact, column: int, begin: float, end: float) -> Said:
         """Say how a curve continues after its end."""
@@ -241,10 +246,18 @@ class Sentences:
         text = f"{way} by {self.amount(*fact.ends)} {until}"
         return measured, f"Beyond the data it {perhaps(text, fact.probability)}."
 
-    def season(self, period: Fact, swing: Sequence[Fact], column: int, begin: str) -> list[Said]:
-        """Say with which period a component repeats, and how large it is.
+    def season(
+        self,
+        period: Fact,
+        swing: Sequence[Fact],
+        column: int,
+        begin: str,
+        extremes: Sequence[float] = (),
+    ) -> list[Said]:
+        """Say with which period a component repeats, how large it is, and when it is highest.
 
-        The period is in the unit interval; after the swing come its lowest and highest point.
+        The period is in the unit interval; after the swing come its lowest and highest point. Their
+        places in the last cycle are the ``extremes``, named if the calendar has a name for them.
         """
         axis, (size, *ends) = self.axes[column], swing
         period = replace(period.scaled(axis.extent), unit=axis.unit)
@@ -259,8 +272,15 @@ class Sentences:
             factors = self.between(*(one.value for one in ends))
             how = f" {'that' if word else 'and'} changes {self.y_name} by {factors}"
             amounts = [*swing]
-        text = f"{begin}{perhaps(f'{noun}{how} in its last cycle', size.probability)}."
-        return [(period, text), *((self.measured(one), "") for one in amounts)]
+        text = perhaps(f"a {noun}{how} in its last cycle", size.probability)
+        named = [axis.name_in(word.strip(), place) for place in extremes]
+        if named and all(named):
+            low, high = named
+            text = f"{text}, highest {high} and lowest {low}"
+        return [
+            (period, f"{self.begun(begin, text)}."),
+            *((self.measured(one), "") for one in amounts),
+        ]
 
     def growth(self, grows: Fact, size: Fact, first: Sequence[Fact]) -> list[Said]:
         """Say how a swing has changed since the first cycle, given its lowest and highest point."""
@@ -290,37 +310,38 @@ class Sentences:
     def too_fast(self, subject: str, column: int, begin: str) -> Said:
         """Say that a cycle is too fast for the rows."""
         fact = Fact(subject, "is faster than the rows", evidence="two gaps between rows")
-        name = self.names[column]
-        return fact, f"{begin}cycle in {name} that is faster than the rows, or seems so."
+        text = f"a cycle in {self.names[column]} that is faster than the rows, or seems so."
+        return fact, self.begun(begin, text)
 
     def levels(self, said: Sequence[tuple[float, Fact]], column: int, begin: str) -> list[Said]:
         """Describe how levels differ from their average, the highest first."""
-        name, (_, first), n = self.names[column], said[0], len(said)
-        if first.probability < SURE and not self.is_table:
-            unknown = replace(first, predicate="is open", probability=1.0)
-            return [(unknown, f"{begin}difference between levels of {name} that is uncertain.")]
-        texts = [self._level_difference(column, *one) for one in said]
+        (_, first), n = said[0], len(said)
+        end, spread = self.axes[column].end, said[0][1].value - said[-1][1].value
+        texts = [f"{end(value)} {self.signed(fact.value, spread)}" for value, fact in said]
         which = ""
         if n > MAX_LEVELS:
             which = f"the highest and lowest of {n} levels, "
             texts = [*texts[: MAX_LEVELS // 2], *texts[-(MAX_LEVELS // 2) :]]
         about = "factors of" if self.scale == "log" else "differences from"
         text = f"{listing(texts)} ({which}{about} their average)"
-        noun = f"difference between levels of {name}: "
-        begin = begin.removesuffix("a ") if self.is_table else f"{begin}{noun}"
-        whole = f"{begin}{perhaps(text, first.probability)}."
+        whole = f"{begin or f'Levels of {self.names[column]}: '}{perhaps(text, first.probability)}."
         facts = [
             replace(self.measured(fact), subject=f"{fact.subject}={self.axes[column].end(value)}")
             for value, fact in said
         ]
         return [(facts[0], whole), *((fact, "") for fact in facts[1:])]
 
-    def _level_difference(self, column: int, value: float, fact: Fact) -> str:
+    def signed(self, value: float, spread: float) -> str:
+        """Write a difference on the scale of the target with its sign, or as a factor.
+
+        Factors have decimals that show a hundredth of a ``spread`` of their logs.
+        """
+        if self.scale == "log" and spread < MAX_SPREAD:
+            decimals = max(2, 1 - int(np.floor(np.log10(max(spread, LEAST_SPREAD)))))
+            return f"{np.exp(value):.{decimals}f}"
         if self.scale == "log":
-            text = factor_text(self.measured(fact).value).removeprefix("a factor of ")
-            return f"{self.axes[column].end(value)} {text}"
-        sign = "+" if fact.value >= 0 else "-"
-        return f"{self.axes[column].end(value)} {sign}{self.amount(fact.value)}"
+            return number(_exp([value])[0])
+        return f"{'+' if value >= 0 else '-'}{self.amount(value)}"
 
     def share(self, fact: Fact, begin: str = "It explains") -> Said:
         """Say how much is explained."""
@@ -333,21 +354,21 @@ class Sentences:
             fact, f"{capital(counted(n, 'smaller component'))} of {fact.subject} {verb}"
         )
 
-    def uncertain(self, fact: Fact, noun: str, column: int, begin: str) -> Said:
-        """Name a component of which nothing else is known, or which outliers hide."""
-        text = f"{begin}possible {noun} {self.names[column]}"
+    def uncertain(self, fact: Fact, has: str, column: int, begin: str) -> Said:
+        """Name a component of which nothing else is known, or which outliers mask."""
+        text = f"whether {self.y_name} {has} {self.names[column]}"
         if fact.evidence.startswith("outliers"):
-            return fact, f"{text}, which outliers mask."
-        return fact, f"{perhaps(text, fact.probability)}."
+            return fact, f"{self.begun(begin, f'outliers mask {text}')}."
+        return fact, f"{self.begun(begin, perhaps(f'it is uncertain {text}', fact.probability))}."
 
     def interaction(
         self, fact: Fact, names: tuple[str, str], share: float, texts: Sequence[str]
     ) -> str:
         """Say how much two columns explain together besides the effects of each, and how."""
-        does = f"explains {percent(share)} of the variance of the fit"
-        if share < 0:
-            does = "works against the other effects"
-        text = perhaps(f"{listing(names)} interact, which {does}", fact.probability)
+        text = f"{listing(names)} interact"
+        if share > 0:
+            text += f", which explains {percent(share)} of the variance of the fit"
+        text = perhaps(text, fact.probability)
         return f"{text}: {listing(texts)}." if texts else f"{text}."
 
 

@@ -27,14 +27,14 @@ def interval(draws: FloatArray) -> FloatArray:
     return np.quantile(draws, INTERVAL_ENDS, axis=0)
 
 
-def number(value: float) -> str:
-    """Write a number with three digits, without an exponent where it can be read without one."""
+def number(value: float, digits: int = _DIGITS) -> str:
+    """Write a number with some digits, without an exponent where it can be read without one."""
     if value == 0 or not np.isfinite(value):
         return f"{value:.0f}"
-    value = float(f"{value:.{_DIGITS - 1}e}")
-    decimals = _DIGITS - 1 - int(np.floor(np.log10(abs(value))))
+    value = float(f"{value:.{digits - 1}e}")
+    decimals = digits - 1 - int(np.floor(np.log10(abs(value))))
     if decimals > _MOST_DECIMALS or decimals < -_MOST_ZEROS:
-        return f"{value:.{_DIGITS - 1}e}"
+        return f"{value:.{digits - 1}e}"
     return f"{value:.{max(decimals, 0)}f}"
 
 
@@ -44,9 +44,14 @@ def with_unit(value: float, unit: str) -> str:
 
 
 def factor_text(value: float, low: float = np.nan, high: float = np.nan) -> str:
-    """Write a factor, in two digits of its difference from one, with an interval if it is known."""
+    """Write a factor, in two digits of its difference from one, with an interval if it is known.
+
+    The ends of an interval from which one is twice the other have two digits each.
+    """
     if np.isfinite(low) and np.isfinite(high):
         text = between(value, low, high, "")
+        if high > 2 * low:
+            text = "{} ({} to {})".format(*(number(one, 2) for one in (value, low, high)))
     else:
         away = abs(value - 1)
         decimals = 2 if away == 0 else max(1 - int(np.floor(np.log10(away))), 2)
