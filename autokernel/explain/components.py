@@ -8,6 +8,7 @@ import numpy as np
 
 from autokernel.explain.decomposition import SMALL, ExplainedFunction
 from autokernel.explain.facts import (
+    HALF,
     N_GRID,
     SURE,
     Curve,
@@ -36,6 +37,7 @@ STILL = 1e-9  # largest span of a component that does not vary, in deviations of
 MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
 MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
 MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
+NEAR_MIDDLE = 0.15  # of a column, up to which half of a rise is expected to be half way
 LEAST_OF_CYCLE = 4  # rows of the last cycle, from which the highest and the lowest are named
 MAX_STEP = 2.5  # median steps, up to which rows are regular
 
@@ -184,10 +186,12 @@ class ComponentFacts:
         fact = jump(curve, self._subject)
         if fact is not None and fact.probability >= SURE and fact.high - fact.low <= MAX_BLUR:
             return fact
-        near = nearly_line(curve, self._subject)
-        if not is_transformed or (near is not None and near.probability >= SURE):
-            return near if is_transformed else None
-        return half_way(curve, self._subject)
+        near = nearly_line(curve, self._subject) if is_transformed else None
+        if near is not None and near.probability >= SURE:
+            return near
+        half = half_way(curve, self._subject)
+        middle = (half.value - curve.places[0]) / np.ptp(curve.places) if half else HALF
+        return half if is_transformed or abs(middle - HALF) > NEAR_MIDDLE else None
 
     def _difference(self, fact: Fact, places: FloatArray) -> Said:
         """Describe the effect of a column of two values, along which the curve is a line."""

@@ -353,7 +353,8 @@ class Description:
         }
         text = best.expression.to_text(names)
         sure = f"its probability among those that were evaluated is {p[text]:.2f}"
-        return f"This describes the best kernel, {text}; {sure}." if len(p) > 1 else ""
+        has_others = len(p) > 1 and best.expression.leaves
+        return f"This describes the best kernel, {text}; {sure}." if has_others else ""
 
     def _scale(self) -> Iterator[Said]:
         table = scale_table(self._model)

@@ -116,7 +116,8 @@ SWING = r"with a swing of (2\.0|1\.9)\d litres in its last cycle\. It repeats be
             1.0 * (T > 4),
             "SE[time]",
             [0.02, 1.0],
-            r"rises by (1\.0|0\.9)\S* litres \(.*\) from 1950 to 1960, most of it around 195(3\.9|4\.0)\S* \(",
+            r"rises by (1\.0|0\.9)\S* litres \(.*\) from 1950 to 1960, most of it around "
+            r"195(3\.9|4\.0)\S* \(",
         ),
     ],
 )
@@ -139,7 +140,8 @@ def test_a_component_is_described_by_what_its_curve_does(y, kernel, params, expe
         (
             "CP[time](CP[time](SE[time], LIN[time]), SE[time])",
             [0.8, 1e-3, 0.3, 1e-3, *SE, *LIN, *SE],
-            r"(?=.*From 1953\.0\d* \([^)]*\) to 1958\.0\d* \([^)]*\), the target \S+ by \S+ litres per)"
+            r"(?=.*From 1953\.0\d* \([^)]*\) to 1958\.0\d* \([^)]*\), the target \S+ by \S+ "
+            r"litres per year)"
             r".*Until 1953\.0\d* \([^)]*\), the target",
         ),
         (
