@@ -191,7 +191,8 @@ class ComponentFacts:
             return near
         half = half_way(curve, self._subject)
         middle = (half.value - curve.places[0]) / np.ptp(curve.places) if half else HALF
-        return half if is_transformed or abs(middle - HALF) > NEAR_MIDDLE else None
+        is_late = len(curve.mean) == N_GRID and abs(middle - HALF) > NEAR_MIDDLE
+        return half if is_transformed or is_late else None
 
     def _difference(self, fact: Fact, places: FloatArray) -> Said:
         """Describe the effect of a column of two values, along which the curve is a line."""
