@@ -75,7 +75,8 @@ SWING = r"with a swing of (2\.0|1\.9)\d litres in its last cycle\. It repeats be
             T**2,
             "SE[time]",
             WIDE,
-            r"The target rises by (99|100)\S* litres \(.*\) from 1950 to 1960, half of it until 1957\.\d",
+            r"The target rises by (99|100)\S* litres \(.*\) from 1950 to 1960, half of it until "
+            r"1957\.\d",
         ),
         (
             -((T - 4) ** 2),

@@ -26,6 +26,7 @@ SOME = rf"(?:a factor of )?-?[\d.]+(?:e[+-]?\d+)?{UNIT}"  # an amount without gr
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
 P = r"(?P<bound>less than |more than )?(?P<p>-?[\d.]+) %"
 LEAD = rf"(?:explains {P} of the variance of the fit|works against the other effects): "
+WHERE = r"(?:Until|From|Nowhere|(?:where|Where) \S+ is) .+?, "  # a part of a column
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
 SCALES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
@@ -69,6 +70,7 @@ class Reader:
         self.scale = best.expression.target  # on which the words are
         self.explained = ExplainedFunction(self.fitted)  # for parts of what a column does
         self.parts = self.explained.parts
+        self.subject = rf"(?i:{re.escape(self.target)})"
         self.lead = rf"(?P<x>{'|'.join(map(re.escape, self.names))}) {LEAD}(?P<what>.+)"
         self.paragraphs = model.describe().split("\n\n")
         self.shown = [
@@ -86,7 +88,7 @@ class Reader:
             if 0 < place <= len(self.shown) and numbers[place - 1] is not None:
                 own = numbers[place - 1]
                 self.numbers, self.period = [own], periods[place - 1]
-                if re.search(rf"(?:curve|line) in|: {re.escape(self.target)} ", self.text):
+                if not re.search(r"(?:season|cycle) in", self.text.split(". ")[0]):
                     cycles = {
                         number: period
                         for number, period in zip(numbers, periods, strict=True)
@@ -101,9 +103,10 @@ class Reader:
         """Yield a sentence, or what it says of a share, if no template has it or it is false."""
         lead, what = re.fullmatch(self.lead, sentence), sentence
         if lead:
-            what = re.sub(f"^{re.escape(self.target)} ", "It ", lead["what"])
+            what = lead["what"]
             if not leads(self, lead):
                 yield f"false: {sentence.removesuffix(lead['what'])}"
+        what = re.sub(rf"^(?P<where>{WHERE})?{self.subject} ", r"\g<where>It ", what)
         matches = ((re.fullmatch(pattern, what), check) for pattern, check in SENTENCES)
         match, check = next(((m, c) for m, c in matches if m), (None, None))
         if match is None:
@@ -276,11 +279,12 @@ def slope_on_view(reader: Reader, match: Match) -> bool:
 
 def change(reader: Reader, match: Match) -> bool:
     places, y = reader.curve()
-    is_part = reader.text.startswith(("Until", "From"))  # whose ends are known roughly
-    total = y[-1] - y[0]
+    is_part, total = re.match(WHERE, reader.text), y[-1] - y[0]  # whose ends are known roughly
     if not is_part:  # as if levels went on to the end
         total *= np.ptp(reader.x) / np.ptp(places)
-    if match["first"] and not are_ends(reader, reader.column, match["first"], match["last"]):
+    if match["first"] and not (
+        is_part or are_ends(reader, reader.column, match["first"], match["last"])
+    ):
         return False
     if match["jump"]:
         at = SCALES[reader.view]
@@ -333,6 +337,12 @@ def turn(reader: Reader, match: Match) -> bool:
 
 
 def wiggles(reader: Reader, match: Match) -> bool:
+    places, y = reader.curve()
+    if match.groupdict().get("lowest"):
+        written = [reader.place(reader.column, match[one]) for one in ("lowest", "highest")]
+        found, extent = places[[np.argmin(y), np.argmax(y)]], np.ptp(places)
+        if not np.allclose(written, found, rtol=0.006, atol=0.01 * extent):
+            return False
     return says(match, reader.written(np.ptp(reader.curve()[1])), 0.15 if reader.period else 0.05)
 
 
@@ -406,6 +416,26 @@ def changes_of_levels(reader: Reader, match: Match) -> bool:
     return is_true and are_ends(reader, name, match["first"], match["last"])
 
 
+def of_two_categories(reader: Reader, match: Match) -> bool:
+    """Whether two levels together are highest or lowest, besides the effects of each."""
+    pairs = {end: re.findall(r"(\S+) is (\S+)", match[end]) for end in ("highest", "lowest")}
+    names = [name for name, _ in pairs["highest"]]
+    codes = np.unique(np.column_stack([reader.values(name) for name in names]), axis=0).T
+    both = reader.average(**dict(zip(names, codes, strict=True)))
+    each = [reader.average(**{name: own}) for name, own in zip(names, codes, strict=True)]
+    heights = reader.in_unit(both - sum(each))
+    for end, at, written in (
+        ("highest", np.argmax(heights), match["most"]),
+        ("lowest", np.argmin(heights), match["least"]),
+    ):
+        if [reader.place(*one) for one in pairs[end]] != codes[:, at].tolist():
+            return False
+        amount = re.fullmatch(rf"[+-]?{AMOUNT}", written)
+        if not says(amount, reader.written(heights[at], -1 if written[0] == "-" else 1)):
+            return False
+    return True
+
+
 COURSE = (
     r"(?:(?P<way>rises|falls|goes up and down) by "
     rf"{AMOUNT}{RANGE}|(?:hardly changes|may rise or fall) "
@@ -416,6 +446,8 @@ FROM = r"from (?P<first>\S+) to (?P<last>\S+) of (?P<along>.+?)"
 NEXT_COURSE = "(?:, | and )(?=(?:rises|falls|goes|hardly|may) )"
 HOW = {
     rf"{FROM}, .+? (?P<courses>(?:rises|falls|goes|hardly|may) .+)": courses,
+    r"besides both effects, .+? is highest (?P<highest>where .+) \((?P<most>.+)\) and lowest "
+    r"(?P<lowest>where .+) \((?P<least>.+)\)": of_two_categories,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
     rf"{AMOUNT}{RANGE}": changes_of_levels,
 }
@@ -431,13 +463,14 @@ def interact(reader: Reader, match: Match) -> bool:
     if not is_share(match, share):
         return False
     if match["how"] is None:
-        return all(name in reader.levels for name in names)
+        return False
     found = ((re.fullmatch(pattern, match["how"]), check) for pattern, check in HOW.items())
     how, check = next(((m, c) for m, c in found if m), (None, is_open))
     return how is not None and check(reader, how)
 
 
 WAY = "(?P<way>rises|falls)"
+EXTREMES = "(?:, highest (?P<highest>(?:in|on|at) .+) and lowest (?P<lowest>(?:in|on|at) .+))?"
 CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     rf"{WAY}(?: exponentially,)? by {AMOUNT} per (?P<step>\d\S*)?[^(]*?{RANGE}{PERHAPS}": slope,
     rf"{WAY} (?:in proportion to the|exponentially with the|as a) (?P<view>[\w ]+) of .+, by "
@@ -449,14 +482,16 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     rf"(?: by (?P<after>{SOME}))? from there on{PERHAPS}": turn,
     rf"{WAY} by {AMOUNT}{RANGE} from (?P<first>\S+) to (?P<last>\S+?){PERHAPS}, and its course "
     r"elsewhere is uncertain": change_between,
-    rf"goes up and down by {AMOUNT}{RANGE}{PERHAPS}": wiggles,
-    rf"varies by {AMOUNT} along it, in a direction that is uncertain": wiggles,
-    rf"where .+ is (?P<a>.+?), .+ is {N} (?P<times>times as high){RANGE} as where it is "
+    rf"goes up and down by {AMOUNT}{RANGE}(?:, lowest at (?P<lowest>\S+) and highest at "
+    rf"(?P<highest>\S+?))?{PERHAPS}": wiggles,
+    rf"varies by {AMOUNT}, in a direction that is uncertain": wiggles,
+    rf"differs by {AMOUNT}, and it is uncertain which level is higher": wiggles,
+    rf"[Ww]here .+ is (?P<a>.+?), .+ is {N} (?P<times>times as high){RANGE} as where it is "
     rf"(?P<b>[^,]+?){PERHAPS}": difference,
-    r"direction is uncertain": is_open,
-    rf"where .+ is (?P<a>.+?), .+ is (?P<way>higher|lower) by {AMOUNT}{RANGE} than where it is "
+    r"changes in a direction that is uncertain": is_open,
+    rf"[Ww]here .+ is (?P<a>.+?), .+ is (?P<way>higher|lower) by {AMOUNT}{RANGE} than where it is "
     rf"(?P<b>[^,]+?){PERHAPS}": difference,
-    r"(?P<levels>.+) \((?:the highest and lowest of (?P<count>\d+) levels, )?"
+    r"(?:Levels of .+?: )?(?P<levels>.+) \((?:the highest and lowest of (?P<count>\d+) levels, )?"
     r"(?:differences from|factors of) their average(?:; probability [01]\.\d+)?\)": levels,
 }
 """What a curve does along a column."""
@@ -477,7 +512,18 @@ def leads(reader: Reader, match: Match) -> bool:
 
 def season(reader: Reader, match: Match) -> bool:
     """Whether the last cycle, less a line through its ends, has the swing."""
-    places = np.linspace(reader.x.max() - reader.period, reader.x.max(), 33)
+    end, period, x = reader.x.max(), reader.period, np.unique(reader.x)
+    if match["highest"]:
+        rows = x[x > end - period * (1 - 1e-9)]
+        first, last, *values = reader.effect(reader.numbers[:1], [end - period, end, *rows])
+        wave = np.array(values) - (last - first) * (rows - end) / period
+        dates = [
+            pd.Timestamp(0) + pd.Timedelta(rows[at(wave)], "D") for at in (np.argmax, np.argmin)
+        ]
+        named = [f"{date:in %B on %A at %H:%M}" for date in dates]
+        if not (match["highest"] in named[0] and match["lowest"] in named[1]):
+            return False
+    places = np.linspace(end - period, end, 33)
     y = reader.effect(reader.numbers[:1], places)
     wave = y - np.linspace(0, y[-1] - y[0], len(y))
     if reader.scale == "log":
@@ -578,11 +624,14 @@ def missed(reader: Reader, match: Match) -> bool:
 def matters(reader: Reader, match: Match) -> bool:
     table = reader.model.inclusion_probabilities_
     p = dict(zip(table["column"], table["depends"], strict=True))
-    low, high = (0.045, 0.955)  # as two digits are written
-    if "uncertain" not in match[0]:
-        low, high = (0.0, 0.055) if "not used" in match[0] else (0.945, 1.0)
+    low, high = (0.0, 0.055) if "not used" in match[0] else (0.045, 0.955)  # in two digits
     names = re.split(r", | and ", re.sub(r" \([\d.]+\)", "", match["names"]))
     return all(low <= p[name] <= high + 1e-9 for name in names)
+
+
+def is_constant(reader: Reader, match: Match) -> bool:
+    names = re.split(r", | and ", match["names"])
+    return all(np.ptp(reader.values(name)) == 0 for name in names)
 
 
 def alike(reader: Reader, match: Match) -> bool:
@@ -651,8 +700,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         scale,
     ),
     (
-        rf"(?:\w+ components? explains?|The fit explains) {P} of "
-        r"(?:the variance of held-out rows|its variance)\.",
+        rf"The fit explains {P} of (?:the variance of held-out rows|its variance)\.",
         explains,
     ),
     (
@@ -664,33 +712,38 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"Whether (?:it|the cycle) repeats beyond the data is uncertain\.", is_said),
     (r"No structure was found: .+ around its (?:geometric )?mean, .+\.", is_said),
     (r"It ends before the data do\.", is_said),
+    (
+        r"(?:.*, it is|It is) uncertain whether .+ (?:depends on|has a cycle in) .+\.|"
+        r"(?:.*, outliers|Outliers) mask whether .+ (?:depends on|has a cycle in) .+\.",
+        is_said,
+    ),
     (r"It is uncertain whether (?P<names>.+) matters?\.", matters),
     (
-        r"(?P<names>.+?) (?:matters? \(probability at least 0.95\)|(?:is|are) not used by .+)\.",
+        r"(?P<names>.+?) (?:is|are) not used by .+\.",
         matters,
     ),
+    (r"(?P<names>.+?) (?:is|are) constant\.", is_constant),
     (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
     (rf"Predictions average .+ by {AMOUNT} \(root mean.+", averaging),
     (
-        rf"What follows is the best kernel, (?P<kernel>.+?); its probability .+? is {N}"
-        r"(?:, and that of .+)?\.",
+        rf"This describes the best kernel, (?P<kernel>.+?); its probability .+? is {N}\.",
         kernels,
     ),
     (r"The search was cut .+", is_said),
+    (r"Kernels were searched on \d+ of the \d+ rows\.", is_said),
     (r"They mask the other rows; .+", is_said),
     (r"Its average (?P<does>.+)\.", does),
     (r"[Aa] cycle in .+ that is faster than the rows, or seems so\.", is_said),
-    (r"(?:.*?a|A) (?:curve|straight line) in (?P<x>.+?) (?:that|whose) (?P<does>.+)\.", does),
     (
-        r"(?:.*?a|A|Around it there is a) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
+        r"(?:.*?a|A) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
         rf"{N}{UNIT}{RANGE}, )?with a swing of (?P<swing>[\d.]+){UNIT} in its last cycle"
-        rf"{PERHAPS}\.",
+        rf"{PERHAPS}{EXTREMES}\.",
         season,
     ),
     (
-        r"(?:.*?a|A|Around it there is a) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
+        r"(?:.*?a|A) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
         rf"{N}{UNIT}{RANGE} )?(?:that|and) changes .+ by a factor of (?P<least>[\d.]+) to "
-        rf"(?P<most>[\d.]+) in its last cycle{PERHAPS}\.",
+        rf"(?P<most>[\d.]+) in its last cycle{PERHAPS}{EXTREMES}\.",
         season,
     ),
     (
@@ -698,10 +751,9 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"(?: from .+ in the first cycle|: in the first cycle it was .+?){PERHAPS}\.",
         growth,
     ),
-    (rf"(?:.*?a|A) possible (?:effect of|cycle in) .+{PERHAPS}\.", is_said),
     (
-        r"(?P<a>.+?) and (?P<b>.+?) interact, which (?:works against the other effects"
-        rf"|explains {P} of the variance of the fit){PERHAPS}(?:: (?P<how>.+))?\.",
+        rf"(?P<a>.+?) and (?P<b>.+?) interact(?:, which explains {P} of the variance of the fit)?"
+        rf"{PERHAPS}(?:: (?P<how>.+))?\.",
         interact,
     ),
     (rf"It explains {P} of the variance of the fit\.", share),
@@ -725,8 +777,12 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"\d+ rows, of which the first are (?P<rows>.+?), are excluded as outliers: .+", far_off),
     (r"The noise (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
     (r"Large residuals are more often (?P<way>above|below) the prediction than not.*", skew),
-    (r"It (?P<does>(?:rises|falls|goes up|varies by) .+)\.", does),
-    (r"(?P<does>(?:where|.+ their average).+)\.", does),
+    (
+        rf"(?:{WHERE})?It (?P<does>(?:rises|falls|goes up|varies by|differs by|changes in) .+)\.",
+        does,
+    ),
+    (r"(?P<does>(?:[Ww]here|.+ their average).+)\.", does),
+    (r"It does not vary over the data\.", is_said),
     (r"(?:The residuals still|Intervals are too|Residuals were not) .+", is_said),
 )
 """What a description says, and how it is checked: the first pattern that a sentence has counts."""
