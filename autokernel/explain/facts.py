@@ -6,7 +6,6 @@ component like this one counts as none for which it holds. Values are those of t
 central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
 """
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
@@ -30,7 +29,7 @@ NEARLY_LINE = 0.95  # the same, from which a curve follows the logarithm or the 
 SURE = 0.9  # probability of a direction or of a component below which none is named
 MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
-MIN_TURN = 0.1  # part of the range by which a turning point must stand out
+MIN_TURN = 0.1  # part of the range by which a turn or the growth of a swing must stand out
 SURE_TURN = 0.99  # share of draws with which it must
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to continue
 
@@ -101,7 +100,7 @@ def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Cu
 
 def heading(predicate: str) -> int:
     """Return the sign of the last direction that a curve is said to have, zero without any."""
-    *_, last = re.findall("rises|falls|up and down", predicate) or [""]
+    last = predicate.split(" then ")[-1].split()[0]
     return {"rises": 1, "falls": -1}.get(last, 0)
 
 
@@ -256,7 +255,8 @@ def season(
     curve = curve_of(explained, part, values)
     first, last, *later = _swings(curve.mean[None])[0].tolist()
     sign, word = (1, "grows") if last > first else (-1, "shrinks")
-    changed = curve.probability(lambda drawn: sign * (_swings(drawn)[:, :2] @ [-1.0, 1.0]) > 0)
+    least = MIN_TURN * max(first, last)
+    changed = curve.probability(lambda drawn: sign * (_swings(drawn)[:, :2] @ [-1.0, 1.0]) > least)
     ratio, how = last / first if first > 0 else np.inf, "ratio of the last cycle to the first"
     grows = Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
     weights, means = explained.means_of_draws(part, values)

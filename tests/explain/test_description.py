@@ -96,6 +96,12 @@ SWING = r"with a swing of (2\.0|1\.9)\d litres in its last cycle\. It repeats be
             SE,
             r"goes up and down by (2\.0|1\.9)\d litres, lowest at 195\S+ and highest at 195\d",
         ),
+        (
+            np.sin(0.94 * T),
+            "SE[time]",
+            [0.3, 1.0],
+            r"goes up and down by 1\.9\d litres, .* Beyond the data it falls by",
+        ),
         # a wave on a level is described with it
         (
             0.3 * T + 0.1 * WAVE,
@@ -155,6 +161,15 @@ def test_a_component_is_described_by_what_its_curve_does(y, kernel, params, expe
 )
 def test_components_are_described_with_their_parts_of_a_column(text, params, expected):
     assert re.search(expected, described(text, params, spread=0.001), re.DOTALL)
+
+
+def test_a_turn_has_a_size_that_the_noise_does_not_explain():
+    y = 1.0 * (T > 4) + 0.3 * np.exp(-2 * T**2)
+    texts = [
+        described("SE[time]", [0.06, 1.0], y, spread=1e-3, noise=noise) for noise in (0.02, 0.15)
+    ]
+    assert "falls until 1953." in texts[0]
+    assert "rises by 0." in texts[1]
 
 
 def test_a_claim_that_other_kernels_deny_has_their_probability():

@@ -136,12 +136,17 @@ class Reader:
 
     @property
     def x(self) -> np.ndarray:
-        """The values (n,) of this column."""
-        return self.values(self.column)
+        """The known values (n_known,) of this column."""
+        return self.known(self.column)
 
     def values(self, name: str) -> np.ndarray:
         """Return a column (n,) in numbers, without rows that are excluded."""
         return self.rows[:, self.names.index(name)]
+
+    def known(self, name: str) -> np.ndarray:
+        """Return the values (n_known,) of a column that are not missing."""
+        values = self.values(name)
+        return values[~np.isnan(values)]
 
     @property
     def view(self) -> str:
@@ -316,7 +321,7 @@ def change_between(reader: Reader, match: Match) -> bool:
 
 def are_ends(reader: Reader, name: str, first: str, last: str) -> bool:
     """Whether two texts are the smallest and the largest value of a column, in three digits."""
-    x = reader.values(name)
+    x = reader.known(name)
     written = [reader.place(name, text) for text in (first, last)]
     return bool(np.allclose(written, [x.min(), x.max()], rtol=0.006, atol=0.5e-6))
 
@@ -337,13 +342,13 @@ def turn(reader: Reader, match: Match) -> bool:
 
 
 def wiggles(reader: Reader, match: Match) -> bool:
-    places, y = reader.curve()
+    _, y = reader.curve()
     if match.groupdict().get("lowest"):
         written = [reader.place(reader.column, match[one]) for one in ("lowest", "highest")]
-        found, extent = places[[np.argmin(y), np.argmax(y)]], np.ptp(places)
-        if not np.allclose(written, found, rtol=0.006, atol=0.01 * extent):
+        low, high = reader.effect(reader.numbers, np.array(written))
+        if max(low - y.min(), y.max() - high) > 0.1 * np.ptp(y):  # of places in three digits
             return False
-    return says(match, reader.written(np.ptp(reader.curve()[1])), 0.15 if reader.period else 0.05)
+    return says(match, reader.written(np.ptp(y)), 0.15 if reader.period else 0.05)
 
 
 def is_open(reader: Reader, match: Match) -> bool:
@@ -392,7 +397,7 @@ def courses(reader: Reader, match: Match) -> bool:
 
 
 def has_course(reader: Reader, name: str, match: Match) -> bool:
-    places = np.linspace(reader.values(name).min(), reader.values(name).max(), N_GRID)
+    places = np.linspace(reader.known(name).min(), reader.known(name).max(), N_GRID)
     other = np.full(N_GRID, reader.place(match["z"], match["at"]))
     y = reader.in_unit(reader.average(**{name: places, match["z"]: other}))
     if match["between"]:
@@ -406,8 +411,8 @@ def has_course(reader: Reader, name: str, match: Match) -> bool:
 def changes_of_levels(reader: Reader, match: Match) -> bool:
     """Whether the change along a column has this standard deviation between levels of another."""
     name, other = match["along"], match["z"]
-    codes = np.unique(reader.values(other))
-    low, high = reader.values(name).min(), reader.values(name).max()
+    codes = np.unique(reader.known(other))
+    low, high = reader.known(name).min(), reader.known(name).max()
     first, last = (
         reader.in_unit(reader.average(**{name: np.full(len(codes), end), other: codes}))
         for end in (low, high)
@@ -506,7 +511,7 @@ def does(reader: Reader, match: Match) -> bool:
 
 def leads(reader: Reader, match: Match) -> bool:
     """Whether a column explains the share that a paragraph begins with."""
-    share = reader.share(reader.effect_on_scale(reader.numbers[:1], reader.x))
+    share = reader.share(reader.effect_on_scale(reader.numbers[:1], reader.values(reader.column)))
     return match["x"] == reader.column and is_share(match, share)
 
 
