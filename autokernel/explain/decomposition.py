@@ -65,10 +65,12 @@ class Component:
     text : str
         The component in words.
     mean, std : ndarray of shape (n_samples,)
-        Posterior mean and standard deviation of the difference from the average over the training
-        rows, in the units of the target, or on its scale if that is another one. On the log scale,
-        ``mean`` is the median of a factor, and ``std`` the standard deviation of the log of the
-        factor. The deviation of an interaction is not known, nan.
+        Mean at the best parameters, of the difference from the average over the training rows, and
+        standard deviation from it, over the posterior of kernels that have the component, their
+        parameters and functions; in the units of the target, or on its scale if that is another
+        one. On the log scale, ``mean`` is the median of a factor, and ``std`` the standard
+        deviation of the log of the factor. That of the rest is the deviation between the
+        predictions of the kernels that are averaged.
     share : float
         Share of the variance of the fitted function over the training rows, by the covariance of
         the component with the function, both on the scale of the target. The shares add up to one.

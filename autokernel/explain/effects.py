@@ -33,6 +33,7 @@ from autokernel.kernels import MULTIPLY
 from autokernel.typing import FloatArray, IntArray
 
 MAX_BACKGROUND = 200  # rows over which a function is averaged
+MAX_ALONE = 4  # choices of factors that are averaged one by one, before all of them are
 NUMBERS_OF_BLOCK = 2**18  # in a matrix of points with knots
 NUMBERS_BY_ROWS = 2**21  # in an array of points with all rows of the background
 
@@ -144,6 +145,7 @@ class AveragedFunction:
             for product in self.products
         ]
         self._predictor, self._background, self._weights = predictor, background, weights
+        self._knots, self._n_asked = predictor.knots, Counter[tuple[int, int]]()
         self._averages: dict[tuple[int, Subset], tuple[FloatArray, FloatArray]] = {}
 
     def average(self) -> float:
@@ -241,7 +243,7 @@ class AveragedFunction:
     def _crosses(self, points: Inputs, others: Inputs) -> Cross:
         background = self._background
         sides = {
-            "knots": (points, self._predictor.knots),
+            "knots": (points, self._knots),
             "rows": (points, background),
             "points": (points, others),
             "rows and points": (background, others),
@@ -269,21 +271,27 @@ class AveragedFunction:
         """Average the product of all factors but some over the background.
 
         Returns their sums with the knots (n_knots,), and with the rows of the background
-        (n_background,). All choices of as many factors are averaged together.
+        (n_background,). If many choices of as many factors are asked for, all are computed.
         """
         if (number, inside) not in self._averages:
-            background, knots = self._background, self._predictor.knots
-            product, w = self.products[number], self._weights
+            n, (background, knots, w) = len(inside), (self._background, self._knots, self._weights)
+            self._n_asked[number, n] += 1
+            has_all = n < 2 or self._n_asked[number, n] > MAX_ALONE
             found: dict[Subset, list[FloatArray]] = {}
             blocks = [knots[rows] for rows in _blocks(len(knots), NUMBERS_OF_BLOCK // len(w))]
             for rows in (*blocks, background):
-                matrices = [one.cross(background, rows) for one in product]
+                matrices = [one.cross(background, rows) for one in self.products[number]]
                 before = np.broadcast_to(w[:, None], (len(w), len(rows)))
+                if not has_all:
+                    others = [one for place, one in enumerate(matrices) if place not in inside]
+                    average = reduce(np.multiply, others, before).sum(axis=0)
+                    found.setdefault(inside, []).append(average)
+                    continue
                 after = [np.ones(before.shape)]
                 for matrix in matrices[::-1]:
                     after.insert(0, matrix * after[0])
-                for n in {0, 1} if len(inside) < 2 else {len(inside)}:
-                    for places, average in _leave_out(matrices, n, before, after):
+                for size in {0, 1} if n < 2 else {n}:
+                    for places, average in _leave_out(matrices, size, before, after):
                         found.setdefault(places, []).append(average)
             for places, (*parts, of_rows) in found.items():
                 self._averages[number, places] = np.concatenate(parts), w * of_rows
@@ -295,7 +303,7 @@ class AveragedFunction:
         if inside is not None:
             factors = (cross(number, place, "knots") for place in sorted(inside))
             return reduce(np.multiply, factors, self._average(number, inside)[0][None])
-        rows, knots, w = self._moved(own, points), self._predictor.knots, self._weights
+        rows, knots, w = self._moved(own, points), self._knots, self._weights
         found = [
             w @ self._product(number, rows[some], knots, np.s_[..., None], ...)
             for some in _blocks(len(rows), NUMBERS_BY_ROWS // (len(knots) * len(w)))
