@@ -671,10 +671,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             ``effect``: first the ``"constant"``, then columns and pairs of columns that interact,
             the largest first, then the ``"rest"``, if there is one, and last their sum, the
             ``"prediction"``; their ``contribution``, with the central 90 % interval from ``low`` to
-            ``high`` at the best parameters, where it is known. Contributions are those of
-            :meth:`decompose`. If the best kernel is on the log scale of the target, they are
-            factors, whose product is the ``"median"``; on another scale they add up to the median
-            on this scale.
+            ``high`` of the posterior, without noise. The rest has none: it is no effect of a
+            single kernel. Contributions are those of :meth:`decompose`. If the best kernel is on
+            the log scale of the target, they are factors, whose product is the ``"median"``; on
+            another scale they add up to the median on this scale.
 
         Raises
         ------
@@ -685,7 +685,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         inputs = self._check_inputs(X)
         if len(inputs) != 1:
             raise ValueError(f"explain takes one row, such as X.iloc[[7]], got {len(inputs)} rows")
-        return contributions(self._description(None).decompose(inputs, has_words=False))
+        description = self._description(None)
+        found = description.decompose(inputs, has_words=False)
+        return contributions(found, description.explained, self._fitted.scaled(inputs))
 
     def compare(self, A: npt.ArrayLike, B: npt.ArrayLike) -> Table:
         """Compare the average predictions at two groups of rows.
@@ -702,9 +704,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             difference, and ``"A / B"`` their ratio, if the best kernel is on the log scale. Besides
             the ``estimate`` there are the central 90 % interval from ``low`` to ``high``, in the
             unit of y, and the ``probability`` that the difference has the sign of the estimate, or
-            that the ratio is on its side of one. Intervals are those of the function, without the
-            noise of observations, by 2000 draws from the joint posterior of all rows, or of 500
-            rows of each group.
+            that the ratio is on its side of one, nan if there is no difference. Intervals are those
+            of the function, without the noise of observations, by 2000 draws from the joint
+            posterior of all rows, or of 500 rows of each group. A row of both groups, with its
+            missing values, is the same in both.
         """
         first, second = self._check_inputs(A), self._check_inputs(B)
         return compared(self._fitted, first, second)
@@ -717,7 +720,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Parameters
         ----------
         column : str or int
-            The column, by its name or its zero-based index.
+            The column, by its name or its zero-based index; ``"x0"`` is the first without names.
         X : array-like of shape (n_samples, n_features), default=None
             Rows to average over; None for those of ``fit``. Missing values count as medians.
         by : str or int, default=None
@@ -729,7 +732,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Table
             ``rows``, the value or level of ``by``, or ``"all"``; the ``estimate`` in the unit of y
             per unit of the column, per day for dates, the central 90 % interval from ``low`` to
-            ``high``, and the ``probability`` that the slope has the sign of the estimate.
+            ``high``, and the ``probability`` that the slope has the sign of the estimate. All of a
+            column that the kernels do not use are zero, and the probability is nan.
 
         Raises
         ------
@@ -749,12 +753,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         groups = [("all", inputs)]
         if by is not None:
             other = columns.index_of(by, argument="by")
-            axis = axes_of(columns, None)[0][other]
-            x = inputs[:, other]
-            groups = [
-                (axis.level(value), inputs[x == value])
-                for value in np.unique(x[~np.isnan(x)]).tolist()
-            ]
+            axis, x = axes_of(columns, None)[0][other], inputs[:, other]
+            groups = []
+            for value in np.unique(x[~np.isnan(x)]).tolist():
+                is_date = columns[other].is_date
+                name = (
+                    axis.place((value - axis.low) / axis.extent) if is_date else axis.level(value)
+                )
+                groups.append((name, inputs[x == value]))
             if np.isnan(x).any():
                 groups.append(("missing", inputs[np.isnan(x)]))
         return average_slopes(self._fitted, groups, number)

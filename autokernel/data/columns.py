@@ -151,8 +151,7 @@ class Columns:
         ValueError
             If there is no such column.
         """
-        names = self.feature_names or []
-        index = index_of_column(given, names, len(self))
+        names, index = self.feature_names or [], index_of_column(given, self.names, len(self))
         if index is None:
             raise ValueError(
                 f"{argument} must be a column of X, one of "

@@ -1,6 +1,7 @@
 """A fitted function as a sum of effects, on the scale of the target of the best kernel."""
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -11,7 +12,15 @@ import numpy.typing as npt
 from scipy.linalg import LinAlgError
 
 from autokernel.data.scales import SCALES, Scale
-from autokernel.explain.effects import MAX_BACKGROUND, AveragedFunction, products_of
+from autokernel.explain.effects import (
+    AVERAGE,
+    MAX_BACKGROUND,
+    AveragedFunction,
+    Effect,
+    effect_of,
+    interaction_of,
+    products_of,
+)
 from autokernel.explain.parts import Part, has_period, joined, parts_of, period_of
 from autokernel.expression import IDENTITY, Expression, View
 from autokernel.inference import (
@@ -23,7 +32,7 @@ from autokernel.inference import (
 )
 from autokernel.kernels import Share
 from autokernel.model import FittedModel
-from autokernel.model.averaging import MixtureComponent, support_points
+from autokernel.model.averaging import MixtureComponent, support_points, systematic
 from autokernel.typing import FloatArray
 
 LEAST_SHARE = -0.005  # below it a component works against another one, and is joined with it
@@ -35,9 +44,10 @@ VISIBLE = 0.5  # deviations of the noise that a small interaction has
 MIN_WAVE_SHARE = 0.9  # of the variance, from which a wave on a level is a season
 POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
 MOST_DRAWS, LEAST_DRAWS = 32, 8  # of kernel and parameters, that stand for the posterior
+DRAWS_OF_STD, MAX_PLACES = 12, 128  # of deviations, between whose places they are interpolated
 MAX_NUMBERS = 3.2e7  # in the covariance matrices of all draws, if there are more than the least
-N_INDUCING = 512  # points that stand for many rows
-BLOCK = 500  # rows whose covariance is computed together
+N_INDUCING, N_INDUCING_OF_DRAW = 512, 256  # points that stand for many rows
+MAX_EXACT_ROWS_OF_DRAW = 2000  # with more, inducing points stand for them
 TEXT_OF_REST = (
     "What is left: averages over other kernels and parameters, and interactions that are small or "
     "of more than two columns."
@@ -56,10 +66,12 @@ class Component:
     text : str
         The component in words.
     mean, std : ndarray of shape (n_samples,)
-        Posterior mean and standard deviation of the difference from the average over the training
-        rows, in the units of the target, or on its scale if that is another one. On the log scale,
-        ``mean`` is the median of a factor, and ``std`` the standard deviation of the log of the
-        factor. The deviation of an interaction is not known, nan.
+        Mean at the best parameters, of the difference from the average over the training rows, and
+        standard deviation from it, over the posterior of kernels that have the component, their
+        parameters and functions; in the units of the target, or on its scale if that is another
+        one. On the log scale, ``mean`` is the median of a factor, and ``std`` the standard
+        deviation of the log of the factor. That of the rest is the deviation between the
+        predictions of the kernels that are averaged.
     share : float
         Share of the variance of the fitted function over the training rows, by the covariance of
         the component with the function, both on the scale of the target. The shares add up to one.
@@ -136,6 +148,10 @@ class Interaction:
     is_small: bool
 
 
+Known = tuple[float, AveragedFunction, Effect]
+"""The weight of a draw of the posterior, its function, and the effect that it has."""
+
+
 class ExplainedFunction:
     """The best kernel as a sum of effects of columns, with the posterior over kernels.
 
@@ -160,7 +176,7 @@ class ExplainedFunction:
         )
         self.X, self._spread = mixture.data.inputs.filled, model.scale.width
         rng = np.random.default_rng(0)
-        self._measured = np.sort(rng.permutation(len(self.X))[:MAX_MEASURED])
+        self._measured = self.X[np.sort(rng.permutation(len(self.X))[:MAX_MEASURED])]
         some = np.sort(rng.permutation(len(self.X))[:MAX_BACKGROUND])
         self._background = model.columns.scaled(mixture.data.inputs.values[some])
         weights = mixture.data.noise.weights[some]
@@ -171,77 +187,109 @@ class ExplainedFunction:
         for column in sorted(best.expression.columns):
             own = [self._with_season(one) for one in parts_of(best.expression, best.theta, column)]
             own = self._separable(joined(own))
-            found = [self.mean(part, self.X[self._measured, column]) for part in own]
+            found = [self.mean(part, self._measured[:, column]) for part in own]
             own, found = _without_opponents(own, found)
             parts += own
             means += found
-        self.parts, self.n_large = _by_share(parts, means, self._whole(means))
+        self._fit = self._mean(effect_of(self._every), self._measured)
+        self._sum_of_parts = sum(means, start=np.zeros(len(self._fit)))
+        self.parts, self.n_large = _by_share(parts, means, self._fit)
 
-    def _whole(self, means: Sequence[FloatArray]) -> FloatArray:
-        """Compute the fit (n,) of the best kernel at some rows; that of one column is the sum."""
-        if len(self._best.expression.columns) < 2:
-            return sum(means, start=np.zeros(len(self._measured)))
-        every = sorted(self._best.expression.columns)
-        points = self.X[self._measured][:, every]
-        with one_blas_thread():
-            return self._spread * self._function.mean(every, points)
+    @property
+    def _every(self) -> range:
+        return range(self.X.shape[1])
 
     def _averaged(self, expression: Expression, theta: FloatArray) -> AveragedFunction:
-        mixture = self._model.mixture
+        mixture, is_best = self._model.mixture, theta is self._best.theta
+        predictor: Predictor | None = None
         with one_blas_thread():
-            predictor: Predictor
             if mixture.is_of(expression, theta):
                 predictor = mixture.predictors[0]
-            else:
+            elif is_best or len(self.X) <= MAX_EXACT_ROWS_OF_DRAW:
                 predictor = mixture.make_predictor(expression, theta, mixture.data)
             if not isinstance(predictor, GlobalPredictor):
-                predictor = InducingPredictor(expression, theta, mixture.data, N_INDUCING)
-            return AveragedFunction(
-                expression, theta, predictor, background=self._background, weights=self._weights
-            )
+                n = N_INDUCING if is_best else N_INDUCING_OF_DRAW
+                predictor = InducingPredictor(expression, theta, mixture.data, n)
+        return AveragedFunction(
+            expression, theta, predictor, background=self._background, weights=self._weights
+        )
+
+    def _mean(self, effect: Effect, X: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of an effect in the best kernel, at points (n, n_features)."""
+        return self._spread * self._function.mean(effect, X)
+
+    def _points(self, columns: Sequence[int], values: FloatArray) -> FloatArray:
+        """Return points (n, n_features) with values (n, n_columns) of some columns."""
+        points = np.zeros((len(values), len(self._every)))
+        points[:, columns] = values
+        return points
 
     @property
     def constant(self) -> float:
         """The average of the function of the best kernel, on its scale, from that of the target."""
-        return self._spread * self._function.average()
+        return float(self._mean(AVERAGE, self.X[:1])[0])
 
     def mean(self, part: Part, values: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of a part at values (n,) of its column in the unit interval.
+        """Compute the mean (n,) of a part at values (n,) of its column in the unit interval."""
+        return self._mean(_effect_of(part), self._points([part.column], values[:, None]))
 
-        A missing value stands for the places of its column, all of which are as probable.
-        """
-        missing = np.isnan(values)
-        if missing.any():
-            mean = np.full(len(values), self.mean(part, self._places(part.column)).mean())
-            mean[~missing] = self.mean(part, values[~missing])
-            return mean
-        with one_blas_thread():
-            own = self._function.mean([part.column], values[:, None], part.numbers)
-        return self._spread * own
+    def both(self, columns: Sequence[int], points: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of the common effect of two columns at points (n, 2)."""
+        return self._mean(effect_of(columns), self._points(columns, points))
+
+    def interaction(self, columns: tuple[int, int], points: FloatArray) -> FloatArray:
+        """Compute what the common effect (n,) of two columns has besides the effects of each."""
+        return self._mean(interaction_of(columns), self._points(columns, points))
 
     def mean_and_std(self, part: Part, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and standard deviation (n,) of a part at values (n,) of its column.
 
-        The deviation is that of the difference from the average over the rows.
+        It is the difference from the average over the rows. The deviation is that of the draws of
+        kernel and parameters that have the part, and of their functions, from the mean.
         """
-        variances = np.empty(len(values))
-        missing = np.isnan(values)
-        known = np.flatnonzero(~missing)
-        with one_blas_thread():
-            for start in range(0, len(known), BLOCK):
-                rows = known[start : start + BLOCK]
-                _, K = self._function.effect([part.column], values[rows, None], part.numbers)
-                variances[rows] = np.diag(K)
-            if missing.any():
-                places = self._places(part.column)[:, None]
-                variances[missing] = self._function.effect([part.column], places, part.numbers)[
-                    1
-                ].mean()
-        return self.mean(part, values), self._spread * np.sqrt(np.maximum(variances, 0.0))
+        places, rank = np.unique(values, return_inverse=True)
+        some = np.arange(len(places))
+        if len(some) > MAX_PLACES:  # a missing value is the last one
+            some = np.append(np.linspace(0, some[-2], MAX_PLACES - 1).astype(int), some[-1])
+        points = self._points([part.column], places[some, None])
+        std = self._std_of(_effect_of(part), points, self._known(part))
+        return self.mean(part, values), np.interp(rank, some, std)
 
-    def _places(self, column: int) -> FloatArray:
-        """Return the values in the unit interval for which a missing one stands."""
-        return np.array(self._model.columns[column].places)
+    def interaction_and_std(
+        self, columns: tuple[int, int], points: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute an interaction with its standard deviation, as :meth:`mean_and_std` does."""
+        effect = interaction_of(columns)
+        have = [draw for draw in self._functions if _has_product(draw.expression, columns)]
+        known = self._weighted(dict.fromkeys(have, effect)) or [(1.0, self._function, effect)]
+        X, number = np.unique(self._points(columns, points), axis=0, return_inverse=True)
+        return self._mean(effect, X)[number], self._std_of(effect, X, known)[number]
+
+    def _std_of(self, effect: Effect, X: FloatArray, known: Sequence[Known]) -> FloatArray:
+        """Compute the deviations (n,) of an effect in some draws from its mean that is stated."""
+        chosen = systematic(np.array([weight for weight, *_ in known]), DRAWS_OF_STD)
+        moments = [
+            (count, *known[draw][1].moments(known[draw][2], X))
+            for draw, count in Counter(chosen.tolist()).items()
+        ]
+        return self._std(self._function.mean(effect, X), moments)
+
+    def _std(
+        self, stated: FloatArray, moments: Sequence[tuple[float, FloatArray, FloatArray]]
+    ) -> FloatArray:
+        weights, means, variances = (np.array(one) for one in zip(*moments, strict=True))
+        squares = variances + (means - stated) ** 2
+        return self._spread * np.sqrt(np.average(squares, axis=0, weights=weights))
+
+    def std_of_constant(self) -> float:
+        """Compute the standard deviation of the average of the function."""
+        known = self._weighted(dict.fromkeys(self._functions, AVERAGE))
+        return float(self._std_of(AVERAGE, self.X[:1], known)[0])
+
+    def std_of_fit(self, X: FloatArray) -> FloatArray:
+        """Compute the standard deviations (n,) of predictions without noise, on the scale."""
+        moments = [(draw.weight, *one.at(X)) for draw, one in self._functions.items()]
+        return self._std(self._predicted(X)[0], moments)
 
     def in_unit(self, changes: npt.ArrayLike) -> FloatArray:
         """Convert changes from the average on the scale of the target to those that are said.
@@ -294,7 +342,10 @@ class ExplainedFunction:
             if n > 1:
                 draws = kernel.draws[support_points(kernel.draws, count)]
             share, expression = kernel.probability / len(draws), kernel.evaluation.expression
-            found += [MixtureComponent(expression, theta, share) for theta in draws]
+            found += [
+                MixtureComponent(expression, theta, share * times)
+                for theta, times in zip(*np.unique(draws, axis=0, return_counts=True), strict=True)
+            ]
         return found
 
     @cached_property
@@ -336,23 +387,23 @@ class ExplainedFunction:
             self._found[part, draw] = numbers
         return self._found[part, draw]
 
-    def _known(self, part: Part) -> list[tuple[float, list[int], AveragedFunction]]:
-        """List the products that a part has in each draw, with weights that sum to one."""
-        likes = [(one.weight, self._like(part, one), f) for one, f in self._functions.items()]
-        found = [one for one in likes if one[1]]
-        total = sum(weight for weight, *_ in found)
-        return [(p / total, numbers, own) for p, numbers, own in found] or [
-            (1.0, sorted(part.numbers), self._function)
-        ]
+    def _known(self, part: Part) -> list[Known]:
+        """List the draws that have a part, each with what it is there."""
+        have = {draw: numbers for draw in self._functions if (numbers := self._like(part, draw))}
+        known = {draw: effect_of([part.column], numbers) for draw, numbers in have.items()}
+        return self._weighted(known) or [(1.0, self._function, _effect_of(part))]
+
+    def _weighted(self, effects: Mapping[MixtureComponent, Effect]) -> list[Known]:
+        """List the functions of draws with effects, and with weights that sum to one."""
+        total = sum(draw.weight for draw in effects)
+        every = effects.items()
+        return [(draw.weight / total, self._functions[draw], effect) for draw, effect in every]
 
     def means_of_draws(self, part: Part, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute weights (n_draws,) and means (n_draws, n) of a part in the draws that have it."""
-        weights, means = [], []
-        with one_blas_thread():
-            for weight, numbers, function in self._known(part):
-                weights.append(weight)
-                means.append(function.mean([part.column], values[:, None], numbers))
-        return np.array(weights), self._spread * np.array(means)
+        known, points = self._known(part), self._points([part.column], values[:, None])
+        means = [function.mean(effect, points) for _, function, effect in known]
+        return np.array([weight for weight, *_ in known]), self._spread * np.array(means)
 
     def draws(self, part: Part, values: FloatArray, n_draws: int) -> FloatArray:
         """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function."""
@@ -362,25 +413,20 @@ class ExplainedFunction:
         self, columns: tuple[int, int], points: FloatArray, n_draws: int
     ) -> FloatArray:
         """Draw the common effect (n_draws, n) of two columns at points (n, 2)."""
-        known = [(one.weight, None, own) for one, own in self._functions.items()]
+        known = self._weighted(dict.fromkeys(self._functions, effect_of(columns)))
         return self._drawn(columns, points, n_draws, known)
 
     def _drawn(
-        self,
-        columns: Sequence[int],
-        points: FloatArray,
-        n_draws: int,
-        known: Sequence[tuple[float, list[int] | None, AveragedFunction]],
+        self, columns: Sequence[int], values: FloatArray, n_draws: int, known: Sequence[Known]
     ) -> FloatArray:
-        rng = np.random.default_rng(0)
+        rng, points = np.random.default_rng(0), self._points(columns, values)
         ends = np.cumsum([weight for weight, *_ in known])
         counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
         drawn = []
-        with one_blas_thread():
-            for count, (_, numbers, function) in zip(counts.tolist(), known, strict=True):
-                if count:
-                    mean, covariance = function.effect(columns, points, numbers)
-                    # rounding may leave eigenvalues just below zero
+        for count, (_, function, effect) in zip(counts.tolist(), known, strict=True):
+            if count:
+                mean, covariance = function.joint(effect, points)
+                with one_blas_thread():  # rounding may leave eigenvalues just below zero
                     drawn.append(
                         rng.multivariate_normal(
                             mean, covariance, count, check_valid="ignore", method="eigh"
@@ -388,55 +434,32 @@ class ExplainedFunction:
                     )
         return self._spread * np.concatenate(drawn)
 
-    def both(self, columns: Sequence[int], points: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of the common effect of two columns at points (n, 2)."""
-        with one_blas_thread():
-            return self._spread * self._function.mean(columns, points)
-
-    def interaction(self, columns: tuple[int, int], points: FloatArray) -> FloatArray:
-        """Compute what the common effect (n,) of two columns has besides the effects of each."""
-        missing = np.isnan(points)
-        if missing.any():
-            return np.array([self._interaction_of_gap(columns, one) for one in points])
-        with one_blas_thread():
-            each = [
-                self._spread * self._function.mean([column], values[:, None])
-                for column, values in zip(columns, points.T, strict=True)
-            ]
-        return self.both(columns, points) - each[0] - each[1]
-
-    def _interaction_of_gap(self, columns: tuple[int, int], point: FloatArray) -> float:
-        values = [
-            self._places(column) if np.isnan(value) else np.array([value])
-            for column, value in zip(columns, point.tolist(), strict=True)
-        ]
-        grid = np.stack(np.meshgrid(*values, indexing="ij"), axis=-1).reshape(-1, 2)
-        return float(self.interaction(columns, grid).mean())
-
     @cached_property
     def share_of_more(self) -> float:
         """The share of what depends on more than two columns together."""
-        rows, whole = self.X[self._measured], self._whole([])
-        found = np.zeros(len(whole))
-        for part in self.parts:
-            found += self.mean(part, rows[:, part.column])
-        for pair in self.interactions:
-            found += self.interaction(pair.columns, rows[:, pair.columns])
-        return share_of_variance(whole - found, whole)
+        found = self._sum_of_parts + sum(self._interactions.values())
+        return share_of_variance(self._fit - found, self._fit)
 
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns that the best kernel multiplies, the largest share first."""
-        found, rows = [], self.X[self._measured]
-        whole = self._whole([])
-        for columns in combinations(sorted(self._best.expression.columns), 2):
-            if _has_product(self._best.expression, columns):
-                mean = self.interaction(columns, rows[:, columns])
-                share = share_of_variance(mean, whole)
-                own, noise = float(np.std(mean)), self._model.noise_variance**0.5
-                is_seen = own > np.sqrt(SMALL) * np.std(whole) and own > VISIBLE * noise
-                found.append(Interaction(columns, share, share < SMALL and not is_seen))
+        found, noise = [], self._model.noise_variance**0.5
+        for columns, mean in self._interactions.items():
+            share, own = share_of_variance(mean, self._fit), float(np.std(mean))
+            is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > VISIBLE * noise
+            found.append(Interaction(columns, share, share < SMALL and not is_seen))
         return sorted(found, key=lambda one: -one.share)
+
+    @cached_property
+    def _interactions(self) -> dict[tuple[int, int], FloatArray]:
+        """The means of all pairs of columns that the best kernel multiplies, at measured rows."""
+        pairs = [
+            pair
+            for pair in combinations(self._every, 2)
+            if _has_product(self._best.expression, pair)
+        ]
+        means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
+        return dict(zip(pairs, self._spread * means, strict=True))
 
     def added_by_averaging(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute what averaging adds to the best kernel at scaled inputs (n, n_features).
@@ -451,9 +474,7 @@ class ExplainedFunction:
         if not self.is_averaged:
             return np.zeros(len(X)), np.zeros(len(X))
         whole, std = self._predicted(X)
-        every = sorted(self._best.expression.columns)
-        with one_blas_thread():
-            best = self._function.average() + self._function.mean(every, X[:, every])
+        best = self._function.mean(Effect({frozenset(self._every): 1}), X)
         return self._spread * (whole - best), std
 
     def rest(self, X: FloatArray, explained: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -487,8 +508,11 @@ class ExplainedFunction:
         """Whether each is not uncertain by half of what it varies while their sum is known well."""
         about = self.X[:: max(1, len(self.X) // MAX_ROWS), season.column]
         both = replace(rest, group=[*rest.group, *season.group])
-        stds = [self.mean_and_std(one, about)[1] for one in (season, rest, both)]
-        *errors, error = [float(np.sqrt(np.mean(std**2))) for std in stds]
+        points, errors = self._points([season.column], about[:, None]), []
+        for one in (season, rest, both):
+            _, variances = self._function.moments(_effect_of(one), points)
+            errors.append(self._spread * float(np.sqrt(variances.mean())))
+        *errors, error = errors
         varies = min(float(self.mean(part, about).std()) for part in (season, rest))
         return error >= INSEPARABLE * min(errors) or min(errors) <= INSEPARABLE * varies
 
@@ -506,6 +530,10 @@ class ExplainedFunction:
         places = np.linspace(low, high, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
         share = wave_share(self.mean(part, places), n_periods)
         return replace(part, is_season=share > MIN_WAVE_SHARE)
+
+
+def _effect_of(part: Part) -> Effect:
+    return effect_of([part.column], part.numbers)
 
 
 def _has_product(expression: Expression, columns: Sequence[int]) -> bool:

@@ -85,10 +85,10 @@ class Description:
             of, text = (self.names[part.column],), self.text(number) if has_words else ""
             components.append(Component(kernel, text, mean, std, part.share, of))
         for number, pair in enumerate(self.interactions, start=len(self.parts)):
-            mean = explained.interaction(pair.columns, inputs[:, pair.columns])
-            own, unknown = tuple(self.names[one] for one in pair.columns), np.full(len(X), np.nan)
+            mean, std = explained.interaction_and_std(pair.columns, inputs[:, pair.columns])
+            own = tuple(self.names[one] for one in pair.columns)
             text, kernel = self.text(number) if has_words else "", " * ".join(own)
-            components.append(Component(kernel, text, mean, unknown, pair.share, own))
+            components.append(Component(kernel, text, mean, std, pair.share, own))
         components.sort(key=lambda one: -one.share)
         if explained.is_averaged or explained.interactions:
             found = sum((one.mean for one in components), start=np.full(len(X), explained.constant))

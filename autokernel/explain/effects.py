@@ -1,26 +1,43 @@
 """Effects of columns: the fitted function on average over rows, for any kernel.
 
-The main effect of a column j at a value v is ``mean_i f(v, x_i without j) - mean_i f(x_i)``, over
-background rows x_i, on the scale of the target of the best kernel. An average of values of a
-Gaussian process has a normal distribution that follows from its covariances with the data. Each
-kernel is a sum of products of kernels on one column each, so that averages over rows need no grid
-of all columns.
+Fix the columns U at values v, and average the function over background rows x_i with weights w_i
+in all other columns: ``A_U(v) = sum_i w_i f(v in U, x_i elsewhere)``, on the scale of the target of
+the best kernel. Effects are sums of such averages with signs: the main effect of a column a is
+``A_a(v) - A``, where A fixes nothing, and the interaction of two columns is
+``A_ab(v) - A_a(v) - A_b(v) + A``.
+
+Averages of a Gaussian process are normal, and follow from their covariances. A kernel is a sum of
+products of factors that have no column in common. In each product
+
+``cov(A_U(v), A_W(v')) = C(v, v') sum_ij L(v, x_j) w_j M(x_j, x_i) w_i R(x_i, v')``,
+``cov(A_U(v), f(z)) = K(v, z) sum_i w_i N(x_i, z)``,
+
+where C has the factors of columns in both U and W, L those in U only, R those in W only, and M
+those in neither; K has the factors in U, and N all others. A factor with columns inside and outside
+of U needs all rows of the background for each point.
 """
 
-from collections.abc import Collection, Sequence
+from collections import Counter
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import reduce
+from functools import cache, lru_cache, reduce
+from itertools import chain, combinations
 from typing import NamedTuple
 
 import numpy as np
 
 from autokernel.data import Inputs
 from autokernel.expression import Addend, Expression, addends, n_kernel_params
-from autokernel.inference import GlobalPredictor, cross_covariance
+from autokernel.inference import GlobalPredictor, Term, one_blas_thread, paired_covariance
 from autokernel.kernels import MULTIPLY
 from autokernel.typing import FloatArray, IntArray
 
 MAX_BACKGROUND = 200  # rows over which a function is averaged
+MAX_ALONE = 4  # choices of factors that are averaged one by one, before all of them are
+NUMBERS_OF_BLOCK = 2**18  # in a matrix of points with knots
+NUMBERS_BY_ROWS = 2**21  # in an array of points with all rows of the background
+
+Subset = frozenset[int]
 
 
 class Factor(NamedTuple):
@@ -30,15 +47,12 @@ class Factor(NamedTuple):
     entries: IntArray  #: (n_params,), of its parameters among those of the whole kernel
 
     @property
-    def columns(self) -> frozenset[int]:
+    def columns(self) -> Subset:
         """The columns on which it depends."""
         return self.expression.columns
 
-    def cross(self, theta: FloatArray, X: Inputs, Z: Inputs) -> FloatArray:
-        """Compute the covariances (n, m) between rows X and rows Z."""
-        return cross_covariance(self.expression, X, Z).forward(np.exp(theta[self.entries]))
 
-
+@lru_cache(maxsize=32)
 def products_of(expression: Expression) -> list[list[Factor]]:
     """Write a kernel as a sum of products of factors that have no column in common."""
     return [_factors_of(addend) for addend in addends(expression)]
@@ -58,21 +72,40 @@ def _factors_of(addend: Addend) -> list[Factor]:
     return found
 
 
-class Sums(NamedTuple):
-    """What the average over the background makes of all factors of a product but some.
+class Effect(NamedTuple):
+    """A sum of averages of a function with signs, or of some of the products of its kernel."""
 
-    The factors that are left out have a covariance k with knots z and rows b of the background.
-    """
+    signs: Mapping[Subset, int]  #: by the columns that are fixed
+    numbers: Collection[int] | None = None  #: of the products, None for all
 
-    of_knots: FloatArray  #: (n_knots,), by which k(., z) is multiplied
-    of_rows: FloatArray  #: (n_background,), with which k(., b) is summed
-    total: float  #: by which k itself is multiplied
-    average_at_knots: FloatArray  #: (n_knots,), covariance of the whole average with the knots
-    average: float  #: variance of the whole average
+
+AVERAGE = Effect({frozenset(): 1})
+
+
+def effect_of(columns: Iterable[int], numbers: Collection[int] | None = None) -> Effect:
+    """Return the common effect of columns, the difference from the average."""
+    return Effect({frozenset(columns): 1, frozenset(): -1}, numbers)
+
+
+def interaction_of(columns: Collection[int]) -> Effect:
+    """Return what the common effect of columns has besides the effects of fewer of them."""
+    signs = {
+        frozenset(some): (-1) ** (len(columns) - size)
+        for size in range(len(columns), -1, -1)
+        for some in combinations(columns, size)
+    }
+    return Effect(signs)
+
+
+Cross = Callable[[int, int, str], FloatArray]
+"""Covariances of a factor, by the numbers of its product and of itself, with named rows."""
 
 
 class AveragedFunction:
     """A kernel with parameters, conditioned on data, as a function to average over rows.
+
+    Points are rows (n, n_features) in the unit interval, of which an effect reads its columns. A
+    value that is missing stands for the known ones, as in the kernels.
 
     Parameters
     ----------
@@ -89,8 +122,9 @@ class AveragedFunction:
 
     Notes
     -----
-    Construction takes O(n_factors n_background n_knots), and the effect of a column at n points
-    O(n n_knots^2).
+    All main effects take O(n_factors n_background n_knots) once, all interactions of two columns
+    O(n_factors^2 n_background n_knots), and then a mean O(n_knots) and a variance O(n_knots^2) for
+    each point.
     """
 
     def __init__(
@@ -102,155 +136,260 @@ class AveragedFunction:
         background: Inputs,
         weights: FloatArray,
     ) -> None:
-        self.products = products_of(expression)
-        self._theta, self._predictor = theta, predictor
-        self._background, self._weights = background, weights
-        knots = predictor.knots
-        self._sums: dict[tuple[int, int], Sums] = {}
-        for number, product in enumerate(self.products):
-            crosses = [one.cross(theta, background, knots) for one in product]
-            covariances = [one.cross(theta, background, background) for one in product]
-            for place in range(len(product)):
-                self._sums[number, place] = self._sums_of(crosses, covariances, [place])
+        self.products = [
+            [Term(one.expression, np.exp(theta[one.entries])) for one in product]
+            for product in products_of(expression)
+        ]
+        self._columns = [
+            frozenset(chain.from_iterable(one.columns for one in product))
+            for product in self.products
+        ]
+        self._predictor, self._background, self._weights = predictor, background, weights
+        self._knots, self._n_asked = predictor.knots, Counter[tuple[int, int]]()
+        self._averages: dict[tuple[int, Subset], tuple[FloatArray, FloatArray]] = {}
 
     def average(self) -> float:
         """Compute the mean of the average over the background."""
-        every = [self._sums[number, 0].average_at_knots for number in range(len(self.products))]
-        cross = sum(every, start=np.zeros(len(self._predictor.knots)))
-        return float(cross @ self._predictor.weights)
+        return float(self.mean(AVERAGE, self._background.values[:1])[0])
 
     def total(self, number: int, column: int) -> float:
         """Return by what the factor for a column is multiplied, on average, in a product."""
-        return next(
-            self._sums[number, place].total
-            for place, one in enumerate(self.products[number])
-            if column in one.columns
-        )
+        product = self.products[number]
+        own = next(place for place, one in enumerate(product) if column in one.columns)
+        return float(self._average(number, frozenset([own]))[1].sum())
 
-    def mean(
-        self, columns: Sequence[int], points: FloatArray, numbers: Collection[int] | None = None
-    ) -> FloatArray:
-        """Compute only the mean (n,) of an effect, which takes O(n_knots) for each point."""
-        return self._sum(columns, points, numbers, with_prior=False)[0] @ self._predictor.weights
+    def mean(self, effect: Effect, X: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of an effect at points."""
+        return self.means([effect], X)[0]
 
-    def effect(
-        self,
-        columns: Sequence[int],
-        points: FloatArray,
-        numbers: Collection[int] | None = None,
+    @one_blas_thread()
+    def means(self, effects: Sequence[Effect], X: FloatArray) -> FloatArray:
+        """Compute the means (n_effects, n) of effects at points, each average once."""
+        found = np.zeros((len(effects), len(X)))
+        weights = self._predictor.weights
+        for rows in _blocks(len(X), NUMBERS_OF_BLOCK // len(weights)):
+            points, _ = self._points(X[rows])
+            cross = self._crosses(points, points)
+
+            @cache
+            def mean(
+                number: int, own: Subset, points: Inputs = points, cross: Cross = cross
+            ) -> FloatArray:
+                return self._with_knots(number, own, points, cross) @ weights
+
+            for place, effect in enumerate(effects):
+                for number, signs in self._signed(effect):
+                    for own, sign in signs:
+                        found[place, rows] += sign * mean(number, own)
+        return found
+
+    @one_blas_thread()
+    def joint(self, effect: Effect, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the mean (n,) and the covariance (n, n) of an effect at points."""
+        return self._predictor.conditioned(*self._prior(effect, X, is_joint=True))
+
+    @one_blas_thread()
+    def at(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the mean (n,) and the variance (n,) of the function itself at points."""
+        return self._predictor.function(X)
+
+    @one_blas_thread()
+    def moments(self, effect: Effect, X: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute the mean (n,) and the variance (n,) of an effect at points."""
+        mean, variance = np.empty(len(X)), np.empty(len(X))
+        for rows in _blocks(len(X), NUMBERS_OF_BLOCK // len(self._predictor.weights)):
+            cross, prior = self._prior(effect, X[rows], is_joint=False)
+            mean[rows] = cross @ self._predictor.weights
+            variance[rows] = self._predictor.variance_of_function(cross, prior)
+        return mean, variance
+
+    def _prior(
+        self, effect: Effect, X: FloatArray, *, is_joint: bool
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute the effect of columns at points (n, n_columns), in the unit interval.
+        """Compute prior covariances with the knots (n, n_knots), and (n, n) or variances (n,)."""
+        points, others = self._points(X)
+        cross = self._crosses(points, others)
+        with_knots = np.zeros((len(X), len(self._predictor.weights)))
+        prior = np.zeros((len(X), len(X)) if is_joint else len(X))
+        for number, signs in self._signed(effect):
+            for place, (own, sign) in enumerate(signs):
+                with_knots += sign * self._with_knots(number, own, points, cross)
+                for other, other_sign in signs[place:]:
+                    between = self._between(number, own, other, cross, is_joint=is_joint)
+                    if between is None:
+                        between = self._by_rows(number, own, other, points, is_joint=is_joint)
+                    if other != own:  # the covariance of the other with this one
+                        between = between + between.T
+                    prior += sign * other_sign * between
+        return with_knots, prior
 
-        It is the average over the background with these values of the columns, less that with the
-        values of the background. With ``numbers`` it is that of some of the products.
+    def _signed(self, effect: Effect) -> Iterator[tuple[int, list[tuple[Subset, int]]]]:
+        """Yield the averages of an effect in each product that do not cancel, the largest first."""
+        for number, columns in enumerate(self._columns):
+            if effect.numbers is None or number in effect.numbers:
+                signs = Counter[Subset]()
+                for own, sign in effect.signs.items():
+                    signs[own & columns] += sign
+                left = [(own, sign) for own, sign in signs.items() if sign]
+                yield number, sorted(left, key=lambda one: -len(one[0]))
 
-        Returns
-        -------
-        mean : ndarray of shape (n,)
-        covariance : ndarray of shape (n, n)
+    def _points(self, X: FloatArray) -> tuple[Inputs, Inputs]:
+        """Return points twice, as rows whose missing values are those of no other row."""
+        background, n = self._background, len(self._background)
+        rows = -1 - n - np.arange(2 * len(X)).reshape(2, -1)
+        first, second = (Inputs(background.columns, X, own) for own in rows)
+        return first, second
+
+    def _crosses(self, points: Inputs, others: Inputs) -> Cross:
+        background = self._background
+        sides = {
+            "knots": (points, self._knots),
+            "rows": (points, background),
+            "points": (points, others),
+            "rows and points": (background, others),
+            "rows and rows": (background, background),
+        }
+
+        @cache
+        def cross(number: int, place: int, name: str) -> FloatArray:
+            term = self.products[number][place]
+            if name == "same points":
+                return paired_covariance(term.expression, points, others).forward(term.params)
+            return term.cross(*sides[name])
+
+        return cross
+
+    def _inside(self, number: int, own: Subset) -> Subset | None:
+        """Return the places of the factors of columns, None if one has other columns too."""
+        every = enumerate(self.products[number])
+        places = {place: one for place, one in every if not own.isdisjoint(one.columns)}
+        if not all(own.issuperset(one.columns) for one in places.values()):
+            return None
+        return frozenset(places)
+
+    def _average(self, number: int, inside: Subset) -> tuple[FloatArray, FloatArray]:
+        """Average the product of all factors but some over the background.
+
+        Returns their sums with the knots (n_knots,), and with the rows of the background
+        (n_background,). If many choices of as many factors are asked for, all are computed.
         """
-        return self._predictor.conditioned(*self._sum(columns, points, numbers, with_prior=True))
+        if (number, inside) not in self._averages:
+            n, (background, knots, w) = len(inside), (self._background, self._knots, self._weights)
+            self._n_asked[number, n] += 1
+            has_all = n < 2 or self._n_asked[number, n] > MAX_ALONE
+            found: dict[Subset, list[FloatArray]] = {}
+            blocks = [knots[rows] for rows in _blocks(len(knots), NUMBERS_OF_BLOCK // len(w))]
+            for rows in (*blocks, background):
+                matrices = [one.cross(background, rows) for one in self.products[number]]
+                before = np.broadcast_to(w[:, None], (len(w), len(rows)))
+                if not has_all:
+                    others = [one for place, one in enumerate(matrices) if place not in inside]
+                    average = reduce(np.multiply, others, before).sum(axis=0)
+                    found.setdefault(inside, []).append(average)
+                    continue
+                after = [np.ones(before.shape)]
+                for matrix in matrices[::-1]:
+                    after.insert(0, matrix * after[0])
+                for size in {0, 1} if n < 2 else {n}:
+                    for places, average in _leave_out(matrices, size, before, after):
+                        found.setdefault(places, []).append(average)
+            for places, (*parts, of_rows) in found.items():
+                self._averages[number, places] = np.concatenate(parts), w * of_rows
+        return self._averages[number, inside]
 
-    def _sum(
-        self,
-        columns: Sequence[int],
-        points: FloatArray,
-        numbers: Collection[int] | None,
-        *,
-        with_prior: bool,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Add up the covariances of an effect with the knots and with itself over products.
+    def _with_knots(self, number: int, own: Subset, points: Inputs, cross: Cross) -> FloatArray:
+        """Compute the covariances (n, n_knots) of an average, (1, n_knots) if nothing is fixed."""
+        inside = self._inside(number, own)
+        if inside is not None:
+            factors = (cross(number, place, "knots") for place in sorted(inside))
+            return reduce(np.multiply, factors, self._average(number, inside)[0][None])
+        rows, knots, w = self._moved(own, points), self._knots, self._weights
+        found = [
+            w @ self._product(number, rows[some], knots, np.s_[..., None], ...)
+            for some in _blocks(len(rows), NUMBERS_BY_ROWS // (len(knots) * len(w)))
+        ]
+        return np.concatenate(found)
 
-        Products without the columns are the same at all points, and on average.
-        """
-        n = len(points)
-        cross = np.zeros((n, len(self._predictor.knots)))
-        prior = np.zeros((n, n) if with_prior else 0)
-        for number, product in enumerate(self.products):
-            own = [place for place, one in enumerate(product) if one.columns & {*columns}]
-            if own and (numbers is None or number in numbers):
-                of_knots, of_points = self._covariances(
-                    number, own, columns, points, with_prior=with_prior
-                )
-                cross += of_knots
-                prior += of_points
-        return cross, prior
+    def _between(
+        self, number: int, own: Subset, other: Subset, cross: Cross, *, is_joint: bool
+    ) -> FloatArray | None:
+        """Compute the covariances of two averages, None if a factor has other columns too."""
+        first, second = self._inside(number, own), self._inside(number, other)
+        if first is None or second is None:
+            return None
 
-    def _covariances(
-        self,
-        number: int,
-        own: Sequence[int],
-        columns: Sequence[int],
-        points: FloatArray,
-        *,
-        with_prior: bool,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute the covariances of an effect in one product with the knots and with itself."""
-        product, background, knots = self.products[number], self._background, self._predictor.knots
-        factors = [product[place] for place in own]
-        if any(one.columns - {*columns} for one in factors):
-            return self._entangled(product, columns, points, with_prior=with_prior)
-        if len(own) == 1:
-            sums = self._sums[number, own[0]]
+        def product(places: Subset, name: str, ones: FloatArray) -> FloatArray:
+            return reduce(np.multiply, (cross(number, one, name) for one in sorted(places)), ones)
+
+        w = self._weights
+        C = product(first & second, "points" if is_joint else "same points", np.ones(1))
+        L = product(first - second, "rows", np.ones((1, len(w))))
+        if second <= first:
+            MR = self._average(number, first)[1][:, None]
         else:
-            crosses = [one.cross(self._theta, background, knots) for one in product]
-            covariances = [one.cross(self._theta, background, background) for one in product]
-            sums = self._sums_of(crosses, covariances, own)
-        values = np.zeros((len(points), background.values.shape[1]))
-        values[:, list(columns)] = points
-        rows = background.columns.scaled(values)
-        cross = self._product(factors, rows, knots) * sums.of_knots - sums.average_at_knots
-        if not with_prior:
-            return cross, np.zeros(0)
-        prior = self._product(factors, rows, rows) * sums.total
-        with_average = self._product(factors, rows, background) @ sums.of_rows
-        return cross, prior - with_average[:, None] - with_average + sums.average
+            outside = frozenset(range(len(self.products[number]))) - first - second
+            M = product(outside, "rows and rows", np.outer(w, w))
+            MR = M @ product(second - first, "rows and points", np.ones((len(w), 1)))
+        return C * (L @ MR if is_joint else np.sum(L * MR.T, axis=1))
 
-    def _sums_of(
-        self,
-        crosses: Sequence[FloatArray],
-        covariances: Sequence[FloatArray],
-        own: Sequence[int],
-    ) -> Sums:
-        """Average all factors but some over the background."""
-        with_knots = np.broadcast_to(self._weights[:, None], crosses[0].shape)
-        with_rows = np.outer(self._weights, self._weights)
-        for place in range(len(crosses)):
-            if place not in own:
-                with_knots = with_knots * crosses[place]
-                with_rows = with_rows * covariances[place]
-        at_knots, at_rows = with_knots, with_rows
-        for place in own:
-            at_knots, at_rows = at_knots * crosses[place], at_rows * covariances[place]
-        return Sums(
-            with_knots.sum(axis=0),
-            with_rows.sum(axis=0),
-            float(with_rows.sum()),
-            at_knots.sum(axis=0),
-            float(at_rows.sum()),
+    def _by_rows(
+        self, number: int, own: Subset, other: Subset, points: Inputs, *, is_joint: bool
+    ) -> FloatArray:
+        """Compute the covariances of two averages by all rows of the background of each point."""
+        left, right, w = self._moved(own, points), self._moved(other, points), self._weights
+        step = NUMBERS_BY_ROWS // len(w) ** 2
+
+        def between(x: Inputs, z: Inputs) -> FloatArray:
+            return self._product(number, x, z, np.s_[:, :, None], np.s_[:, None]) @ w @ w
+
+        if is_joint:
+            blocks = _blocks(len(right), step)
+            each = [
+                [between(left[[one]], right[some]) for some in blocks] for one in range(len(left))
+            ]
+            return np.array([np.concatenate(row) for row in each])
+        same = [
+            between(left[some], right[some] if len(right) > 1 else right)
+            for some in _blocks(len(left), step)
+        ]
+        return np.concatenate(same)
+
+    def _moved(self, own: Subset, points: Inputs) -> Inputs:
+        """Return the background with the fixed columns of each point, (n, n_background)."""
+        background, points = self._background, points if own else points[:1]
+        values = np.tile(background.values, (len(points), 1, 1))
+        values[..., sorted(own)] = points.values[:, None, sorted(own)]
+        return replace(background, values=values, rows=np.tile(background.rows, (len(points), 1)))
+
+    def _product(self, number: int, X: Inputs, Z: Inputs, of_x: object, of_z: object) -> FloatArray:
+        every = (
+            paired_covariance(one.expression, X, Z, of_x, of_z).forward(one.params)
+            for one in self.products[number]
         )
+        return reduce(np.multiply, every)
 
-    def _entangled(
-        self,
-        product: Sequence[Factor],
-        columns: Sequence[int],
-        points: FloatArray,
-        *,
-        with_prior: bool,
-    ) -> tuple[FloatArray, FloatArray]:
-        """Do the same where a factor has other columns too, by all rows of the background."""
-        background, knots, n = self._background, self._predictor.knots, len(points)
-        values = np.tile(background.values, (n + 1, 1, 1))  # the last block is the background
-        values[:n, :, list(columns)] = points[:, None]
-        rows = replace(background, values=values, rows=np.tile(background.rows, (n + 1, 1))).flat
-        averages = np.kron(np.eye(n + 1), self._weights)
-        contrasts = averages[:n] - averages[n]
-        cross = contrasts @ self._product(product, rows, knots)
-        if not with_prior:
-            return cross, np.zeros(0)
-        return cross, contrasts @ self._product(product, rows, rows) @ contrasts.T
 
-    def _product(self, factors: Sequence[Factor], X: Inputs, Z: Inputs) -> FloatArray:
-        """Compute the product of factors between rows X and rows Z."""
-        first, *others = (one.cross(self._theta, X, Z) for one in factors)
-        return reduce(np.multiply, others, first)
+def _blocks(n: int, step: int) -> list[slice]:
+    step = max(1, step)
+    return [slice(start, start + step) for start in range(0, n, step)]
+
+
+def _leave_out(
+    matrices: Sequence[FloatArray],
+    n: int,
+    before: FloatArray,
+    after: Sequence[FloatArray],
+    first: int = 0,
+) -> Iterator[tuple[Subset, FloatArray]]:
+    """Yield all choices of n matrices with the sum over rows of the product of the others.
+
+    Each is multiplied by ``before`` and taken from the ``first`` one on; ``after`` holds the
+    products of all matrices from each on.
+    """
+    if n == 0:
+        yield frozenset(), np.einsum("ij,ij->j", before, after[first])
+        return
+    for place in range(first, len(matrices) - n + 1):
+        for chosen, average in _leave_out(matrices, n - 1, before, after, place + 1):
+            yield chosen | {place}, average
+        before = before * matrices[place]

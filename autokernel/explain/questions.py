@@ -4,20 +4,23 @@ Answers are about the mean of the target given the function, without noise, so t
 ``predict``; their intervals hold the uncertainty of kernel, parameters and function.
 """
 
-from collections.abc import Hashable, Sequence
+from collections import Counter
+from collections.abc import Hashable, Iterable, Sequence
 
 import numpy as np
 from scipy.stats import norm
 
-from autokernel.explain.decomposition import Component, Decomposition
+from autokernel.explain.decomposition import Decomposition, ExplainedFunction
 from autokernel.explain.tables import Table
 from autokernel.explain.words import INTERVAL_ENDS, interval
 from autokernel.model import FittedModel
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 N_DRAWS = 2000  # of the function
 MAX_ROWS = 500  # of each side, of which values are drawn together
 STEP = 1e-5  # to either side for a slope, in extents of the column
+
+ESTIMATE = "estimate", "low", "high", "probability"
 
 Side = tuple[float, FloatArray]
 """An average prediction, and draws (n_draws,) of it."""
@@ -35,15 +38,16 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
         ratio = np.log(first / second), np.log(of_first / of_second)
         *ends, probability = _signed(ratio)
         rows.append(("A / B", *np.exp(ends).tolist(), probability))
-    return _table("quantity", rows)
+    return _table(("quantity", *ESTIMATE), rows)
 
 
 def average_slopes(
     model: FittedModel, groups: Sequence[tuple[Hashable, FloatArray]], column: int
 ) -> Table:
     """Compute the average slope of the mean along a column of numbers, over groups of rows."""
-    step = STEP * model.columns[column].extent
-    rows = []
+    step, rows = STEP * model.columns[column].extent, []
+    if not any(column in one.expression.columns for one in model.mixture.components):
+        rows, groups = [(name, 0.0, 0.0, 0.0, np.nan) for name, _ in groups], []
     for name, X in groups:
         ends = []
         for sign in (1, -1):
@@ -53,53 +57,63 @@ def average_slopes(
         (upper, of_upper), (lower, of_lower) = _averages(model, ends)
         slope = (upper - lower) / (2 * step), (of_upper - of_lower) / (2 * step)
         rows.append((name, *_signed(slope)))
-    return _table("rows", rows)
+    return _table(("rows", *ESTIMATE), rows)
 
 
-def contributions(found: Decomposition) -> Table:
-    """List the contributions of effects to the prediction of a row, the largest first."""
+def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatArray) -> Table:
+    """List the contributions of effects to the prediction of a scaled row, the largest first."""
     is_log = found.scale == "log"
-
-    def row(one: Component) -> tuple[str, float, float, float]:
-        std = float(one.std[0]) if one.columns else np.nan
-        mean, half = float(one.mean[0]), float(norm.ppf(INTERVAL_ENDS[1])) * std
-        if is_log:
-            return one.name, mean, mean / np.exp(half), mean * np.exp(half)
-        return one.name, mean, mean - half, mean + half
-
     n = len(found.components) - found.has_rest
-    effects, rest = map(row, found.components[:n]), list(map(row, found.components[n:]))
-    ordered = sorted(effects, key=lambda one: -abs(np.log(one[1]) if is_log else one[1]))
-    rows = [("constant", found.constant, np.nan, np.nan), *ordered, *rest]
-    every = [one[1] for one in rows]
-    whole = float(np.prod(every) if is_log else np.sum(every))
+    every = [(one.name, float(one.mean[0]), float(one.std[0])) for one in found.components]
+    effects, rest = every[:n], [(name, mean, np.nan) for name, mean, _ in every[n:]]
+    effects.sort(key=lambda one: -abs(np.log(one[1]) if is_log else one[1]))
+    rows = [("constant", found.constant, explained.std_of_constant()), *effects, *rest]
+    means = [mean for _, mean, _ in rows]
+    whole = float(np.prod(means) if is_log else np.sum(means))
     last = {"identity": "prediction", "log": "median"}.get(found.scale, f"{found.scale} of median")
-    rows.append((last, whole, np.nan, np.nan))
-    names = "effect", "contribution", "low", "high"
-    return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    rows.append((last, whole, float(explained.std_of_fit(X)[0])))
+    names, values, stds = zip(*rows, strict=True)
+    ends = [norm.ppf(end) * np.array(stds) for end in INTERVAL_ENDS]
+    low, high = (values * np.exp(end) if is_log else values + end for end in ends)
+    table = zip(names, values, low, high, strict=True)
+    return _table(("effect", "contribution", "low", "high"), table)
 
 
 def _averages(model: FittedModel, sides: Sequence[FloatArray]) -> list[Side]:
     """Average the predictions of each of several tables, with joint draws from some rows of each.
 
-    The same rows of tables of one length are drawn.
+    The same rows of tables of one length are drawn. A row that is in several tables is drawn once:
+    its missing values are the same in all.
     """
     some = [X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)] for X in sides]
-    X = np.concatenate(some)
+    numbered = np.concatenate([np.column_stack([X, _occurrences(X)]) for X in some])
+    _, first, inverse = np.unique(
+        np.nan_to_num(numbered, nan=np.inf), axis=0, return_index=True, return_inverse=True
+    )
+    X = numbered[first, :-1]
     mean, draws = model.mean(X), model.draws_of_mean(X, N_DRAWS)
     found, ends = [], np.cumsum([len(one) for one in some])[:-1]
-    of_sides = zip(sides, np.split(mean, ends), np.split(draws, ends, axis=1), strict=True)
-    for every, of_some, drawn in of_sides:
+    for every, rows in zip(sides, np.split(inverse, ends), strict=True):
         average = float(model.mean(every).mean())
-        found.append((average, drawn.mean(axis=1) - of_some.mean() + average))
+        found.append((average, draws[:, rows].mean(axis=1) - mean[rows].mean() + average))
     return found
 
 
+def _occurrences(X: FloatArray) -> IntArray:
+    """Count for each row (n,) how many equal ones are before it."""
+    seen = Counter[bytes]()
+    found = []
+    for row in X:
+        found.append(seen[row.tobytes()])
+        seen[row.tobytes()] += 1
+    return np.array(found)
+
+
 def _signed(side: Side) -> tuple[float, float, float, float]:
-    """Return an estimate with its interval, and the probability of its sign."""
+    """Return an estimate with its interval, and the probability of its sign, nan if it is zero."""
     estimate, draws = side
-    low, high = _ends(draws)
-    return estimate, low, high, float(np.mean(draws * estimate > 0))
+    sure = float(np.mean(draws * estimate > 0)) if estimate else np.nan
+    return estimate, *_ends(draws), sure
 
 
 def _ends(draws: FloatArray) -> tuple[float, float]:
@@ -107,6 +121,5 @@ def _ends(draws: FloatArray) -> tuple[float, float]:
     return low, high
 
 
-def _table(first: str, rows: Sequence[tuple[object, ...]]) -> Table:
-    names = (first, "estimate", "low", "high", "probability")
+def _table(names: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
     return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

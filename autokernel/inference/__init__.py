@@ -5,6 +5,7 @@ from autokernel.inference.base import (
     Likelihood,
     MakePredictor,
     Predictor,
+    Term,
     log_normal,
 )
 from autokernel.inference.covariance import (

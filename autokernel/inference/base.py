@@ -2,6 +2,7 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import numpy as np
 
@@ -77,6 +78,7 @@ class Predictor(ABC):
         jitter: float = 0.0,
         block: int,
     ) -> None:
+        self._whole = Term(expression, np.exp(theta[:-1]))
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
         self._columns, self._block = data.inputs.columns, max(1, block)
         self._rounding_by_target = data.on(expression.target).rounding_by_target
@@ -132,23 +134,15 @@ class GlobalPredictor(Predictor):
     knots: Inputs
     weights: FloatArray
 
-    def __init__(
-        self,
-        expression: Expression,
-        theta: FloatArray,
-        data: TrainingData,
-        *,
-        jitter: float = 0.0,
-        block: int,
-    ) -> None:
-        super().__init__(expression, theta, data, jitter=jitter, block=block)
-        self._whole = Term(expression, np.exp(theta[:-1]))
-        self._terms: list[Term] = []
-        self._last_means: dict[Term, tuple[FloatArray, FloatArray]] = {}
-        left = self._whole.params
-        for term in expression.terms(ADD):
-            own, left = np.split(left, [n_kernel_params(term)])
-            self._terms.append(Term(term, own))
+    @cached_property
+    def _terms(self) -> list[Term]:
+        terms = self._whole.expression.terms(ADD)
+        ends = np.cumsum([n_kernel_params(term) for term in terms])
+        return list(map(Term, terms, np.split(self._whole.params, ends[:-1])))
+
+    @cached_property
+    def _last_means(self) -> dict[Term, tuple[FloatArray, FloatArray]]:
+        return {}
 
     @abstractmethod
     def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:

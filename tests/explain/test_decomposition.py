@@ -1,13 +1,15 @@
 """The fitted function as a sum of components."""
 
+from dataclasses import replace
 from functools import cache
 
 import numpy as np
 import pandas as pd
 import pytest
 from scipy.special import expit, logit
+from scipy.stats import norm
 
-from autokernel.expression import parse_expression
+from autokernel.expression import n_kernel_params, parse_expression
 from tests.explain.models import refitted, sum_of, with_kernel
 from tests.fits import small, wave
 
@@ -56,16 +58,76 @@ def test_effects_are_those_that_made_the_data():
     assert np.corrcoef(by_name["x0 * x1"].mean, interaction)[0, 1] > 0.99
 
 
-def test_the_deviation_of_the_effect_of_the_only_column_is_that_from_the_average():
+def of_draws(text, X, y):
+    """Return a model whose kernel has two draws of its parameters, and a model at each of them."""
+    expression = parse_expression(text)
+    n = n_kernel_params(expression)
+    thetas = np.log([np.resize([0.5, 2.0], n), np.resize([0.8, 1.0, 0.3], n)])
+    model, *at_draws = (with_kernel(X, y, expression, one) for one in (thetas[0], *thetas))
+    draws = [np.append(theta, model._fitted.evaluation.theta[-1]) for theta in thetas]
+    (kernel,) = model._fitted.kernels
+    kernels = (replace(kernel, draws=np.array(draws)),)
+    model._fitted = replace(model._fitted, kernels=kernels)
+    return model, at_draws
+
+
+def std_of_draws(contrasts, X, stated, at_draws):
+    """Compute the deviations of linear combinations of predictions from means that are stated."""
+    squares = []
+    for one in at_draws:
+        mean, covariance = one.predict(X, return_cov=True)
+        covariance -= one._fitted.noise_variance * np.eye(len(X))
+        away = contrasts @ mean - stated
+        squares.append(np.einsum("ij,jk,ik->i", contrasts, covariance, contrasts) + away**2)
+    return np.sqrt(np.mean(squares, axis=0))
+
+
+def test_the_deviation_of_an_effect_is_that_of_draws_from_the_stated_mean():
     X, y = table()
     X = X[:, :1]
-    model = refitted("SE[0]", X, y)
+    model, at_draws = of_draws("SE[0]", X, y)
     (only,) = model.decompose().components
-    _, covariance = model.predict(X, return_cov=True)
-    covariance -= model.noise_variance_ * np.eye(len(X))
     contrasts = np.eye(len(X)) - 1 / len(X)
-    variance = np.diag(contrasts @ covariance @ contrasts)
-    np.testing.assert_allclose(only.std, np.sqrt(variance), rtol=1e-6)
+    expected = std_of_draws(contrasts, X, contrasts @ model.predict(X), at_draws)
+    np.testing.assert_allclose(only.std, expected, rtol=1e-6)
+    within = std_of_draws(contrasts, X, contrasts @ model.predict(X), at_draws[:1])
+    assert np.all(np.abs(only.std / within - 1) > 1e-3)
+
+
+def test_interactions_and_predictions_have_deviations_too():
+    X, y = table(20)
+    model, at_draws = of_draws("SE[0] * SE[1]", X, y)
+    by_name = {one.name: one for one in model.decompose().components}
+    grid = np.array([(first, second) for first in X[:, 0] for second in X[:, 1]])
+    rows, average = np.eye(20), np.eye(20) / 20  # at the points of the grid that are rows
+    effects = {
+        "x0": np.einsum("ri,j->rij", rows, np.full(20, 1 / 20)) - average,
+        "x1": np.einsum("rj,i->rij", rows, np.full(20, 1 / 20)) - average,
+    }
+    both = np.einsum("ri,rj->rij", rows, rows)
+    effects["x0 * x1"] = both - average - effects["x0"] - effects["x1"]
+    for name, contrasts in effects.items():
+        contrasts, found = contrasts.reshape(20, 400), by_name[name]
+        np.testing.assert_allclose(found.mean, contrasts @ model.predict(grid), atol=1e-8)
+        expected = std_of_draws(contrasts, grid, found.mean, at_draws)
+        np.testing.assert_allclose(found.std, expected, rtol=1e-5)
+    row = X[[3]] + 0.5
+    table_of_row = model.explain(row)
+    low, value, high = (table_of_row[name][-1] for name in ("low", "contribution", "high"))
+    (std,) = std_of_draws(np.eye(1), row, model.predict(row), at_draws)
+    assert value == pytest.approx(model.predict(row)[0])
+    assert (high - value, value - low) == pytest.approx((norm.ppf(0.95) * std,) * 2)
+
+
+def test_between_many_values_deviations_are_interpolated():
+    x = np.linspace(0, 10, 600)
+    y = np.sin(x) + 0.1 * np.random.default_rng(0).normal(size=600)
+    model, at_draws = of_draws("SE[0]", x[::10, None], y[::10])
+    (only,) = model.decompose(x[:, None]).components
+    rows = np.concatenate([x, x[::10]])[:, None]
+    contrasts = np.hstack([np.eye(600), np.full((600, 60), -1 / 60)])
+    expected = std_of_draws(contrasts, rows, only.mean, at_draws)
+    np.testing.assert_allclose(only.std, expected, rtol=0.02)
 
 
 def test_approximate_fits_have_components_too():

@@ -1,13 +1,14 @@
 """Averages of functions over rows, against the joint distribution of all values."""
 
 from dataclasses import replace
+from itertools import combinations
 
 import numpy as np
 import pytest
 
 from autokernel import parse_expression
 from autokernel.data import Columns
-from autokernel.explain.effects import AveragedFunction
+from autokernel.explain.effects import AveragedFunction, effect_of, interaction_of
 from autokernel.expression import n_kernel_params
 from autokernel.inference import (
     ExactPredictor,
@@ -17,12 +18,25 @@ from autokernel.inference import (
 )
 from tests.batteries import EVERY_OPERATOR
 
-N_BACKGROUND = 8
+N_BACKGROUND, N_POINTS = 8, 4
 KERNELS = {
     "a sum": "SE[0] * SE[1] + LIN[0]",
     "a product of sums": "(SE[0] + LIN[1]) * CAT[2] + RQ[1] * PER[1] * SE[0]",
+    "a product of all columns": "SE[0] * LIN[1] * CAT[2]",
     "a change point": "CP[0](SE[0] * SE[1], LIN[1]) + SE[2]",
     "an operator without shares": "GATE[0](SE[0] * CAT[2], LIN[1]) * SE[2]",
+}
+EFFECTS = {
+    "a column": (effect_of([0]), {(0,): 1, (): -1}),
+    "a category": (effect_of([2]), {(2,): 1, (): -1}),
+    "two columns": (effect_of([1, 0]), {(0, 1): 1, (): -1}),
+    "all columns": (effect_of([0, 1, 2]), {(0, 1, 2): 1, (): -1}),
+    "an interaction": (interaction_of([1, 2]), {(1, 2): 1, (1,): -1, (2,): -1, (): 1}),
+    "another one": (interaction_of([0, 1]), {(0, 1): 1, (0,): -1, (1,): -1, (): 1}),
+    "of three columns": (
+        interaction_of([0, 1, 2]),
+        {some: (-1) ** (3 - n) for n in range(4) for some in combinations(range(3), n)},
+    ),
 }
 
 
@@ -30,9 +44,8 @@ def with_inducing(expression, theta, data):
     return InducingPredictor(expression, theta, data, 30)
 
 
-@pytest.mark.parametrize("make", [ExactPredictor, with_inducing], ids=["exact", "inducing"])
-@pytest.mark.parametrize("text", KERNELS.values(), ids=KERNELS)
-def test_effects_are_averages_of_all_values(text, make):
+def function_of(text, make=ExactPredictor):
+    """Return a function with its predictor, background and weights; some values are missing."""
     operators = {one.symbol: one for one in EVERY_OPERATOR.operators}
     expression = parse_expression(text, operators=operators.values())
     rng = np.random.default_rng(0)
@@ -49,18 +62,38 @@ def test_effects_are_averages_of_all_values(text, make):
     function = AveragedFunction(
         expression, theta, predictor, background=background, weights=weights
     )
-    for of_columns in ([0], [2], [1, 0]):
-        points = rng.choice([0.0, 0.5, 1.0], size=(4, len(of_columns)))
-        rows = np.tile(background.values, (5, 1, 1))  # the last block is the background
-        rows[:4, :, of_columns] = points[:, None]
-        every = replace(background, values=rows.reshape(-1, 3), rows=np.tile(background.rows, 5))
-        cross = cross_covariance(expression, every, predictor.knots).forward(np.exp(theta[:-1]))
-        prior = cross_covariance(expression, every, every).forward(np.exp(theta[:-1]))
-        mean, covariance = predictor.conditioned(cross, prior)
-        averages = np.kron(np.eye(5), weights)
-        contrasts = averages[:4] - averages[4]
-        found = function.effect(of_columns, points)
-        # the covariances of at most 40 values of size one, each with rounding times 1e4
-        np.testing.assert_allclose(found[0], contrasts @ mean, atol=1e-9)
-        np.testing.assert_allclose(found[1], contrasts @ covariance @ contrasts.T, atol=1e-9)
-        assert function.average() == pytest.approx(averages[4] @ mean, abs=1e-9)
+    return function, (expression, theta, predictor, background, weights)
+
+
+def by_all_values(signs, points, expression, theta, predictor, background, weights):
+    """Compute mean and covariance of an effect from those of the function at all rows."""
+    rows = np.tile(background.values, (len(signs), len(points), 1, 1))
+    for place, columns in enumerate(signs):
+        rows[place][..., columns] = points[:, None, columns]
+    values, n_averages = rows.reshape(-1, 3), len(signs) * len(points)
+    every = replace(background, values=values, rows=np.tile(background.rows, n_averages))
+    cross = cross_covariance(expression, every, predictor.knots).forward(np.exp(theta[:-1]))
+    prior = cross_covariance(expression, every, every).forward(np.exp(theta[:-1]))
+    mean, covariance = predictor.conditioned(cross, prior)
+    contrasts = np.kron([*signs.values()], np.kron(np.eye(len(points)), weights))
+    return contrasts @ mean, contrasts @ covariance @ contrasts.T
+
+
+@pytest.mark.parametrize("make", [ExactPredictor, with_inducing], ids=["exact", "inducing"])
+@pytest.mark.parametrize("text", KERNELS.values(), ids=KERNELS)
+def test_effects_are_averages_of_all_values(text, make):
+    function, known = function_of(text, make)
+    rng = np.random.default_rng(1)
+    points = rng.choice([0.0, 0.3, 0.5, 1.0], size=(N_POINTS, 3))
+    for effect, signs in EFFECTS.values():
+        mean, covariance = by_all_values(signs, points, *known)
+        found, joint = function.joint(effect, points)
+        # the covariances of at most 256 values of size one, each with rounding times 1e4
+        np.testing.assert_allclose(found, mean, atol=1e-9)
+        np.testing.assert_allclose(joint, covariance, atol=1e-9)
+        np.testing.assert_allclose(function.mean(effect, points), mean, atol=1e-9)
+        found, variance = function.moments(effect, points)
+        np.testing.assert_allclose(found, mean, atol=1e-9)
+        np.testing.assert_allclose(variance, np.diag(covariance), atol=1e-9)
+    average, _ = by_all_values({(): 1}, points[:1], *known)
+    assert function.average() == pytest.approx(average[0], abs=1e-9)

@@ -48,6 +48,46 @@ def test_a_difference_is_that_of_the_predictions_with_the_deviation_of_their_con
     assert table["probability"][2] == pytest.approx(sure, abs=4 * np.sqrt(0.25 / 2000))
 
 
+def test_with_averaging_a_difference_is_that_of_joint_draws_of_each_kernel():
+    rng = np.random.default_rng(1)
+    X = rng.uniform(size=(25, 2))
+    y = np.sin(5 * X[:, 0]) + X[:, 1] + 0.3 * rng.normal(size=25)
+    model = small(averaging="posterior").fit(X, y)
+    A, B = X[:4] + 0.5, X[:3]
+    fitted, contrast = model._fitted, np.append(np.full(4, 1 / 4), np.full(3, -1 / 3))
+    mixture, rows = fitted.mixture, fitted.scaled(np.concatenate([A, B]))
+    assert len(mixture.weights) > 1
+    (_, _, low), (_, _, high) = (model.compare(A, B)[name] for name in ("low", "high"))
+    below = np.zeros(2)
+    for weight, one in zip(mixture.weights, mixture.predictors, strict=True):
+        mean, covariance = one.mean_and_covariance(rows)
+        covariance -= np.diag(one.noise_at(mean))
+        std = np.sqrt(contrast @ covariance @ contrast)
+        ends = np.array([low, high]) / fitted.target.width
+        below += weight * norm.cdf(ends, contrast @ mean, std)
+    # the standard error of the share of 2000 draws is .0049
+    np.testing.assert_allclose(below, [0.05, 0.95], atol=4 * 0.0049)
+
+
+def test_a_row_with_gaps_that_is_in_both_groups_is_the_same_in_both():
+    X, y = plane()
+    X.loc[::3, "age"] = np.nan
+    model = small(base_kernels="auto").refit(X, y, "LIN[height] + SE[age] + CAT[shop]")
+    same = {name: column[2] for name, column in model.compare(X, X).items()}
+    assert (same["estimate"], same["low"], same["high"]) == (0, 0, 0)
+    assert np.isnan(same["probability"])
+    twice = pd.concat([X.iloc[[0, 0]]])  # two rows that look the same have two ages
+    assert model.compare(X.iloc[[0]], twice)["high"][2] > 1
+    A, B = X.iloc[[0]], X.iloc[[0]].assign(height=X["height"][0] + 1)
+    half, whole = model.compare(pd.concat([A, B]), B), model.compare(A, B)
+    width = whole["high"][2] - whole["low"][2]
+    # quantiles of two samples, as above, of a deviation of 1 / 3.3 of the width
+    for name in ("estimate", "low", "high"):
+        assert 2 * half[name][2] == pytest.approx(
+            whole[name][2], abs=np.sqrt(2) * 0.19 * width / 3.3
+        )
+
+
 def test_on_the_log_scale_there_is_a_ratio():
     x = np.linspace(1, 5, 30)
     y = np.exp(x + 0.05 * np.random.default_rng(2).normal(size=30))
@@ -80,6 +120,37 @@ def test_slopes_by_a_category_are_those_of_its_levels():
     np.testing.assert_allclose(by["estimate"], [-1, 0], atol=0.2)
     some = model.slopes("age", X[X["shop"] == "north"])
     assert some["estimate"][0] == pytest.approx(by["estimate"][0], rel=1e-6)
+
+
+def test_a_column_that_no_kernel_uses_has_slopes_of_zero():
+    X, y = plane()
+    model = small().refit(X[["height", "age"]], y, kernel="LIN[height]")
+    table = model.slopes("age", by="height")
+    assert len(table["rows"]) == len(X)
+    for name in ("estimate", "low", "high"):
+        assert np.all(table[name] == 0)
+    assert np.isnan(table["probability"]).all()
+
+
+def test_columns_without_names_have_those_of_the_texts():
+    X, y = plane()
+    X = X[["height", "age"]].to_numpy()
+    model = small().refit(X, y, kernel="LIN[0] + LIN[1]")
+    for name, number in (("x0", 0), ("x1", np.int64(1))):
+        first, second = model.slopes(name), model.slopes(number)
+        assert {key: one.tolist() for key, one in first.items()} == {
+            key: one.tolist() for key, one in second.items()
+        }
+    with pytest.raises(ValueError, match=r"the indices below 2, got 'x2'"):
+        model.slopes("x2")
+
+
+def test_slopes_by_dates_have_rows_of_dates():
+    X, y = plane()
+    days = pd.Timestamp("2024-02-28") + pd.to_timedelta(7 * (np.arange(len(X)) // 14), unit="D")
+    model = small().refit(X[["height"]].assign(day=days), y, kernel="LIN[height] + LIN[day]")
+    rows = model.slopes("height", by="day")["rows"]
+    assert rows.tolist() == ["2024-02-28", "2024-03-06", "2024-03-13"]
 
 
 def test_what_has_no_slope_is_refused_with_what_to_do(of_plane):
