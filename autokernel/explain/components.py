@@ -210,8 +210,9 @@ class ComponentFacts:
         yield from self._say.levels(facts, self._column, self._begin)
 
     def _average(self, part: Part) -> Said:
-        level = level_of(self._explained, part, self._subject)
-        return self._say.curve(level, self._column, self._explained.view(part), self._changes)
+        curve, view = level_of(self._explained, part), self._explained.view(part)
+        level = direction(curve, self._subject)
+        return self._say.curve(level, self._column, view, self._changes, curve=curve)
 
     def _drift(self) -> Iterator[Said]:
         """Say how far a level wanders from one row to the next, if it is a random walk."""
@@ -300,7 +301,7 @@ class ComponentFacts:
         column, part = self._column, self._part
         if any(one.column == part.column and one is not part for one in self._explained.parts):
             return []  # which has the trend
-        level = level_of(self._explained, part, self._subject)
+        level = direction(level_of(self._explained, part), self._subject)
         word, *linearly = level.predicate.split()
         extent = float(np.ptp(self._x)) if linearly else 1.0
         is_far = abs(level.value) * extent >= MIN_LEVEL * swing and level.probability >= CERTAIN

@@ -299,8 +299,8 @@ def _swing(curve: Curve, subject: str, sure: float) -> list[Fact]:
     ]
 
 
-def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
-    """Say where the averages over a period lead, along the scale of the column.
+def level_of(explained: ExplainedFunction, part: Part) -> Curve:
+    """Compute the averages over a period, along the scale of the column.
 
     Between the middles of two cycles, and beyond those of the first and the last, the level is
     taken to be a straight line.
@@ -322,8 +322,7 @@ def level_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
         last = inside[:, -1:] + apart[-1] / apart[-2] * steps[:, -1:]
         return np.concatenate([first, inside, last], axis=1)
 
-    mean, drawn = averages(curve.mean[None])[0], averages(curve.draws)
-    return direction(Curve(middles, mean, drawn, curve.present), subject)
+    return Curve(middles, averages(curve.mean[None])[0], averages(curve.draws), curve.present)
 
 
 def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
