@@ -12,6 +12,7 @@ from autokernel.typing import FloatArray
 
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
 N_STEPS = 33  # along the column that is followed
+OPEN = "may rise or fall"
 MULTIPLIED = "kernels in which the columns are multiplied"
 
 
@@ -25,6 +26,8 @@ def said_of(explained: ExplainedFunction, pair: Interaction, say: Sentences) -> 
     sure = explained.probability_of_interaction(pair.columns)
     fact = Fact(listing(names), "interact", pair.share, probability=sure, evidence=MULTIPLIED)
     facts, texts = _details(explained, pair, say, fact)
+    if all(one.predicate == OPEN for one in facts):
+        facts, texts = [], []
     text = say.interaction(fact, names, pair.share, texts)
     return [(fact, text), *((one, "") for one in facts)]
 
@@ -57,7 +60,7 @@ def _details(
         fact = _course(curve, draws, named, reach=float(np.ptp(curves, axis=1).max()))
         by = say.amount(*fact.ends)
         text = f"{fact.predicate} by {by}"
-        if fact.predicate in ("hardly changes", "may rise or fall"):
+        if fact.predicate in ("hardly changes", OPEN):
             text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
         facts.append(say.measured(fact))
         texts.append(f"{text} where {where}")
@@ -79,7 +82,7 @@ def _course(curve: FloatArray, draws: FloatArray, about: Fact, *, reach: float) 
     low, high = np.quantile(draws[:, -1] - draws[:, 0], INTERVAL_ENDS).tolist()
     word = "rises" if change > 0 else "falls"
     if low < 0 < high:
-        word = "hardly changes" if max(-low, high) < most else "may rise or fall"
+        word = "hardly changes" if max(-low, high) < most else OPEN
     return replace(about, predicate=word).moved(change, low, high)
 
 

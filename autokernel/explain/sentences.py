@@ -67,7 +67,7 @@ class Sentences:
             return ""
         name = self.names[column]
         if share < 0:
-            return f"{name} works against the other effects: "
+            return f"{name} partly offsets the other effects: "
         return f"{name} explains {percent(share)} of the variance of the fit: "
 
     def begun(self, begin: str, text: str) -> str:
@@ -368,8 +368,8 @@ class Sentences:
         text = f"{listing(names)} interact"
         if share > 0:
             text += f", which explains {percent(share)} of the variance of the fit"
-        text = perhaps(text, fact.probability)
-        return f"{text}: {listing(texts)}." if texts else f"{text}."
+        text, how = perhaps(text, fact.probability), ", in a way that is uncertain"
+        return f"{text}{f': {listing(texts)}' if texts else how}."
 
 
 def _exp(values: Sequence[float]) -> list[float]:

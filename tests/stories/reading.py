@@ -25,7 +25,7 @@ AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
 SOME = rf"(?:a factor of )?-?[\d.]+(?:e[+-]?\d+)?{UNIT}"  # an amount without groups
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
 P = r"(?P<bound>less than |more than )?(?P<p>-?[\d.]+) %"
-LEAD = rf"(?:explains {P} of the variance of the fit|works against the other effects): "
+LEAD = rf"(?:explains {P} of the variance of the fit|partly offsets the other effects): "
 WHERE = r"(?:Until|From|Nowhere|(?:where|Where) \S+ is) .+?, "  # a part of a column
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
@@ -469,7 +469,7 @@ def interact(reader: Reader, match: Match) -> bool:
     if not is_share(match, share):
         return False
     if match["how"] is None:
-        return False
+        return "uncertain" in match[0]
     found = ((re.fullmatch(pattern, match["how"]), check) for pattern, check in HOW.items())
     how, check = next(((m, c) for m, c in found if m), (None, is_open))
     return how is not None and check(reader, how)
@@ -759,7 +759,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     ),
     (
         rf"(?P<a>.+?) and (?P<b>.+?) interact(?:, which explains {P} of the variance of the fit)?"
-        rf"{PERHAPS}(?:: (?P<how>.+))?\.",
+        rf"{PERHAPS}(?:: (?P<how>.+)|, in a way that is uncertain)\.",
         interact,
     ),
     (rf"It explains {P} of the variance of the fit\.", share),
