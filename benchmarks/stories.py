@@ -8,7 +8,7 @@ those that may be; recall is the share of true facts that are claimed. Every fit
 
 Rows go to results/stories.csv; those of the current commit are not measured again.
 
-    python benchmarks/stories.py --seeds 10        # half an hour of CPU time
+    python benchmarks/stories.py --seeds 10        # an hour and a half of CPU time
     python benchmarks/stories.py --small
 """
 

@@ -18,6 +18,7 @@ QUICK = {  # by a small search, or with a kernel that is given
     "noise_only": None,
     "a_trend_with_a_season": "LIN[month] + PER[month]",
     "a_change_point": "CP[x](LIN[x], PER[x])",
+    "subjects_with_slopes": "CAT[subject] * LIN[day]",
 }
 
 
