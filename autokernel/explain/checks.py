@@ -15,7 +15,7 @@ from scipy.stats import binomtest, chi2, kruskal, norm, skewtest, spearmanr
 
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import Fact
-from autokernel.explain.sentences import Said
+from autokernel.explain.sentences import SCALE_WORDS, Said
 from autokernel.explain.words import (
     between,
     calendar_lengths,
@@ -25,6 +25,7 @@ from autokernel.explain.words import (
     percent,
     readable,
 )
+from autokernel.expression import IDENTITY
 from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import FittedModel
@@ -96,7 +97,10 @@ def _checked(
         yield from _far_rows(residuals, model.rows)
     else:
         spread = _changing_spread(residuals, near, model, axes)
-        shape = [*spread, *_skewness(residuals[near], advice)]
+        skewness = _skewness(
+            residuals[near], advice, largest=residuals[np.argmax(np.abs(residuals))]
+        )
+        shape = [*spread, *skewness]
         yield from shape or _far_rows(residuals, model.rows)  # such noise has rows far off
         if near.all():  # rows far off distort the residuals of their neighbours
             yield from _left_over(residuals, model, axes)
@@ -189,14 +193,18 @@ def _changing_spread(
     if max(stds) > NARROW:
         text += f", so that intervals are too narrow where {name} is {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
-    fact = Fact(NOISE, f"{word} with {name}", ratio, evidence=how)
+    fact, scale = Fact(NOISE, f"{word} with {name}", ratio, evidence=how), model.scale.name
+    noise = "The noise" if scale == IDENTITY else f"The noise on the {SCALE_WORDS[scale]} scale"
     return _alarm(
-        float(tests[name].pvalue) * len(tests), fact, f"The noise {word} with {name}: {text}."
+        float(tests[name].pvalue) * len(tests), fact, f"{noise} {word} with {name}: {text}."
     )
 
 
-def _skewness(residuals: FloatArray, advice: str) -> list[Said]:
+def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Said]:
+    """Say to which side residuals are skewed, if the largest one of all is on this side too."""
     found = skewtest(residuals)
+    if found.statistic * largest < 0:
+        return []
     way, advice = ("above", advice) if found.statistic > 0 else ("below", "")
     how = "test of the skewness of leave-one-out residuals"
     fact = Fact(NOISE, f"skewed to {way}", float(found.statistic), evidence=how)

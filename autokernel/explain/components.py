@@ -29,7 +29,7 @@ from autokernel.explain.regions import WHOLE_COLUMN, Region
 from autokernel.explain.sentences import MAX_BLUR, Said, Sentences
 from autokernel.explain.words import CERTAIN, capital, interval
 from autokernel.expression import IDENTITY
-from autokernel.kernels import Role, Share, role_index
+from autokernel.kernels import Role, role_index
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -64,7 +64,7 @@ class ComponentFacts:
         self._spread = model.scale.width
         self._draws = explained.parameters  # of the parameters
         self._subject = part.expression.to_text(model.columns.feature_names)
-        self._region = self._find_region()
+        self._region = part.region(explained.ends(part.column)[1], self._draws)
         self._whole = part if self._region or not part.is_free else self._with_cycles()
         self._axis, self._is_only = say.axes[part.column], len(say.axes) == 1
         where = self._region.text(self._axis, is_only=self._is_only) if self._region else ""
@@ -136,17 +136,6 @@ class ComponentFacts:
 
     def _is_warned(self, *predicates: str) -> bool:
         return any(one.startswith(predicates) for one in self._warnings)
-
-    def _find_region(self) -> Region | None:
-        """Return where the component plays a part, None if that is everywhere."""
-        if len(self._part.group) > 1 or not self._part.regions:
-            return None
-        shares: list[tuple[Share, FloatArray, FloatArray]] = []
-        for leaf, entries in leaves_of(self._part.group[0]):
-            if isinstance(leaf.kernel, Share):
-                params = np.exp(self._part.theta_of_all[entries])
-                shares.append((leaf.kernel, params, np.exp(self._draws[:, entries])))
-        return Region.of(shares, self._explained.ends(self._column)[1])
 
     @property
     def _has_two_values(self) -> bool:

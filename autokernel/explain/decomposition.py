@@ -526,6 +526,8 @@ class ExplainedFunction:
         _, is_known = period_of(part.group[0], part.theta_of_all)
         if is_known or all(has_period(leaf.kernel) for leaf in leaves):
             return replace(part, is_season=True)
+        if region := part.region(high):
+            low, high = region.longest
         n_periods = (high - low) / part.period
         places = np.linspace(low, high, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
         share = wave_share(self.mean(part, places), n_periods)

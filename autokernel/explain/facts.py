@@ -29,6 +29,7 @@ NEARLY_LINE = 0.95  # the same, from which a curve follows the logarithm or the 
 SURE = 0.9  # probability of a direction or of a component below which none is named
 MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
+LEAST_OF_JUMP = 4  # points of a curve that may have a jump
 MIN_TURN = 0.1  # part of the range by which a turn or the growth of a swing must stand out
 SURE_TURN = 0.99  # share of draws with which it must
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to continue
@@ -200,7 +201,8 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
 
 def jump(curve: Curve, subject: str) -> Fact | None:
     """Say where most of the change between the ends of a curve happens, if it is a short part."""
-    length, change = round(JUMP_LENGTH * (N_GRID - 1)), float(_change(curve.mean[None])[0])
+    n, change = len(curve.mean), float(_change(curve.mean[None])[0])
+    length = max(1, round(JUMP_LENGTH * (n - 1)))
 
     def steps(curves: FloatArray) -> FloatArray:
         """Return the changes within short parts, as shares of that between the ends."""
@@ -212,8 +214,8 @@ def jump(curve: Curve, subject: str) -> Fact | None:
         pairs = zip(inside, curves / change, strict=True)
         return np.array([_middle(curve.places[rows], one[rows]) for rows, one in pairs])
 
-    if len(curve.mean) < N_GRID or steps(curve.mean[None]).max() < JUMP:
-        return None  # of a few values there is no tenth
+    if n < LEAST_OF_JUMP or steps(curve.mean[None]).max() < JUMP:
+        return None
     sure = curve.probability(lambda curves: steps(curves).max(axis=1) >= HALF)
     how = "largest change within a tenth of the curve"
     return Fact(subject, "jumps", *curve.measured(places), probability=sure, evidence=how)

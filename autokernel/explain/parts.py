@@ -8,6 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.explain.effects import products_of
+from autokernel.explain.regions import Region
 from autokernel.expression import IDENTITY, Expression, Leaf, arrange, slots_of
 from autokernel.kernels import (
     MULTIPLY,
@@ -82,6 +83,22 @@ class Part:
             for leaf in one.expression.leaves
             if isinstance(leaf.kernel, Share) and not _is_switch(one)
         )
+
+    def region(self, highest: float, draws: FloatArray | None = None) -> Region | None:
+        """Return where it plays a part, up to the highest value, None if that is everywhere.
+
+        The ``draws`` (n_draws, n_params) are of the logs of all parameters.
+        """
+        if len(self.group) > 1 or not self.regions:
+            return None
+        theta = self.theta_of_all
+        drawn = theta[None] if draws is None else draws
+        shares = [
+            (leaf.kernel, np.exp(theta[entries]), np.exp(drawn[:, entries]))
+            for leaf, entries in leaves_of(self.group[0])
+            if isinstance(leaf.kernel, Share)
+        ]
+        return Region.of(shares, highest)
 
     @property
     def is_free(self) -> bool:

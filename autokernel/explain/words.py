@@ -69,7 +69,7 @@ def level_text(value: float, spread: float, unit: str) -> str:
 
 def between(value: float, low: float, high: float, unit: str) -> str:
     """Write a number with an interval around it, in as many decimals as the interval shows."""
-    if not (np.isfinite(low) and np.isfinite(high)):
+    if not (np.isfinite(low) and np.isfinite(high)) or low == value == high:
         return with_unit(value, unit)
     spread = max(high - low, 1e-9 * abs(value))
     decimals = -int(np.floor(np.log10(spread / 3)))

@@ -781,7 +781,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"Rows? (?P<rows>.+?) (?:is|are) (?:excluded as )?(?:an outlier|outliers): .+", far_off),
     (r"Rows? .+? (?:has a value|have values) where the target's scale ends, .+", is_said),
     (r"\d+ rows, of which the first are (?P<rows>.+?), are excluded as outliers: .+", far_off),
-    (r"The noise (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
+    (r"The noise(?: on the .+ scale)? (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
     (r"Large residuals are more often (?P<way>above|below) the prediction than not.*", skew),
     (
         rf"(?:{WHERE})?It (?P<does>(?:rises|falls|goes up|varies by|differs by|changes in) .+)\.",
