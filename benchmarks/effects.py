@@ -41,7 +41,6 @@ from tables import load_table  # isort: skip
 
 import numpy as np
 import pandas as pd
-from scipy.special import logit
 from scipy.stats import norm
 
 from autokernel import AutoKernelGPRegressor
@@ -257,7 +256,9 @@ def has_order(x: pd.Series) -> bool:
 
 def on_scale(values: np.ndarray, scale: str) -> np.ndarray:
     """Return values of the target on its scale."""
-    return {"identity": np.asarray, "log": np.log, "sqrt": np.sqrt, "logit": logit}[scale](values)
+    if scale == "logit":
+        return np.log(values / (1 - values))
+    return {"identity": np.asarray, "log": np.log, "sqrt": np.sqrt}[scale](values)
 
 
 def effect(
