@@ -14,10 +14,10 @@ methods
 The effects of these machines are averages of their predictions too. The noise has 0.2, 0.5 or 1
 standard deviations of the function, by the seed.
 
-Rows go to results/effects.csv; those of the current commit are not measured again, those of other
-packages never.
+Rows go to results/effects.csv; those of the current commit are not measured again, nor are those of
+other packages by any commit.
 
-    AUTOKERNEL_DATA=folder python benchmarks/effects.py --jobs 2    # twenty minutes of CPU time
+    AUTOKERNEL_DATA=folder python benchmarks/effects.py --jobs 2    # half an hour of CPU time
     AUTOKERNEL_DATA=folder python benchmarks/effects.py --small
 """
 
@@ -35,6 +35,7 @@ from common import (  # isort: skip
     numbers,
     parse,
     print_table,
+    read_rows,
     rounded,
 )
 from tables import load_table  # isort: skip
@@ -524,13 +525,14 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
         )
     print_table(table)
     on_tables = [row for row in rows if row["dataset"] in TABLES]
-    methods = group(on_tables, lambda row: row["method"])
+    methods = [one for one in (OWN, *OTHERS) if any(row["method"] == one for row in on_tables)]
     by_table = group(on_tables, lambda row: row["dataset"])
     lines: list[Mapping[str, object]] = []
     for name, some in {**by_table, "all": on_tables}.items():
         of_methods = group(some, lambda row: row["method"])
-        errors_of = {one: numbers(of_methods[one], "error") for one in methods}
-        lines.append({"table": name} | {one: float(v.mean()) for one, v in errors_of.items()})
+        errors_of = {one: numbers(of_methods.get(one, []), "error") for one in methods}
+        means = {one: float(np.mean(v)) if len(v) else np.nan for one, v in errors_of.items()}
+        lines.append({"table": name} | means)
     if lines:
         print_table(lines)
 
@@ -539,11 +541,13 @@ def main() -> None:
     """Measure what is missing and print the tables."""
     parser = make_parser(__doc__, datasets=[*KINDS, *TABLES], seeds=10)
     parser.add_argument("--methods", nargs="+", default=[OWN, *OTHERS], choices=[OWN, *OTHERS])
-    few = ["two curves", "pair", "levels", "log", "dates", "diamonds"]
+    few = ["two curves", "pair", "slopes by level", "log", "diamonds"]
     arguments = parse(parser, small={"datasets": few, "seeds": 1})
     others = [one for one in arguments.methods if one != OWN]
-    if others and importlib.util.find_spec("interpret") is None and not arguments.finished:
-        print(f"no {' and no '.join(others)}: pip install interpret-core pandas")
+    if arguments.finished:
+        others = [one for one in others if any(row["method"] == one for row in read_rows(NAME))]
+    elif others and importlib.util.find_spec("interpret") is None:
+        print(f"without {' and '.join(others)}, which need the package interpret-core")
         others = []
     rows = []
     for methods, any_commit in (([OWN], False), (others, True)):
