@@ -501,7 +501,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
     groups = group(own, lambda row: row["dataset"] if row["dataset"] in KINDS else "tables")
     groups |= group(own, lambda row: f"noise {row['noise']}")
     table: list[Mapping[str, object]] = []
-    for name, some in {**groups, "all": own}.items():
+    for name, some in {**groups, "all": own}.items() if own else ():
         errors = np.abs(share_errors(some))
         unseen = [float(one.split(":")[1]) for row in some for one in row["unseen"].split()]
         widths = [float(one) for row in some for one in row["widths"].split()]
@@ -523,7 +523,8 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
                 "explain s": float(numbers(some, "explain_seconds").mean()),
             }
         )
-    print_table(table)
+    if table:
+        print_table(table)
     on_tables = [row for row in rows if row["dataset"] in TABLES]
     methods = [one for one in (OWN, *OTHERS) if any(row["method"] == one for row in on_tables)]
     by_table = group(on_tables, lambda row: row["dataset"])
@@ -550,7 +551,8 @@ def main() -> None:
         print(f"without {' and '.join(others)}, which need the package interpret-core")
         others = []
     rows = []
-    for methods, any_commit in (([OWN], False), (others, True)):
+    own = [one for one in arguments.methods if one == OWN]
+    for methods, any_commit in ((own, False), (others, True)):
         units = [
             Fit(dataset, seed, method)
             for seed in range(arguments.seeds)
