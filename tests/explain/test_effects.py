@@ -104,10 +104,12 @@ def test_a_missing_value_stands_for_all_places_of_its_column(name):
     function, known = function_of("SE[0] * LIN[1] + CAT[2] + SE[1]")
     effect, signs = EFFECTS[name]
     places = np.array(known[3].columns[1].places)
-    grid = np.column_stack([np.repeat([0.2, 0.9], len(places)), np.tile(places, 2), np.zeros(32)])
+    x = np.linspace(0.1, 0.9, 5)  # as many points as there are rows before one with a gap
+    grid = np.zeros((5 * len(places), 3))
+    grid[:, 0], grid[:, 1] = np.repeat(x, len(places)), np.tile(places, 5)
     mean, covariance = by_all_values(signs, grid, *known)
-    averages = np.kron(np.eye(2), np.full(len(places), 1 / len(places)))
-    points = np.array([[0.2, np.nan, 0.0], [0.9, np.nan, 0.0]])
+    averages = np.kron(np.eye(5), np.full(len(places), 1 / len(places)))
+    points = np.column_stack([x, np.full(5, np.nan), np.zeros(5)])
     found, joint = function.joint(effect, points)
     np.testing.assert_allclose(found, averages @ mean, atol=1e-9)
     np.testing.assert_allclose(joint, averages @ covariance @ averages.T, atol=1e-9)
