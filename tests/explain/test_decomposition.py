@@ -128,7 +128,7 @@ def test_between_many_values_deviations_are_interpolated():
     rows = np.concatenate([x, x[::10]])[:, None]
     contrasts = np.hstack([np.eye(600), np.full((600, 60), -1 / 60)])
     expected = std_of_draws(contrasts, rows, only.mean, at_draws)
-    # linear between 128 places, seven to each row
+    # linear between 128 places, two for each training row
     np.testing.assert_allclose(only.std, expected, rtol=0.05)
 
 
