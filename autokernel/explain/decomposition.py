@@ -44,7 +44,7 @@ VISIBLE = 0.5  # deviations of the noise that a small interaction has
 MIN_WAVE_SHARE = 0.9  # of the variance, from which a wave on a level is a season
 POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
 MOST_DRAWS, LEAST_DRAWS = 32, 8  # of kernel and parameters, that stand for the posterior
-DRAWS_OF_STD, MAX_PLACES = 12, 128  # of deviations, between whose places they are interpolated
+DRAWS_OF_STD, MAX_PLACES = 8, 128  # of deviations, between whose places they are interpolated
 MAX_NUMBERS = 3.2e7  # in the covariance matrices of all draws, if there are more than the least
 N_INDUCING, N_INDUCING_OF_DRAW = 512, 256  # points that stand for many rows
 MAX_EXACT_ROWS_OF_DRAW = 2000  # with more, inducing points stand for them
@@ -181,7 +181,7 @@ class ExplainedFunction:
         self._background = model.columns.scaled(mixture.data.inputs.values[some])
         weights = mixture.data.noise.weights[some]
         self._weights = weights / weights.sum()
-        self._function = self._averaged(best.expression, best.theta)
+        self._function = self._averaged(best.expression, best.theta, is_best=True)
         self._found: dict[tuple[Part, MixtureComponent], list[int]] = {}
         parts, means = [], []
         for column in sorted(best.expression.columns):
@@ -199,11 +199,12 @@ class ExplainedFunction:
     def _every(self) -> range:
         return range(self.X.shape[1])
 
-    def _averaged(self, expression: Expression, theta: FloatArray) -> AveragedFunction:
-        mixture, is_best = self._model.mixture, theta is self._best.theta
-        predictor: Predictor | None = None
+    def _averaged(
+        self, expression: Expression, theta: FloatArray, *, is_best: bool = False
+    ) -> AveragedFunction:
+        mixture, predictor = self._model.mixture, None
         with one_blas_thread():
-            if mixture.is_of(expression, theta):
+            if is_best and mixture.is_of(expression, theta):
                 predictor = mixture.predictors[0]
             elif is_best or len(self.X) <= MAX_EXACT_ROWS_OF_DRAW:
                 predictor = mixture.make_predictor(expression, theta, mixture.data)
@@ -251,9 +252,9 @@ class ExplainedFunction:
         some = np.arange(len(places))
         if len(some) > MAX_PLACES:  # a missing value is the last one
             some = np.append(np.linspace(0, some[-2], MAX_PLACES - 1).astype(int), some[-1])
-        points = self._points([part.column], places[some, None])
-        std = self._std_of(_effect_of(part), points, self._known(part))
-        return self.mean(part, values), np.interp(rank, some, std)
+        mean, points = self.mean(part, places), self._points([part.column], places[some, None])
+        std = self._std_of(self._known(part), points, mean[some])
+        return mean[rank], np.interp(rank, some, std)
 
     def interaction_and_std(
         self, columns: tuple[int, int], points: FloatArray
@@ -263,33 +264,35 @@ class ExplainedFunction:
         have = [draw for draw in self._functions if _has_product(draw.expression, columns)]
         known = self._weighted(dict.fromkeys(have, effect)) or [(1.0, self._function, effect)]
         X, number = np.unique(self._points(columns, points), axis=0, return_inverse=True)
-        return self._mean(effect, X)[number], self._std_of(effect, X, known)[number]
+        mean = self._mean(effect, X)
+        return mean[number], self._std_of(known, X, mean)[number]
 
-    def _std_of(self, effect: Effect, X: FloatArray, known: Sequence[Known]) -> FloatArray:
-        """Compute the deviations (n,) of an effect in some draws from its mean that is stated."""
+    def _std_of(self, known: Sequence[Known], X: FloatArray, stated: FloatArray) -> FloatArray:
+        """Compute the deviations (n,) of an effect in some of the draws from stated means."""
         chosen = systematic(np.array([weight for weight, *_ in known]), DRAWS_OF_STD)
         moments = [
             (count, *known[draw][1].moments(known[draw][2], X))
             for draw, count in Counter(chosen.tolist()).items()
         ]
-        return self._std(self._function.mean(effect, X), moments)
+        return self._std(moments, stated)
 
     def _std(
-        self, stated: FloatArray, moments: Sequence[tuple[float, FloatArray, FloatArray]]
+        self, moments: Sequence[tuple[float, FloatArray, FloatArray]], stated: FloatArray
     ) -> FloatArray:
+        """Compute deviations (n,) from stated means, given moments of draws with weights."""
         weights, means, variances = (np.array(one) for one in zip(*moments, strict=True))
-        squares = variances + (means - stated) ** 2
+        squares = variances + (means - stated / self._spread) ** 2
         return self._spread * np.sqrt(np.average(squares, axis=0, weights=weights))
 
     def std_of_constant(self) -> float:
         """Compute the standard deviation of the average of the function."""
         known = self._weighted(dict.fromkeys(self._functions, AVERAGE))
-        return float(self._std_of(AVERAGE, self.X[:1], known)[0])
+        return float(self._std_of(known, self.X[:1], np.array([self.constant]))[0])
 
     def std_of_fit(self, X: FloatArray) -> FloatArray:
         """Compute the standard deviations (n,) of predictions without noise, on the scale."""
         moments = [(draw.weight, *one.at(X)) for draw, one in self._functions.items()]
-        return self._std(self._predicted(X)[0], moments)
+        return self._std(moments, self._spread * self._predicted(X)[0])
 
     def in_unit(self, changes: npt.ArrayLike) -> FloatArray:
         """Convert changes from the average on the scale of the target to those that are said.
@@ -331,7 +334,8 @@ class ExplainedFunction:
     def posterior(self) -> list[MixtureComponent]:
         """Draws of kernel and parameters for the posterior; all of a kernel have its probability.
 
-        Approximate predictions, which have many rows, are explained at the best parameters.
+        Approximate predictions, which have many rows, are explained at the best parameters of each
+        kernel.
         """
         n, mixture = 1, self._model.mixture
         if isinstance(mixture.predictors[0], ExactPredictor):
@@ -356,7 +360,9 @@ class ExplainedFunction:
         """
         found: dict[MixtureComponent, AveragedFunction] = {}
         for one in self.posterior:
-            if one.expression.target == self._best.expression.target:
+            if one.expression == self._best.expression and np.all(one.theta == self._best.theta):
+                found[one] = self._function
+            elif one.expression.target == self._best.expression.target:
                 with suppress(LinAlgError):
                     found[one] = self._averaged(one.expression, one.theta)
         return found

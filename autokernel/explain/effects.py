@@ -148,10 +148,6 @@ class AveragedFunction:
         self._knots, self._n_asked = predictor.knots, Counter[tuple[int, int]]()
         self._averages: dict[tuple[int, Subset], tuple[FloatArray, FloatArray]] = {}
 
-    def average(self) -> float:
-        """Compute the mean of the average over the background."""
-        return float(self.mean(AVERAGE, self._background.values[:1])[0])
-
     def total(self, number: int, column: int) -> float:
         """Return by what the factor for a column is multiplied, on average, in a product."""
         product = self.products[number]
@@ -165,22 +161,23 @@ class AveragedFunction:
     @one_blas_thread()
     def means(self, effects: Sequence[Effect], X: FloatArray) -> FloatArray:
         """Compute the means (n_effects, n) of effects at points, each average once."""
+        step = NUMBERS_OF_BLOCK // len(self._knots)
+        blocks = [self._means_of_block(effects, X[rows]) for rows in _blocks(len(X), step)]
+        return np.concatenate(blocks, axis=1)
+
+    def _means_of_block(self, effects: Sequence[Effect], X: FloatArray) -> FloatArray:
+        points, others = self._points(X)
+        cross = self._crosses(points, others)
+
+        @cache
+        def mean(number: int, own: Subset) -> FloatArray:
+            return self._with_knots(number, own, points, cross) @ self._predictor.weights
+
         found = np.zeros((len(effects), len(X)))
-        weights = self._predictor.weights
-        for rows in _blocks(len(X), NUMBERS_OF_BLOCK // len(weights)):
-            points, _ = self._points(X[rows])
-            cross = self._crosses(points, points)
-
-            @cache
-            def mean(
-                number: int, own: Subset, points: Inputs = points, cross: Cross = cross
-            ) -> FloatArray:
-                return self._with_knots(number, own, points, cross) @ weights
-
-            for place, effect in enumerate(effects):
-                for number, signs in self._signed(effect):
-                    for own, sign in signs:
-                        found[place, rows] += sign * mean(number, own)
+        for place, effect in enumerate(effects):
+            for number, signs in self._signed(effect):
+                for own, sign in signs:
+                    found[place] += sign * mean(number, own)
         return found
 
     @one_blas_thread()
@@ -197,7 +194,7 @@ class AveragedFunction:
     def moments(self, effect: Effect, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and the variance (n,) of an effect at points."""
         mean, variance = np.empty(len(X)), np.empty(len(X))
-        for rows in _blocks(len(X), NUMBERS_OF_BLOCK // len(self._predictor.weights)):
+        for rows in _blocks(len(X), NUMBERS_OF_BLOCK // len(self._knots)):
             cross, prior = self._prior(effect, X[rows], is_joint=False)
             mean[rows] = cross @ self._predictor.weights
             variance[rows] = self._predictor.variance_of_function(cross, prior)
@@ -209,15 +206,13 @@ class AveragedFunction:
         """Compute prior covariances with the knots (n, n_knots), and (n, n) or variances (n,)."""
         points, others = self._points(X)
         cross = self._crosses(points, others)
-        with_knots = np.zeros((len(X), len(self._predictor.weights)))
+        with_knots = np.zeros((len(X), len(self._knots)))
         prior = np.zeros((len(X), len(X)) if is_joint else len(X))
         for number, signs in self._signed(effect):
             for place, (own, sign) in enumerate(signs):
                 with_knots += sign * self._with_knots(number, own, points, cross)
                 for other, other_sign in signs[place:]:
-                    between = self._between(number, own, other, cross, is_joint=is_joint)
-                    if between is None:
-                        between = self._by_rows(number, own, other, points, is_joint=is_joint)
+                    between = self._between(number, own, other, points, cross, is_joint=is_joint)
                     if other != own:  # the covariance of the other with this one
                         between = between + between.T
                     prior += sign * other_sign * between
@@ -311,12 +306,19 @@ class AveragedFunction:
         return np.concatenate(found)
 
     def _between(
-        self, number: int, own: Subset, other: Subset, cross: Cross, *, is_joint: bool
-    ) -> FloatArray | None:
-        """Compute the covariances of two averages, None if a factor has other columns too."""
+        self,
+        number: int,
+        own: Subset,
+        other: Subset,
+        points: Inputs,
+        cross: Cross,
+        *,
+        is_joint: bool,
+    ) -> FloatArray:
+        """Compute the covariances of two averages at points, or at the same points only."""
         first, second = self._inside(number, own), self._inside(number, other)
         if first is None or second is None:
-            return None
+            return self._by_rows(number, own, other, points, is_joint=is_joint)
 
         def product(places: Subset, name: str, ones: FloatArray) -> FloatArray:
             return reduce(np.multiply, (cross(number, one, name) for one in sorted(places)), ones)
@@ -337,22 +339,15 @@ class AveragedFunction:
     ) -> FloatArray:
         """Compute the covariances of two averages by all rows of the background of each point."""
         left, right, w = self._moved(own, points), self._moved(other, points), self._weights
-        step = NUMBERS_BY_ROWS // len(w) ** 2
-
-        def between(x: Inputs, z: Inputs) -> FloatArray:
-            return self._product(number, x, z, np.s_[:, :, None], np.s_[:, None]) @ w @ w
-
-        if is_joint:
-            blocks = _blocks(len(right), step)
-            each = [
-                [between(left[[one]], right[some]) for some in blocks] for one in range(len(left))
-            ]
-            return np.array([np.concatenate(row) for row in each])
-        same = [
-            between(left[some], right[some] if len(right) > 1 else right)
-            for some in _blocks(len(left), step)
+        n, m = len(left), len(right)
+        i, j = np.divmod(np.arange(n * m), m) if is_joint else (np.arange(n), np.arange(n) % m)
+        found = [
+            self._product(number, left[i[some]], right[j[some]], np.s_[:, :, None], np.s_[:, None])
+            @ w
+            @ w
+            for some in _blocks(len(i), NUMBERS_BY_ROWS // len(w) ** 2)
         ]
-        return np.concatenate(same)
+        return np.concatenate(found).reshape((n, m) if is_joint else n)
 
     def _moved(self, own: Subset, points: Inputs) -> Inputs:
         """Return the background with the fixed columns of each point, (n, n_background)."""

@@ -59,12 +59,13 @@ def test_effects_are_those_that_made_the_data():
 
 
 def of_draws(text, X, y):
-    """Return a model whose kernel has two draws of its parameters, and a model at each of them."""
+    """Return a model with four draws of its parameters, three equal, and models at each of them."""
     expression = parse_expression(text)
     n = n_kernel_params(expression)
     thetas = np.log([np.resize([0.5, 2.0], n), np.resize([0.8, 1.0, 0.3], n)])
-    model, *at_draws = (with_kernel(X, y, expression, one) for one in (thetas[0], *thetas))
-    draws = [np.append(theta, model._fitted.evaluation.theta[-1]) for theta in thetas]
+    model, *two = (with_kernel(X, y, expression, one) for one in (thetas[0], *thetas))
+    at_draws = [two[0], two[1], two[1], two[1]]
+    draws = [one._fitted.evaluation.theta for one in at_draws]
     (kernel,) = model._fitted.kernels
     kernels = (replace(kernel, draws=np.array(draws)),)
     model._fitted = replace(model._fitted, kernels=kernels)
@@ -127,7 +128,8 @@ def test_between_many_values_deviations_are_interpolated():
     rows = np.concatenate([x, x[::10]])[:, None]
     contrasts = np.hstack([np.eye(600), np.full((600, 60), -1 / 60)])
     expected = std_of_draws(contrasts, rows, only.mean, at_draws)
-    np.testing.assert_allclose(only.std, expected, rtol=0.02)
+    # linear between 128 places, two for each training row
+    np.testing.assert_allclose(only.std, expected, rtol=0.05)
 
 
 def test_approximate_fits_have_components_too():

@@ -8,7 +8,7 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.data import Columns
-from autokernel.explain.effects import AveragedFunction, effect_of, interaction_of
+from autokernel.explain.effects import AVERAGE, AveragedFunction, effect_of, interaction_of
 from autokernel.expression import n_kernel_params
 from autokernel.inference import (
     ExactPredictor,
@@ -96,4 +96,48 @@ def test_effects_are_averages_of_all_values(text, make):
         np.testing.assert_allclose(found, mean, atol=1e-9)
         np.testing.assert_allclose(variance, np.diag(covariance), atol=1e-9)
     average, _ = by_all_values({(): 1}, points[:1], *known)
-    assert function.average() == pytest.approx(average[0], abs=1e-9)
+    assert function.mean(AVERAGE, points[:1]) == pytest.approx(average, abs=1e-9)
+
+
+@pytest.mark.parametrize("name", ["two columns", "another one"])
+def test_a_missing_value_stands_for_all_places_of_its_column(name):
+    function, known = function_of("SE[0] * LIN[1] + CAT[2] + SE[1]")
+    effect, signs = EFFECTS[name]
+    places = np.array(known[3].columns[1].places)
+    x = np.linspace(0.1, 0.9, 5)  # as many points as there are rows before one with a gap
+    grid = np.zeros((5 * len(places), 3))
+    grid[:, 0], grid[:, 1] = np.repeat(x, len(places)), np.tile(places, 5)
+    mean, covariance = by_all_values(signs, grid, *known)
+    averages = np.kron(np.eye(5), np.full(len(places), 1 / len(places)))
+    points = np.column_stack([x, np.full(5, np.nan), np.zeros(5)])
+    found, joint = function.joint(effect, points)
+    np.testing.assert_allclose(found, averages @ mean, atol=1e-9)
+    np.testing.assert_allclose(joint, averages @ covariance @ averages.T, atol=1e-9)
+    np.testing.assert_allclose(function.moments(effect, points)[1], np.diag(joint), atol=1e-9)
+
+
+@pytest.mark.parametrize("text", KERNELS.values(), ids=KERNELS)
+def test_the_products_of_a_kernel_and_the_average_add_up_to_the_function(text):
+    function, (*_, predictor, _, _) = function_of(text)
+    points = np.random.default_rng(2).choice([0.0, 0.5, 1.0], size=(N_POINTS, 3))
+    numbers = range(len(function.products))
+    parts = [function.mean(effect_of(range(3), [number]), points) for number in numbers]
+    parts.append(function.mean(AVERAGE, points))
+    np.testing.assert_allclose(np.sum(parts, axis=0), predictor.mean(points), atol=1e-9)
+
+
+def test_all_interactions_are_those_of_one_at_a_time():
+    """Where there are many pairs, their averages are computed together."""
+    text = " * ".join(["SE[0]", "LIN[1]", "RQ[2]", "SE[3]", "PER[4]"])
+    expression, rng = parse_expression(text), np.random.default_rng(0)
+    X = rng.uniform(size=(25, 5))
+    columns = Columns.of_names(None, 5).of_rows(X)
+    data = TrainingData(columns.inputs(X, first_row=0), rng.normal(size=25))
+    theta = np.append(rng.uniform(-1, 0.5, n_kernel_params(expression)), -2.0)
+    settings = {"background": columns.inputs(X[:10]), "weights": np.full(10, 0.1)}
+    predictor = ExactPredictor(expression, theta, data)
+    every = [interaction_of(pair) for pair in combinations(range(5), 2)]
+    found = AveragedFunction(expression, theta, predictor, **settings).means(every, X)
+    for effect, mean in zip(every, found, strict=True):
+        alone = AveragedFunction(expression, theta, predictor, **settings)
+        np.testing.assert_allclose(alone.mean(effect, X), mean, atol=1e-9)
