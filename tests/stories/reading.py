@@ -293,8 +293,8 @@ def change(reader: Reader, match: Match) -> bool:
         return False
     if match["jump"]:
         at = SCALES[reader.view]
-        near = np.abs(at(places) - at(float(match["jump"]))) <= 0.12 * np.ptp(at(places))
-        if np.ptp(y[near]) < 0.5 * abs(total):
+        near = at(float(match["jump"])) + 0.12 * np.ptp(at(places)) * np.array([-1, 1])
+        if np.ptp(np.interp(near, at(places), y)) < 0.5 * abs(total):
             return False
     if match["near"]:
         along = np.sqrt(places) if "root" in match["near"] else np.log(places)
