@@ -35,7 +35,7 @@ from autokernel.typing import FloatArray, IntArray
 MAX_BACKGROUND = 200  # rows over which a function is averaged
 MAX_ALONE = 4  # choices of factors that are averaged one by one, before all of them are
 NUMBERS_OF_BLOCK = 2**18  # in a matrix of points with knots
-NUMBERS_BY_ROWS = 2**21  # in an array of points with all rows of the background
+NUMBERS_BY_ROWS = 2**20  # in an array of points with all rows of the background
 
 Subset = frozenset[int]
 
