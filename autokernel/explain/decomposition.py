@@ -176,10 +176,14 @@ class ExplainedFunction:
         )
         self.X, self._spread = mixture.data.inputs.filled, model.scale.width
         rng = np.random.default_rng(0)
-        self._measured = self.X[np.sort(rng.permutation(len(self.X))[:MAX_MEASURED])]
-        some = np.sort(rng.permutation(len(self.X))[:MAX_BACKGROUND])
-        self._background = model.columns.scaled(mixture.data.inputs.values[some])
-        weights = mixture.data.noise.weights[some]
+        every = np.sort(rng.permutation(len(self.X))[:MAX_MEASURED])
+        self._measured = self.X[every]
+        some = np.arange(len(every))
+        if len(some) > MAX_BACKGROUND:  # averages over them are close to those over all
+            some = support_points(self._measured, MAX_BACKGROUND)
+        rows, counts = np.unique(every[some], return_counts=True)
+        self._background = model.columns.scaled(mixture.data.inputs.values[rows])
+        weights = mixture.data.noise.weights[rows] * counts
         self._weights = weights / weights.sum()
         self._function = self._averaged(best.expression, best.theta, is_best=True)
         self._found: dict[tuple[Part, MixtureComponent], list[int]] = {}
