@@ -7,7 +7,14 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, GREY, clear_frame, figure_of, new_axes
+from autokernel.displays._style import (
+    BLUE,
+    GREY,
+    clear_frame,
+    figure_of,
+    legend_above,
+    new_axes,
+)
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.typing import FloatArray
 
@@ -117,7 +124,7 @@ class CalibrationDisplay:
         ax.plot(p, self.coverage(p), color=BLUE, linewidth=1.8, label="observed")
         ax.set(xlabel="probability of a central interval", ylabel="fraction inside", aspect="equal")
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        ax.legend(frameon=False, loc="upper left")
+        legend_above(ax)
 
     def _histogram(self, ax: "Axes") -> None:
         """Draw the histogram of PIT values, which is flat where predictions are calibrated."""

@@ -11,11 +11,14 @@ from sklearn.utils.validation import check_is_fitted
 from autokernel.displays._style import (
     BLUE,
     DATA,
+    EXCLUDED,
     NARROW,
     ORANGE,
     WIDE,
+    at_edge,
     clear_frame,
     figure_of,
+    legend_above,
     literal,
     new_axes,
     round_ticks,
@@ -47,6 +50,9 @@ class ForecastDisplay:
         Quantiles of 2.5, 25, 75 and 97.5 %.
     X_train, y_train : ndarray of shape (n_samples,)
         Training inputs and targets.
+    X_excluded, y_excluded : array-like of shape (n_excluded,), default=()
+        Inputs and targets of the rows that are excluded as outliers. Those far off are drawn at the
+        edge.
     x_name, y_name : str
         Labels of the axes.
 
@@ -64,11 +70,14 @@ class ForecastDisplay:
         quantiles: FloatArray,
         X_train: npt.NDArray[Any],
         y_train: FloatArray,
+        X_excluded: npt.ArrayLike = (),
+        y_excluded: npt.ArrayLike = (),
         x_name: str = "x",
         y_name: str = "y",
     ) -> None:
         self.x, self.mean, self.quantiles = x, mean, quantiles
         self.X_train, self.y_train = X_train, y_train
+        self.X_excluded, self.y_excluded = np.asarray(X_excluded), np.asarray(y_excluded)
         self.x_name, self.y_name = x_name, y_name
 
     @classmethod
@@ -110,7 +119,7 @@ class ForecastDisplay:
         if len(axes) > 1 or not axes[0].is_numeric:
             raise ValueError(
                 f"ForecastDisplay shows one column of numbers or dates, got {kind}: "
-                "DecompositionDisplay shows the effects of several columns and of levels"
+                "EffectsDisplay shows the effects of several columns and of levels"
             )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
         is_known = ~np.isnan(estimator.X_train_[:, 0])
@@ -122,12 +131,15 @@ class ForecastDisplay:
         else:
             x = np.sort(estimator._check_inputs(X)[:, 0])
         (axis,), fitted, inputs = axes, estimator._fitted, x[:, None]
+        outliers = fitted.outliers
         return cls(
             x=axis.shown(x),
             mean=fitted.mean(inputs),
             quantiles=fitted.quantiles(inputs, np.array(_QUANTILES)),
             X_train=axis.shown(train),
             y_train=estimator.y_train_[is_known],
+            X_excluded=axis.shown(outliers.X[:, 0]),
+            y_excluded=outliers.y,
             x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
@@ -143,14 +155,15 @@ class ForecastDisplay:
         ax.fill_between(self.x, lower, upper, alpha=NARROW, label="50 %", **bands)
         ax.plot(self.x, self.mean, color=BLUE, linewidth=1.5, label="mean")
         ax.plot(self.X_train, self.y_train, label="data", **DATA)
+        if len(self.y_excluded):
+            around = np.append(self.quantiles, self.y_train)
+            ax.plot(self.X_excluded, at_edge(self.y_excluded, around), **EXCLUDED)
         ends = self.X_train.min(), self.X_train.max()
         for end in (one for one in ends if self.x[0] < one < self.x[-1]):
             ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
-        round_ticks(ax, self.x)
+        round_ticks(ax, "x", self.X_train)
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
-        handles, labels = ax.get_legend_handles_labels()
-        unique = dict(zip(labels, handles, strict=True))
-        ax.legend(unique.values(), unique.keys(), frameon=False, loc="best")
+        legend_above(ax)
         self.ax_, self.figure_ = ax, figure_of(ax)
         return self

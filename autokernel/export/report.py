@@ -6,6 +6,7 @@ import io
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -18,7 +19,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
-from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.effects import EffectsDisplay, panels_of
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Y_NAME, Table
@@ -156,9 +157,10 @@ class _Report:
             return
         if self.estimator.n_features_in_ > 1:
             yield paragraph(EFFECTS, "note")
-        pairs = zip(self.description.shown, texts, strict=True)
-        for place, (number, text) in enumerate(pairs, start=1):
-            display = DecompositionDisplay.of_component(self.description, number, y_name=y_name)
+        panels = panels_of(self.estimator, self.description)
+        for place, (panel, text) in enumerate(zip(panels, texts, strict=True), start=1):
+            only, scale = [replace(panel, title="")], self.description.scale  # the text is above
+            display = EffectsDisplay(only, y_name=y_name, scale=scale).plot()
             words, shown = paragraph(f"{place}. {text}"), self._picture(display.figure_, text)
             yield f'<div class="component">{words}\n{shown}</div>'
         yield from map(paragraph, self.description.remarks())

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
-from autokernel.displays import CalibrationDisplay, DecompositionDisplay, ForecastDisplay
+from autokernel.displays import CalibrationDisplay, EffectsDisplay, ForecastDisplay
 from autokernel.expression import parse_expression
 from tests.explain.models import refitted, with_kernel
 from tests.fits import small, wave
@@ -34,7 +34,7 @@ def several():
 
 @pytest.fixture(scope="module")
 def panels_of_several(several):
-    return DecompositionDisplay.from_estimator(several)
+    return EffectsDisplay.from_estimator(several)
 
 
 @pytest.fixture(autouse=True)
@@ -64,7 +64,7 @@ def test_a_forecast_at_given_inputs_and_on_given_axes(model):
 
 
 def test_a_forecast_of_several_columns_is_refused(several):
-    with pytest.raises(ValueError, match="DecompositionDisplay shows the effects of several"):
+    with pytest.raises(ValueError, match="EffectsDisplay shows the effects of several"):
         ForecastDisplay.from_estimator(several)
 
 
@@ -87,11 +87,11 @@ def test_each_component_has_a_panel_with_its_sentence_and_at_most_two_columns(
 
 def test_small_components_can_be_left_out(several, panels_of_several):
     least = np.mean([one.share for one in several.decompose().components[:2]])
-    display = DecompositionDisplay.from_estimator(several, least_share=least)
+    display = EffectsDisplay.from_estimator(several, least_share=least)
     largest, *_ = panels_of_several.panels
     assert [panel.names for panel in display.panels] == [largest.names]
     with pytest.raises(ValueError, match="there is no component to show"):
-        DecompositionDisplay.from_estimator(several, least_share=1.5)
+        EffectsDisplay.from_estimator(several, least_share=1.5)
     with pytest.raises(ValueError, match="axes must be 1, one a component, got 2"):
         display.plot([None, None])
 
@@ -143,7 +143,7 @@ def test_calibration_leaves_out_each_row_of_the_fit():
 def test_axes_have_the_name_of_the_target():
     X, y = wave(20)
     model = refitted("SE[0]", X, pd.Series(y, name="$ of sales"))
-    for display in (ForecastDisplay, DecompositionDisplay):
+    for display in (ForecastDisplay, EffectsDisplay):
         (ax, *_) = display.from_estimator(model).figure_.axes
         assert ax.get_ylabel() == r"\$ of sales"
 
@@ -153,7 +153,7 @@ def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbe
     X = pd.DataFrame({"age": np.exp(rng.uniform(0, 6, 60)), "water": rng.uniform(size=60)})
     y = np.exp(0.4 * np.log(X["age"]) + X["water"] + 0.1 * rng.normal(size=60))
     model = refitted("log(y) ~ LIN[log(age)] + LIN[water]", X, y)
-    display = DecompositionDisplay.from_estimator(model)
+    display = EffectsDisplay.from_estimator(model)
     over_age, over_water = display.axes_
     assert (over_age.get_xscale(), over_water.get_xscale()) == ("log", "linear")
     places, factors = over_age.lines[0].get_data()
@@ -167,9 +167,9 @@ def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbe
     shown = {one.get_text() for one in over_age.get_xticklabels()}
     assert {"1", "10", "100"} < shown
     model.refit(X, y, "log(y) ~ LIN[log(age)] * LIN[water]")
-    *_, surface = DecompositionDisplay.from_estimator(model).axes_
+    *_, surface = EffectsDisplay.from_estimator(model).axes_
     assert sorted((surface.get_xscale(), surface.get_yscale())) == ["linear", "log"]
     model.refit(X, y, "sqrt(y) ~ LIN[sqrt(age)] + LIN[water]")
-    display = DecompositionDisplay.from_estimator(model, y_name="height")
+    display = EffectsDisplay.from_estimator(model, y_name="height")
     assert display.axes_[0].get_xscale() == "linear"
     assert display.axes_[0].get_ylabel() == "sqrt of height"

@@ -12,7 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.displays import EffectsDisplay, ForecastDisplay
 from autokernel.export import write_report
 from tests.fits import PLAIN, small, tiny
 
@@ -150,7 +150,7 @@ def test_a_refit_knows_the_levels_that_it_meets_first():
     model.refit(X, Y, "CAT[shop]")
     assert model.categories_[1].values == tuple(SHOPS)
     assert "D +" in model.describe()
-    (panel,) = DecompositionDisplay.from_estimator(model).panels
+    (panel,) = EffectsDisplay.from_estimator(model).panels
     assert sorted(panel.levels) == SHOPS
     assert np.all(np.diff(panel.mean) > 0)  # the lowest level comes first
 
@@ -254,12 +254,12 @@ def test_amounts_of_levels_are_factors_on_the_log_scale():
 
 
 def test_pictures_have_a_point_or_a_curve_for_each_level(fitted, levels):
-    display = DecompositionDisplay.from_estimator(fitted)
+    display = EffectsDisplay.from_estimator(fitted)
     display.figure_.canvas.draw()
     (panel,) = (one for one in display.panels if one.levels and len(one.axes) == 2)
     assert list(panel.levels) == SHOPS
     assert panel.mean.shape == (4, len(panel.axes[1]))
-    points = DecompositionDisplay.from_estimator(levels)
+    points = EffectsDisplay.from_estimator(levels)
     points.figure_.canvas.draw()
     (ax,) = (one for one in points.axes_ if one.get_xlabel() == "shop")
     (panel,) = (one for one in points.panels if one.levels)
@@ -275,7 +275,7 @@ def test_a_picture_has_at_most_ten_curves():
     frame = pd.DataFrame({"time": time, "shop": [f"s{n}" for n in number]})
     y = time * rng.normal(size=14)[number] + 0.1 * rng.normal(size=len(number))
     model = small(averaging=None).refit(frame, y, "CAT[shop] * LIN[time]")
-    panels = DecompositionDisplay.from_estimator(model).panels
+    panels = EffectsDisplay.from_estimator(model).panels
     (panel,) = (one for one in panels if len(one.names) == 2)
     assert len(panel.levels) == len(panel.mean) == 10
     assert not {"s12", "s13"} & set(panel.levels)  # with one row each
@@ -284,10 +284,10 @@ def test_a_picture_has_at_most_ten_curves():
 def test_numbers_with_a_kernel_of_categories_are_shown_as_numbers():
     numbers = NUMBERS.assign(shop=NUMBERS["shop"] + 1)
     model = small(averaging=None, base_kernels={"shop": ("CAT",)}).refit(numbers, Y, "CAT[shop]")
-    panels = DecompositionDisplay.from_estimator(model).panels
+    panels = EffectsDisplay.from_estimator(model).panels
     assert [sorted(panel.levels) for panel in panels if panel.levels] == [["1", "2", "3", "4"]]
     assert re.search(r"shop explains .*: 4 \+\S+, ", model.describe())
-    with pytest.raises(ValueError, match="DecompositionDisplay"):
+    with pytest.raises(ValueError, match="EffectsDisplay"):
         ForecastDisplay.from_estimator(small().refit(X[["shop"]], Y, "CAT[shop]"))
 
 
