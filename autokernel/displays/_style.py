@@ -64,11 +64,11 @@ def round_ticks(ax: "Axes", which: str, values: npt.NDArray[Any]) -> None:
     """Put ticks along an axis at whole numbers if all values are, at round ones, or at dates."""
     from matplotlib import dates
 
+    axis: Any = getattr(ax, f"{which}axis")
     if values.dtype.kind != "M":
         is_whole = bool(np.all(values == np.round(values)))
-        ax.locator_params(axis=which, steps=[1, 2, 5, 10], integer=is_whole)
+        axis.get_major_locator().set_params(steps=[1, 2, 5, 10], integer=is_whole)
         return
-    axis: Any = getattr(ax, f"{which}axis")
     locator = dates.AutoDateLocator(maxticks=_MAX_DATES)  # type: ignore[no-untyped-call]
     axis.set_major_locator(locator)
     axis.set_major_formatter(dates.ConciseDateFormatter(locator))  # type: ignore[no-untyped-call]
@@ -133,11 +133,12 @@ def title_of(text: str, width: float) -> str:
     Of a long text, the first sentences are left, or what stands before a colon.
     """
     n_characters = max(20, int((width - _LABEL_WIDTH) * _TITLE_WIDTH))
-    sentences = re.split(r"(?<=\.) (?=[A-Z])", text)
+    sentences = re.split(r"(?<=[^0-9]\.) (?=[A-Z])", text)
     shorter = [" ".join(sentences[:n]) for n in range(len(sentences), 0, -1)]
-    for one in [*shorter, f"{sentences[0].partition(':')[0].rstrip('.')}."]:
-        lines = textwrap.wrap(one, n_characters, max_lines=_MAX_LINES, placeholder=" ...")
-        if lines and not lines[-1].endswith(" ..."):
+    head = sentences[0].partition(": ")[0]
+    for one in (*shorter, f"{head}."):
+        lines = textwrap.wrap(one, n_characters)
+        if len(lines) <= _MAX_LINES:
             break
     return literal("\n".join(lines))
 

@@ -104,7 +104,7 @@ class EffectsDisplay:
         y_name : str, default=None
             Label of the target; None for its name, or ``"y"`` if it has none.
         least_share : float, default=0.0
-            Share of the variance below which an effect is left out.
+            Share of the variance, of either sign, below which an effect is omitted.
         partial_residuals : bool, default=True
             Whether to draw the partial residuals of at most 500 rows. Rows that are excluded as
             outliers are crosses, those far off at the edge.
@@ -133,11 +133,10 @@ class EffectsDisplay:
         if len(axes) != n:
             raise ValueError(f"axes must be {n}, one an effect, got {len(axes)}")
         draws = {(1, 0): self._curve, (1, 1): self._levels, (2, 0): self._surface}
-        draws |= {(2, 1): self._curves, (2, 2): self._pairs_of_levels}
+        draws |= dict.fromkeys(((2, 1), (2, 2)), self._by_level)
         first = next((one for one in self.panels if len(one.residuals)), None)
         for panel, ax in zip(self.panels, axes, strict=True):
-            if (len(panel.axes), panel.n_with_levels) != (2, 0):
-                style.clear_frame(ax)
+            style.clear_frame(ax)
             draws[len(panel.axes), panel.n_with_levels](panel, ax)
             spec, width = ax.get_subplotspec(), style.figure_of(ax).get_figwidth()
             if spec is not None:
@@ -158,41 +157,36 @@ class EffectsDisplay:
         ax.plot(x, panel.mean, color=BLUE, linewidth=1.5, label="effect")
         bottom, marks = ax.get_xaxis_transform(), {**DATA, "marker": "|", "markersize": 6}
         ax.plot(rows, np.full(len(rows), 0.02), transform=bottom, alpha=0.3, **marks)
-        if len(panel.residuals):
-            _dots(ax, rows, panel.residuals, panel.is_excluded)
+        _draw_residuals(panel, ax, rows, panel.residuals)
         self._finish(ax, "x", panel, 0)
         self._finish_target(ax, "y", panel)
 
     def _levels(self, panel: Panel, ax: "Axes") -> None:
         places, half = np.arange(len(panel.mean)), np.abs(panel.band - panel.mean)
-        if len(panel.residuals):
-            jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, len(panel.residuals))
-            _dots(ax, panel.residuals, panel.rows[0] + jitter, panel.is_excluded)
+        jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, len(panel.rows[0]))
+        _draw_residuals(panel, ax, panel.residuals, panel.rows[0] + jitter)
         how: dict[str, Any] = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "effect and 95 %"}
         ax.errorbar(panel.mean, places, xerr=half, **how)
         self._finish_levels(ax, panel)
 
-    def _pairs_of_levels(self, panel: Panel, ax: "Axes") -> None:
-        styles = product("os", style.LEVEL_COLOURS)
-        for name, mean, (marker, colour) in zip(panel.axes[1], panel.mean.T, styles, strict=False):
-            ax.plot(mean, np.arange(len(mean)), marker, color=colour, label=style.short(name))
-        self._finish_levels(ax, panel)
-        style.legend_beside(ax, panel.names[1])
-
-    def _curves(self, panel: Panel, ax: "Axes") -> None:
-        styles = product(("-", "--"), style.LEVEL_COLOURS)
-        for name, mean, (line, colour) in zip(panel.axes[0], panel.mean, styles, strict=False):
-            ax.plot(panel.axes[1], mean, line, color=colour, label=style.short(name))
-        self._finish(ax, "x", panel, 1)
-        self._finish_target(ax, "y", panel)
-        style.legend_beside(ax, panel.names[0])
+    def _by_level(self, panel: Panel, ax: "Axes") -> None:
+        """Draw a curve along the second column for each level of the first, or points for pairs."""
+        are_pairs = panel.n_with_levels == 2
+        names, means = panel.axes[are_pairs], panel.mean.T if are_pairs else panel.mean
+        styles = product("os" if are_pairs else ("-", "--"), style.LEVEL_COLOURS)
+        for name, mean, (form, colour) in zip(names, means, styles, strict=False):
+            x, y = (mean, np.arange(len(mean))) if are_pairs else (panel.axes[1], mean)
+            ax.plot(x, y, form, color=colour, label=style.short(name))
+        if are_pairs:
+            self._finish_levels(ax, panel)
+        else:
+            self._finish(ax, "x", panel, 1)
+            self._finish_target(ax, "y", panel)
+        style.legend_beside(ax, panel.names[are_pairs])
 
     def _surface(self, panel: Panel, ax: "Axes") -> None:
-        how: dict[str, Any] = {
-            "cmap": "cividis",
-            "norm": "log" if self.scale == "log" else "linear",
-        }
-        image = ax.pcolormesh(*panel.axes, panel.mean.T, **how, rasterized=True)
+        norm = "log" if self.scale == "log" else "linear"
+        image = ax.pcolormesh(*panel.axes, panel.mean.T, cmap="cividis", norm=norm, rasterized=True)
         self._finish_target(style.figure_of(ax).colorbar(image, ax=ax).ax, "y", panel)
         ax.plot(*panel.rows, **{**DATA, "color": "white", "markersize": 2, "alpha": 0.6})
         for number, which in enumerate("xy"):
@@ -224,11 +218,12 @@ class EffectsDisplay:
         ax.set(**{f"{which}label": label})
 
 
-def _dots(ax: "Axes", x: npt.NDArray[Any], y: npt.NDArray[Any], is_excluded: BoolArray) -> None:
-    """Draw partial residuals, and crosses for rows that are excluded."""
-    for chosen, how in ((~is_excluded, style.RESIDUALS), (is_excluded, style.EXCLUDED)):
-        if chosen.any():
-            ax.plot(x[chosen], y[chosen], **how)
+def _draw_residuals(panel: Panel, ax: "Axes", x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
+    out = panel.is_excluded
+    if len(panel.residuals):
+        ax.plot(x[~out], y[~out], **style.RESIDUALS)
+        if out.any():
+            ax.plot(x[out], y[out], **style.EXCLUDED)
 
 
 def panels_of(
@@ -243,7 +238,7 @@ def panels_of(
     return [
         _Effect(description, number).panel(text, rows, residuals=residuals)
         for number, text in zip(description.shown, texts, strict=True)
-        if description.share(number) >= least_share
+        if abs(description.share(number)) >= least_share
     ]
 
 
@@ -305,12 +300,9 @@ class _Effect:
         """Compute what is drawn, at values in the order of the effect for names of levels."""
         is_single, inputs = len(self.parts) == 1, rows.inputs[:, self.columns]
         n_points, n_levels = (_N_POINTS, _MAX_POINTS) if is_single else (_N_SURFACE, _MAX_NAMED)
-        steps = [
-            _frequent(x, n_levels)
-            if n < self.n_with_levels
-            else self.explained.steps(part, n_points)
-            for n, (part, x) in enumerate(zip(self.parts, self.every.T, strict=True))
-        ]
+        steps = [_frequent(x, n_levels) for x in self.every.T[: self.n_with_levels]]
+        numbers = self.parts[self.n_with_levels :]
+        steps += [self.explained.steps(part, n_points) for part in numbers]
         mean = self.mean(np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1))
         for n in np.flatnonzero(self.are_names):
             order = np.argsort(mean if is_single else mean.mean(axis=1 - n), kind="stable")
@@ -328,7 +320,7 @@ class _Effect:
             mean = np.where(self._is_near(steps), mean, np.nan)
         return Panel(
             title if is_single else f"{title.split(':')[0].removesuffix('.')}.",  # we see the rest
-            names=[axis.name + self._of_all(n, steps) for n, axis in enumerate(self.axes)],
+            names=[self._name(n, len(one)) for n, one in enumerate(steps)],
             axes=[self._shown(n, one) for n, one in enumerate(steps)],
             is_log=[part.scale == "log" for part in self.parts],
             mean=self._in_unit(mean),
@@ -366,10 +358,12 @@ class _Effect:
         distance, _ = KDTree(np.column_stack(at)).query(grid)
         return (distance <= _TOO_FAR).reshape(len(n), -1)
 
-    def _of_all(self, n: int, steps: Sequence[FloatArray]) -> str:
-        """Say how many levels there are if not all are drawn."""
-        n_all = len(np.unique(self.every[:, n])) if n < self.n_with_levels else 0
-        return f" ({len(steps[n])} of {n_all})" if len(steps[n]) < n_all else ""
+    def _name(self, n: int, n_drawn: int) -> str:
+        """Return the name of a column, with the number of levels if not all are drawn."""
+        name, n_all = self.axes[n].name, len(np.unique(self.every[:, n]))
+        return (
+            f"{name} ({n_drawn} of {n_all})" if n_drawn < n_all and n < self.n_with_levels else name
+        )
 
     def _shown(self, n: int, steps: FloatArray) -> npt.NDArray[Any]:
         """Return values along an axis from those in the unit interval."""

@@ -8,21 +8,8 @@ import numpy.typing as npt
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import (
-    BLUE,
-    DATA,
-    EXCLUDED,
-    NARROW,
-    ORANGE,
-    WIDE,
-    at_edge,
-    clear_frame,
-    figure_of,
-    legend_above,
-    literal,
-    new_axes,
-    round_ticks,
-)
+from autokernel.displays import _style as style
+from autokernel.displays._style import BLUE, ORANGE, literal
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import axes_of
 from autokernel.typing import FloatArray
@@ -131,15 +118,16 @@ class ForecastDisplay:
         else:
             x = np.sort(estimator._check_inputs(X)[:, 0])
         (axis,), fitted, inputs = axes, estimator._fitted, x[:, None]
-        outliers = fitted.outliers
+        excluded = fitted.outliers
+        has_x = ~np.isnan(excluded.X[:, 0])
         return cls(
             x=axis.shown(x),
             mean=fitted.mean(inputs),
             quantiles=fitted.quantiles(inputs, np.array(_QUANTILES)),
             X_train=axis.shown(train),
             y_train=estimator.y_train_[is_known],
-            X_excluded=axis.shown(outliers.X[:, 0]),
-            y_excluded=outliers.y,
+            X_excluded=axis.shown(excluded.X[has_x, 0]),
+            y_excluded=excluded.y[has_x],
             x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
@@ -147,23 +135,23 @@ class ForecastDisplay:
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw on axes, or on a new figure, and return the display."""
         if ax is None:
-            (ax,) = new_axes(size=_SIZE)
-        clear_frame(ax)
+            (ax,) = style.new_axes(size=_SIZE)
+        style.clear_frame(ax)
         low, lower, upper, high = self.quantiles.T
         bands: dict[str, Any] = {"color": BLUE, "linewidth": 0}
-        ax.fill_between(self.x, low, high, alpha=WIDE, label="95 %", **bands)
-        ax.fill_between(self.x, lower, upper, alpha=NARROW, label="50 %", **bands)
+        ax.fill_between(self.x, low, high, alpha=style.WIDE, label="95 %", **bands)
+        ax.fill_between(self.x, lower, upper, alpha=style.NARROW, label="50 %", **bands)
         ax.plot(self.x, self.mean, color=BLUE, linewidth=1.5, label="mean")
-        ax.plot(self.X_train, self.y_train, label="data", **DATA)
+        ax.plot(self.X_train, self.y_train, label="data", **style.DATA)
         if len(self.y_excluded):
             around = np.append(self.quantiles, self.y_train)
-            ax.plot(self.X_excluded, at_edge(self.y_excluded, around), **EXCLUDED)
+            ax.plot(self.X_excluded, style.at_edge(self.y_excluded, around), **style.EXCLUDED)
         ends = self.X_train.min(), self.X_train.max()
         for end in (one for one in ends if self.x[0] < one < self.x[-1]):
             ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
-        round_ticks(ax, "x", self.X_train)
+        style.round_ticks(ax, "x", self.X_train)
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
-        legend_above(ax)
-        self.ax_, self.figure_ = ax, figure_of(ax)
+        style.legend_above(ax)
+        self.ax_, self.figure_ = ax, style.figure_of(ax)
         return self

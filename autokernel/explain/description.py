@@ -152,6 +152,10 @@ class Description:
         """Describe each component, the largest share first, without those that explain little."""
         return [_in_one(self._component(number)) for number in self.shown]
 
+    def facts(self, number: int) -> list[Fact]:
+        """Return what is said of a component, the main fact first."""
+        return [fact for fact, _ in self._component(number)]
+
     def remarks(self) -> list[str]:
         """Say what the components do not: how much small ones explain, and what does not fit."""
         small = [text for _, text in self._small()]
