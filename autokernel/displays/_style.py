@@ -22,6 +22,7 @@ EXCLUDED = {**DATA, "color": ORANGE, "marker": "x", "label": "excluded"}
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
 _TITLE_WIDTH = 12.0  # characters of a title for each inch
 _LABEL_WIDTH = 0.8  # inches next to axes for their labels
+_ENTRY_WIDTH = 1.3  # inches of an entry of a legend
 _MAX_LINES = 2  # of a title
 _MAX_NAME = 24  # characters of a level
 _WIDE_RATIO, _WIDEST_RATIO = 5.0, 1e4  # of a logarithmic axis, for ticks at 1, 2, 5 and at 1, 3
@@ -88,13 +89,13 @@ def log_axis(ax: "Axes", which: str, values: npt.NDArray[Any]) -> None:
     axis.set_minor_locator(NullLocator())
 
 
-def legend_above(ax: "Axes") -> None:
-    """Name each thing that is drawn once, above the axes."""
+def legend_above(ax: "Axes") -> int:
+    """Name each thing that is drawn once, above the axes, and return the number of lines."""
     handles, labels = ax.get_legend_handles_labels()
-    unique = dict(zip(labels, handles, strict=True))
-    _legend(
-        ax, unique, loc="lower left", bbox_to_anchor=(0, 1), ncols=len(unique), columnspacing=1.2
-    )
+    named = dict(zip(labels, handles, strict=True))
+    n_columns = min(len(named), max(1, int(width_of(ax) / _ENTRY_WIDTH)))
+    _legend(ax, named, loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, columnspacing=1.2)
+    return -(-len(named) // n_columns)
 
 
 def legend_beside(ax: "Axes", title: str) -> None:
@@ -127,12 +128,18 @@ def literal(text: str) -> str:
     return text.replace("$", r"\$")
 
 
-def title_of(text: str, width: float) -> str:
-    """Break a text into a title for axes that have, with their labels, this width in inches.
+def width_of(ax: "Axes") -> float:
+    """Return the width in inches of axes with their labels."""
+    spec, width = ax.get_subplotspec(), figure_of(ax).get_figwidth()
+    return width / (spec.get_gridspec().ncols if spec else 1)
+
+
+def title_of(text: str, ax: "Axes") -> str:
+    """Break a text into a title for axes.
 
     Of a long text, the first sentences are left, or what stands before a colon.
     """
-    n_characters = max(20, int((width - _LABEL_WIDTH) * _TITLE_WIDTH))
+    n_characters = max(20, int((width_of(ax) - _LABEL_WIDTH) * _TITLE_WIDTH))
     sentences = re.split(r"(?<=[^0-9]\.) (?=[A-Z])", text)
     shorter = [" ".join(sentences[:n]) for n in range(len(sentences), 0, -1)]
     head = sentences[0].partition(": ")[0]

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _N_POINTS, _N_SURFACE = 600, 60
 _WIDTH, _NARROW, _HEIGHT = 7.0, 5.6, 2.8  # inches of a panel, and of one next to another one
 _MAX_STACKED = 3  # panels in one column; more of them are in two
-_PAD = 22.0  # points between axes and title, for a legend
+_PAD = 11.0  # points between axes and title, and for each line of a legend
 _TWO_SIDED = 1.96
 _MAX_ROWS, _MAX_CENTRED = 500, 5000  # that are drawn, and over which the mean of an effect is zero
 _MAX_POINTS, _MAX_NAMED = 40, 10  # levels of a category that are drawn, and that are named
@@ -138,14 +138,8 @@ class EffectsDisplay:
         for panel, ax in zip(self.panels, axes, strict=True):
             style.clear_frame(ax)
             draws[len(panel.axes), panel.n_with_levels](panel, ax)
-            spec, width = ax.get_subplotspec(), style.figure_of(ax).get_figwidth()
-            if spec is not None:
-                width /= spec.get_gridspec().ncols
-            pad = None
-            if panel is first:
-                style.legend_above(ax)
-                pad = _PAD
-            title = style.title_of(panel.title, width)
+            pad = _PAD * (1 + style.legend_above(ax)) if panel is first else None
+            title = style.title_of(panel.title, ax)
             ax.set_title(title, loc="left", fontsize="medium", pad=pad)
         self.axes_ = np.array(axes, dtype=object)
         self.figure_ = style.figure_of(axes[0])
