@@ -19,10 +19,11 @@ LEVEL_COLOURS = (BLUE, ORANGE, "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000
 DATA: dict[str, Any] = {"color": "#222222", "marker": ".", "linestyle": "none", "markersize": 4}
 RESIDUALS = {**DATA, "alpha": 0.3, "zorder": 1.5, "label": "partial residuals"}
 EXCLUDED = {**DATA, "color": ORANGE, "marker": "x", "label": "excluded"}
+_LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad": 0.2}
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
 _TITLE_WIDTH = 12.0  # characters of a title for each inch
 _LABEL_WIDTH = 0.8  # inches next to axes for their labels
-_ENTRY_WIDTH = 1.3  # inches of an entry of a legend
+_ENTRY_WIDTH = 1.15  # inches of an entry of a legend
 _MAX_LINES = 2  # of a title
 _MAX_NAME = 24  # characters of a level
 _WIDE_RATIO, _WIDEST_RATIO = 5.0, 1e4  # of a logarithmic axis, for ticks at 1, 2, 5 and at 1, 3
@@ -90,23 +91,25 @@ def log_axis(ax: "Axes", which: str, values: npt.NDArray[Any]) -> None:
 
 
 def legend_above(ax: "Axes") -> int:
-    """Name each thing that is drawn once, above the axes, and return the number of lines."""
-    handles, labels = ax.get_legend_handles_labels()
-    named = dict(zip(labels, handles, strict=True))
+    """Name what is drawn between the axes and their title, and return the number of lines."""
+    named = _named(ax)
     n_columns = min(len(named), max(1, int(width_of(ax) / _ENTRY_WIDTH)))
-    _legend(ax, named, loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, columnspacing=1.2)
+    ax.legend(
+        named.values(), named, loc="lower left", bbox_to_anchor=(0, 1), ncols=n_columns, **_LEGEND
+    )
     return -(-len(named) // n_columns)
 
 
-def legend_beside(ax: "Axes", title: str) -> None:
-    """Name what is drawn on the right of the axes, the last one above."""
+def legend_beside(ax: "Axes", title: str = "") -> None:
+    """Name what is drawn on the right of the axes, where a title of the user leaves room."""
+    named = _named(ax)
+    where: dict[str, Any] = {"loc": "center left", "bbox_to_anchor": (1, 0.5)}
+    ax.legend(named.values(), named, title=literal(title), **where, **_LEGEND)
+
+
+def _named(ax: "Axes") -> dict[str, Any]:
     handles, labels = ax.get_legend_handles_labels()
-    named = dict(zip(labels[::-1], handles[::-1], strict=True))
-    _legend(ax, named, loc="center left", bbox_to_anchor=(1, 0.5), title=literal(title))
-
-
-def _legend(ax: "Axes", named: dict[str, Any], **where: Any) -> None:
-    ax.legend(named.values(), named, frameon=False, fontsize="small", borderaxespad=0.2, **where)
+    return dict(zip(labels, handles, strict=True))
 
 
 def at_edge(values: FloatArray, around: FloatArray) -> FloatArray:

@@ -118,7 +118,7 @@ class CalibrationDisplay:
         ax.plot(p, self.coverage(p), color=BLUE, linewidth=1.8, label="observed")
         ax.set(xlabel="probability of a central interval", ylabel="fraction inside", aspect="equal")
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        style.legend_above(ax)
+        style.legend_beside(ax)
 
     def _histogram(self, ax: "Axes") -> None:
         """Draw the histogram of PIT values, which is flat where predictions are calibrated."""

@@ -28,7 +28,8 @@ _TWO_SIDED = 1.96
 _MAX_ROWS, _MAX_CENTRED = 500, 5000  # that are drawn, and over which the mean of an effect is zero
 _MAX_POINTS, _MAX_NAMED = 40, 10  # levels of a category that are drawn, and that are named
 _MAX_FEW = 5  # numbers that are levels of a column in the effect of two
-_TOO_FAR = 0.1  # from the next row, in extents: a map is empty there
+_TOO_FAR = 0.15  # from the next row, in extents: a map is empty there
+_MAX_LABEL = 14  # characters next to the words before it
 _JITTER = 0.25  # of the distance between two levels, on each side
 
 
@@ -168,7 +169,8 @@ class EffectsDisplay:
         are_pairs = panel.n_with_levels == 2
         names, means = panel.axes[are_pairs], panel.mean.T if are_pairs else panel.mean
         styles = product("os" if are_pairs else ("-", "--"), style.LEVEL_COLOURS)
-        for name, mean, (form, colour) in zip(names, means, styles, strict=False):
+        every = zip(names[::-1], means[::-1], styles, strict=False)  # the highest one first
+        for name, mean, (form, colour) in every:
             x, y = (mean, np.arange(len(mean))) if are_pairs else (panel.axes[1], mean)
             ax.plot(x, y, form, color=colour, label=style.short(name))
         if are_pairs:
@@ -208,7 +210,8 @@ class EffectsDisplay:
         if self.scale == "log":
             drawn = np.concatenate([panel.mean.ravel(), panel.band.ravel(), panel.residuals])
             style.log_axis(ax, which, drawn[np.isfinite(drawn)])
-        label = "factor" if self.scale == "log" else f"effect on {self.y_name}"
+        gap = "\n" if which == "y" and len(self.y_name) > _MAX_LABEL else " "
+        label = "factor" if self.scale == "log" else f"effect on{gap}{self.y_name}"
         ax.set(**{f"{which}label": label})
 
 

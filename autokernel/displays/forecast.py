@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 _QUANTILES = (0.025, 0.25, 0.75, 0.975)
 _LEAST_POINTS, _MOST_POINTS = 500, 4000  # of the curve
-_SIZE = (7.0, 4.0)  # inches
+_SIZE = (8.0, 3.8)  # inches
 
 
 class ForecastDisplay:
@@ -152,6 +152,6 @@ class ForecastDisplay:
         ax.margins(x=0.01)
         style.round_ticks(ax, "x", self.X_train)
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
-        style.legend_above(ax)
+        style.legend_beside(ax)
         self.ax_, self.figure_ = ax, style.figure_of(ax)
         return self
