@@ -27,7 +27,7 @@ _ENTRY_WIDTH = 1.15  # inches of an entry of a legend
 _MAX_LINES = 2  # of a title
 _MAX_NAME = 24  # characters of a level
 _WIDE_RATIO, _WIDEST_RATIO = 5.0, 1e4  # of a logarithmic axis, for ticks at 1, 2, 5 and at 1, 3
-_MAX_DATES = 8  # ticks
+_MAX_DATES = 6  # ticks
 _BEYOND = 0.3  # ranges of what is drawn, beyond which an excluded row is at the edge
 
 
