@@ -154,8 +154,9 @@ def title_of(text: str, ax: "Axes") -> str:
 
 
 def short(name: str) -> str:
-    """Shorten the name of a level."""
-    return literal(name if len(name) <= _MAX_NAME else f"{name[: _MAX_NAME - 1]}…")
+    """Shorten the name of a level in its middle, as names may differ at both ends."""
+    half = _MAX_NAME // 2
+    return literal(name if len(name) <= _MAX_NAME else f"{name[:half]}…{name[1 - half :]}")
 
 
 def close(figure: "Figure") -> None:

@@ -169,9 +169,10 @@ class EffectsDisplay:
         are_pairs = panel.n_with_levels == 2
         names, means = panel.axes[are_pairs], panel.mean.T if are_pairs else panel.mean
         styles = product("os" if are_pairs else ("-", "--"), style.LEVEL_COLOURS)
-        every = zip(names[::-1], means[::-1], styles, strict=False)  # the highest one first
-        for name, mean, (form, colour) in every:
-            x, y = (mean, np.arange(len(mean))) if are_pairs else (panel.axes[1], mean)
+        apart = np.linspace(_JITTER, -_JITTER, len(names))
+        every = zip(names[::-1], means[::-1], apart, styles, strict=False)  # the highest one first
+        for name, mean, by, (form, colour) in every:
+            x, y = (mean, np.arange(len(mean)) + by) if are_pairs else (panel.axes[1], mean)
             ax.plot(x, y, form, color=colour, label=style.short(name))
         if are_pairs:
             self._finish_levels(ax, panel)
