@@ -234,13 +234,13 @@ def panels_of(
     """Compute what is drawn of each effect that is described."""
     rows, texts = _rows_of(estimator), description.paragraphs()
     return [
-        _Effect(description, number).panel(text, rows, residuals=residuals)
+        _DrawnEffect(description, number).panel(text, rows, residuals=residuals)
         for number, text in zip(description.shown, texts, strict=True)
         if abs(description.share(number)) >= least_share
     ]
 
 
-class _Rows(NamedTuple):
+class _DrawnRows(NamedTuple):
     """Rows that are drawn: those that are excluded, and some of the others."""
 
     X: FloatArray
@@ -249,7 +249,7 @@ class _Rows(NamedTuple):
     is_excluded: BoolArray
 
 
-def _rows_of(estimator: AutoKernelGPRegressor) -> _Rows:
+def _rows_of(estimator: AutoKernelGPRegressor) -> _DrawnRows:
     model, outliers = estimator._fitted, estimator._fitted.outliers
     out, some = slice(_MAX_ROWS), np.random.default_rng(0).permutation(len(estimator.y_train_))
     some = some[: _MAX_ROWS - len(outliers.y[out])]
@@ -260,10 +260,10 @@ def _rows_of(estimator: AutoKernelGPRegressor) -> _Rows:
     deviations = np.append(np.zeros(len(some)), outliers.deviations[out])
     far = np.copysign(np.inf, y - fit)  # beyond the scale of the target
     residuals = np.where(np.isinf(deviations), far, model.scale.width * (of_y - of_fit))
-    return _Rows(X, model.scaled(X), residuals, np.arange(len(y)) >= len(some))
+    return _DrawnRows(X, model.scaled(X), residuals, np.arange(len(y)) >= len(some))
 
 
-class _Effect:
+class _DrawnEffect:
     """An effect as a function of one column or two, of which those with levels come first."""
 
     def __init__(self, description: Description, number: int) -> None:
@@ -294,7 +294,7 @@ class _Effect:
             found = self.explained.both(self.columns, flat)
         return found.reshape(points.shape[:-1]) - self.centre
 
-    def panel(self, title: str, rows: _Rows, *, residuals: bool) -> Panel:
+    def panel(self, title: str, rows: _DrawnRows, *, residuals: bool) -> Panel:
         """Compute what is drawn, at values in the order of the effect for names of levels."""
         is_single, inputs = len(self.parts) == 1, rows.inputs[:, self.columns]
         n_points, n_levels = (_N_POINTS, _MAX_POINTS) if is_single else (_N_SURFACE, _MAX_NAMED)
@@ -329,7 +329,7 @@ class _Effect:
         )
 
     def _places(
-        self, rows: _Rows, inputs: FloatArray, steps: Sequence[FloatArray]
+        self, rows: _DrawnRows, inputs: FloatArray, steps: Sequence[FloatArray]
     ) -> tuple[BoolArray, list[npt.NDArray[Any]]]:
         """Find which rows (n,) have a place along all axes, and where."""
         known, places = np.ones(len(inputs), dtype=bool), []
