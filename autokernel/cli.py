@@ -21,7 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
 from autokernel.datasets import load_airline
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.displays import EffectsDisplay, ForecastDisplay
 from autokernel.export import write_report
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean
@@ -433,7 +433,7 @@ def _write(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> 
     if options.plot and not rows.is_series and model.best_expression_ == "NOISE":
         say("Picture: none, because noise alone is best")
     elif path := options.plot:
-        draw = (ForecastDisplay if rows.is_series else DecompositionDisplay).from_estimator
+        draw = (ForecastDisplay if rows.is_series else EffectsDisplay).from_estimator
         draw(model, units=rows.units).figure_.savefig(path, dpi=150)
         say(f"Picture: {path}")
 

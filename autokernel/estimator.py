@@ -27,6 +27,7 @@ from autokernel.explain import (
     Decomposition,
     Description,
     Table,
+    Text,
     average_slopes,
     axes_of,
     compared,
@@ -795,11 +796,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         -------
         str
             A paragraph about the whole, one for each component, and one about what does not fit.
-            Each sentence is a row of :attr:`claims_`.
+            Each sentence is a row of :attr:`claims_`. A console and a notebook show the text
+            without ``print``.
         """
         check_is_fitted(self, "best_kernel_")
         description = self._description(units)
-        return description.short() if short else str(description)
+        return Text(description.short() if short else str(description))
 
     @property
     def parameters_(self) -> Table:

@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.datasets import load_airline, load_mauna_loa
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.displays import EffectsDisplay, ForecastDisplay
 from autokernel.export import write_report
 
 from data import read_table  # isort: skip
@@ -125,7 +125,7 @@ def main() -> None:
         model = AutoKernelGPRegressor(**settings).fit(X, y)
         print(f"{name}: {model.best_expression_}\n\n{model.describe(picture.units)}\n", flush=True)
         figures = {
-            "components": DecompositionDisplay.from_estimator(
+            "components": EffectsDisplay.from_estimator(
                 model,
                 units=picture.units,
                 y_name=picture.y_name,

@@ -108,7 +108,12 @@ def test_the_address_of_the_project_stands_in_one_file():
 
 def test_the_wheel_has_types_data_and_the_command(wheel):
     assert "autokernel/py.typed" in wheel
-    for data in ("bundled/airline.csv", "bundled/airline.txt", "export/report.css"):
+    for data in (
+        "bundled/airline.csv",
+        "bundled/airline.txt",
+        "export/report.css",
+        "export/report.js",
+    ):
         assert f"autokernel/{data}" in wheel
     (entries,) = (text for name, text in wheel.items() if name.endswith("entry_points.txt"))
     assert "autokernel = autokernel.__main__:main" in entries.decode().splitlines()

@@ -1,7 +1,7 @@
 """Pictures in the manner of scikit-learn's displays; they need matplotlib."""
 
 from autokernel.displays.calibration import CalibrationDisplay
-from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.effects import EffectsDisplay
 from autokernel.displays.forecast import ForecastDisplay
 
-__all__ = ["CalibrationDisplay", "DecompositionDisplay", "ForecastDisplay"]
+__all__ = ["CalibrationDisplay", "EffectsDisplay", "ForecastDisplay"]

@@ -7,7 +7,8 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import BLUE, GREY, clear_frame, figure_of, new_axes
+from autokernel.displays import _style as style
+from autokernel.displays._style import BLUE, GREY
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.typing import FloatArray
 
@@ -99,17 +100,17 @@ class CalibrationDisplay:
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
         """Draw on two axes, or on a new figure, and return the display."""
-        axes = axes if axes is not None else new_axes(1, 2, size=_SIZE)
+        axes = axes if axes is not None else style.new_axes(1, 2, size=_SIZE)
         of_coverage, of_pit = axes
         self._coverage(of_coverage)
         self._histogram(of_pit)
         self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = figure_of(of_coverage)
+        self.figure_ = style.figure_of(of_coverage)
         return self
 
     def _coverage(self, ax: "Axes") -> None:
         """Draw the coverage, with the band in which chance leaves it in 95 % of cases."""
-        clear_frame(ax)
+        style.clear_frame(ax)
         p = np.linspace(0.01, 0.99, 99)
         half = _TWO_SIDED * np.sqrt(p * (1 - p) / len(self.pit))
         ax.fill_between(p, p - half, p + half, color=GREY, alpha=0.2, linewidth=0, label="chance")
@@ -117,11 +118,11 @@ class CalibrationDisplay:
         ax.plot(p, self.coverage(p), color=BLUE, linewidth=1.8, label="observed")
         ax.set(xlabel="probability of a central interval", ylabel="fraction inside", aspect="equal")
         ax.set(xlim=(0, 1), ylim=(0, 1))
-        ax.legend(frameon=False, loc="upper left")
+        style.legend_beside(ax)
 
     def _histogram(self, ax: "Axes") -> None:
         """Draw the histogram of PIT values, which is flat where predictions are calibrated."""
-        clear_frame(ax)
+        style.clear_frame(ax)
         n_bins = int(np.clip(len(self.pit) // 5, 2, _N_BINS))
         expected = len(self.pit) / n_bins
         half = _TWO_SIDED * np.sqrt(expected * (1 - 1 / n_bins))

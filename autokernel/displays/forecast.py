@@ -8,18 +8,8 @@ import numpy.typing as npt
 from sklearn.utils import check_scalar
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import (
-    BLUE,
-    DATA,
-    NARROW,
-    ORANGE,
-    WIDE,
-    clear_frame,
-    figure_of,
-    literal,
-    new_axes,
-    round_ticks,
-)
+from autokernel.displays import _style as style
+from autokernel.displays._style import BLUE, ORANGE, literal
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import axes_of
 from autokernel.typing import FloatArray
@@ -29,7 +19,7 @@ if TYPE_CHECKING:
 
 _QUANTILES = (0.025, 0.25, 0.75, 0.975)
 _LEAST_POINTS, _MOST_POINTS = 500, 4000  # of the curve
-_SIZE = (7.0, 4.0)  # inches
+_SIZE = (8.0, 3.8)  # inches
 
 
 class ForecastDisplay:
@@ -47,6 +37,9 @@ class ForecastDisplay:
         Quantiles of 2.5, 25, 75 and 97.5 %.
     X_train, y_train : ndarray of shape (n_samples,)
         Training inputs and targets.
+    X_excluded, y_excluded : array-like of shape (n_excluded,), default=()
+        Inputs and targets of the rows that are excluded as outliers. Those far off are drawn at the
+        edge.
     x_name, y_name : str
         Labels of the axes.
 
@@ -64,11 +57,14 @@ class ForecastDisplay:
         quantiles: FloatArray,
         X_train: npt.NDArray[Any],
         y_train: FloatArray,
+        X_excluded: npt.ArrayLike = (),
+        y_excluded: npt.ArrayLike = (),
         x_name: str = "x",
         y_name: str = "y",
     ) -> None:
         self.x, self.mean, self.quantiles = x, mean, quantiles
         self.X_train, self.y_train = X_train, y_train
+        self.X_excluded, self.y_excluded = np.asarray(X_excluded), np.asarray(y_excluded)
         self.x_name, self.y_name = x_name, y_name
 
     @classmethod
@@ -110,7 +106,7 @@ class ForecastDisplay:
         if len(axes) > 1 or not axes[0].is_numeric:
             raise ValueError(
                 f"ForecastDisplay shows one column of numbers or dates, got {kind}: "
-                "DecompositionDisplay shows the effects of several columns and of levels"
+                "EffectsDisplay shows the effects of several columns and of levels"
             )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
         is_known = ~np.isnan(estimator.X_train_[:, 0])
@@ -122,12 +118,16 @@ class ForecastDisplay:
         else:
             x = np.sort(estimator._check_inputs(X)[:, 0])
         (axis,), fitted, inputs = axes, estimator._fitted, x[:, None]
+        excluded = fitted.outliers
+        has_x = ~np.isnan(excluded.X[:, 0])
         return cls(
             x=axis.shown(x),
             mean=fitted.mean(inputs),
             quantiles=fitted.quantiles(inputs, np.array(_QUANTILES)),
             X_train=axis.shown(train),
             y_train=estimator.y_train_[is_known],
+            X_excluded=axis.shown(excluded.X[has_x, 0]),
+            y_excluded=excluded.y[has_x],
             x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
@@ -135,22 +135,23 @@ class ForecastDisplay:
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw on axes, or on a new figure, and return the display."""
         if ax is None:
-            (ax,) = new_axes(size=_SIZE)
-        clear_frame(ax)
+            (ax,) = style.new_axes(size=_SIZE)
+        style.clear_frame(ax)
         low, lower, upper, high = self.quantiles.T
         bands: dict[str, Any] = {"color": BLUE, "linewidth": 0}
-        ax.fill_between(self.x, low, high, alpha=WIDE, label="95 %", **bands)
-        ax.fill_between(self.x, lower, upper, alpha=NARROW, label="50 %", **bands)
+        ax.fill_between(self.x, low, high, alpha=style.WIDE, label="95 %", **bands)
+        ax.fill_between(self.x, lower, upper, alpha=style.NARROW, label="50 %", **bands)
         ax.plot(self.x, self.mean, color=BLUE, linewidth=1.5, label="mean")
-        ax.plot(self.X_train, self.y_train, label="data", **DATA)
+        ax.plot(self.X_train, self.y_train, label="data", **style.DATA)
+        if len(self.y_excluded):
+            around = np.append(self.quantiles, self.y_train)
+            ax.plot(self.X_excluded, style.at_edge(self.y_excluded, around), **style.EXCLUDED)
         ends = self.X_train.min(), self.X_train.max()
         for end in (one for one in ends if self.x[0] < one < self.x[-1]):
             ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
-        round_ticks(ax, self.x)
+        style.round_ticks(ax, "x", self.X_train)
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
-        handles, labels = ax.get_legend_handles_labels()
-        unique = dict(zip(labels, handles, strict=True))
-        ax.legend(unique.values(), unique.keys(), frameon=False, loc="best")
-        self.ax_, self.figure_ = ax, figure_of(ax)
+        style.legend_beside(ax)
+        self.ax_, self.figure_ = ax, style.figure_of(ax)
         return self

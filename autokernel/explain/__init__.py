@@ -6,6 +6,7 @@ from autokernel.explain.description import Description
 from autokernel.explain.questions import average_slopes, compared, contributions
 from autokernel.explain.tables import (
     Table,
+    Text,
     forecast_table,
     history_table,
     inclusion_table,
@@ -22,6 +23,7 @@ __all__ = [
     "Description",
     "Interaction",
     "Table",
+    "Text",
     "average_slopes",
     "axes_of",
     "compared",

@@ -129,28 +129,13 @@ class Description:
         """Describe a component of the best kernel in one sentence."""
         return self._component(number)[0][1]
 
-    def along(self, number: int, n_points: int) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Compute a component on a grid of its column.
-
-        Returns
-        -------
-        values : ndarray of shape (n_points,)
-            Values of the column, in its unit, over the extent of the data, evenly spaced on the
-            scale on which the component acts; of categories, the numbers of the levels.
-        mean, std : ndarray of shape (n_points,)
-            Mean on the scale of the target, and standard deviation, of the difference from the
-            average over the rows.
-        """
-        part, explained = self.parts[number], self.explained
-        steps = explained.steps(part, n_points)
-        if part.is_of_levels:
-            steps = np.unique(explained.X[:, part.column])
-        axis = self.axes[part.column]
-        return axis.low + axis.extent * steps, *explained.mean_and_std(part, steps)
-
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
         return [_in_one(self._component(number)) for number in self.shown]
+
+    def facts(self, number: int) -> list[Fact]:
+        """Return what is said of a component, the main fact first."""
+        return [fact for fact, _ in self._component(number)]
 
     def remarks(self) -> list[str]:
         """Say what the components do not, and of which columns and which kernel they are."""

@@ -1,5 +1,6 @@
-"""Tables for a person: dicts of arrays that print as tables."""
+"""Tables and texts for a person, in a console or in a notebook."""
 
+import re
 import textwrap
 from collections.abc import Mapping, Sequence
 from html import escape
@@ -21,7 +22,20 @@ LINE_WIDTH = 100  # characters
 
 _FORMATS = dict.fromkeys(("score", "log_evidence", "log_prior", "pareto_k"), ".2f")
 _FORMATS |= dict.fromkeys(("probability", "depends", "repeats", "linear"), ".3f")
-_FORMATS |= dict.fromkeys(("value", "low", "high"), ".6g") | {"elapsed": ".1f"}
+_FORMATS |= dict.fromkeys(("value", "low", "high"), ".6g") | {"elapsed": ".1f", "share (%)": ".1f"}
+_MARKUP = re.compile(r"([\\`*_\[\]<>$|~&#])")  # characters with a meaning in Markdown
+
+
+class Text(str):
+    """A text of paragraphs that reads as such without ``print``; a notebook shows it too."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return "\n".join(textwrap.fill(line, LINE_WIDTH) for line in self.split("\n"))
+
+    def _repr_markdown_(self) -> str:
+        return _MARKUP.sub(r"\\\1", self).replace("\n", "  \n")  # which is a line break
 
 
 class Table(dict[str, npt.NDArray[Any]]):

@@ -20,12 +20,18 @@ from autokernel.inference import (
     TrainingData,
     one_blas_thread,
 )
-from autokernel.model import FittedModel, KernelPosterior, MixtureComponent, MixturePredictor
+from autokernel.model import (
+    FittedModel,
+    KernelPosterior,
+    MixtureComponent,
+    MixturePredictor,
+    Outliers,
+)
 from autokernel.model.packing import as_columns, from_columns
 from autokernel.typing import FloatArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 7
+FORMAT_VERSION = 8
 """Version of the records; it changes whenever an older reader would misread one."""
 
 _PREDICTORS = {
@@ -204,14 +210,19 @@ def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Fi
             tail_share=float(record["tail_share"]),
         )
     kernels = from_columns(KernelPosterior, record["kernels"])
-    numbers, deviations = record["outliers"]
+    numbers, deviations, X_excluded, y_excluded = record["outliers"]
     return FittedModel(
         evaluation=kernels[record["evaluation"]].evaluation,
         scaled_noise_variance=float(record["scaled_noise_variance"]),
         mixture=mixture,
         kernels=kernels,
         approximation=record["approximation"],
-        outliers=(np.array(numbers, dtype=int), _array(deviations)),
+        outliers=Outliers(
+            np.array(numbers, dtype=int),
+            _array(deviations),
+            _array(X_excluded).reshape(-1, X.shape[1]),
+            _array(y_excluded),
+        ),
         rows=np.array(record["rows"], dtype=int),
     )
 

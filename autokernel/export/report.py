@@ -6,6 +6,7 @@ import io
 import os
 import platform
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from html import escape
 from importlib.resources import files
 from pathlib import Path
@@ -18,10 +19,11 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import close, literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
-from autokernel.displays.decomposition import DecompositionDisplay
+from autokernel.displays.effects import EffectsDisplay, panels_of
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Y_NAME, Table
+from autokernel.explain.words import capital, listing, number
 from autokernel.expression import IDENTITY
 from autokernel.search import MEANINGS
 from autokernel.version import __version__
@@ -37,19 +39,23 @@ EFFECTS = (
 )
 BANDS = (
     "Each is the difference from the average over the rows, and the bands of 95 % are those of "
-    "this difference."
+    "this difference. Dots are partial residuals: the effect plus the residual of a row. Crosses "
+    "are rows that are excluded as outliers, at the edge if they are far off."
 )
 
 
 def page(title: str, content: str) -> str:
-    """Put a title and the style around the content of a page."""
-    style = (files("autokernel") / "export" / "report.css").read_text(encoding="utf-8")
+    """Put a title, the style and the script around the content of a page."""
+    folder = files("autokernel") / "export"
+    style, script = (
+        (folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
+    )
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         '<link rel="icon" href="data:,">\n'
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
-        f"<body>\n{content}\n</body>\n</html>\n"
+        f"<body>\n{content}\n<script>\n{script}</script>\n</body>\n</html>\n"
     )
 
 
@@ -64,9 +70,9 @@ def paragraph(text: str, kind: str = "") -> str:
     return f"<p{name}>{escape(text)}</p>"
 
 
-def table(rows: Table) -> str:
-    """Write a table that scrolls where it is too wide."""
-    return f'<div class="wide">{rows.to_html()}</div>'
+def table(rows: Table, kind: str = "wide") -> str:
+    """Write a table that scrolls where it is too wide; a sortable one sorts on a click."""
+    return f'<div class="{kind}">{rows.to_html()}</div>'
 
 
 def write_report(
@@ -127,7 +133,7 @@ class _Report:
         n, n_columns = self.estimator.X_train_.shape
         sections: dict[str, tuple[str, Iterator[str]]] = {
             "overview": ("Overview", self.overview()),
-            "components": ("Components", self.components()),
+            "effects": ("Effects", self.effects()),
             "kernels": ("Kernels and columns", self.kernels()),
             "parameters": ("Parameters", self.parameters()),
             "search": ("Search", self.search()),
@@ -150,17 +156,19 @@ class _Report:
             display = ForecastDisplay.from_estimator(self.estimator, units=units, y_name=y_name)
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
 
-    def components(self) -> Iterator[str]:
+    def effects(self) -> Iterator[str]:
         texts, y_name = self.description.paragraphs(), literal(self.y_name)
         if not texts:
             return
         if self.estimator.n_features_in_ > 1:
             yield paragraph(EFFECTS, "note")
-        pairs = zip(self.description.shown, texts, strict=True)
-        for place, (number, text) in enumerate(pairs, start=1):
-            display = DecompositionDisplay.of_component(self.description, number, y_name=y_name)
+        yield table(self._effects(), "wide sortable")
+        panels = panels_of(self.estimator, self.description)
+        for place, (panel, text) in enumerate(zip(panels, texts, strict=True), start=1):
+            only, scale = [replace(panel, title="")], self.description.scale  # the text is above
+            display = EffectsDisplay(only, y_name=y_name, scale=scale).plot()
             words, shown = paragraph(f"{place}. {text}"), self._picture(display.figure_, text)
-            yield f'<div class="component">{words}\n{shown}</div>'
+            yield f'<div class="effect">{words}\n{shown}</div>'
         yield from map(paragraph, self.description.remarks())
         yield paragraph(BANDS, "note")
 
@@ -228,6 +236,25 @@ class _Report:
             "SHA-256 of X and y": digest.hexdigest(),
         }
         yield table(Table({"setting": list(rows), "value": list(rows.values())}))
+
+    def _effects(self) -> Table:
+        """List the effects; the interval is that of an amount, not of a place."""
+        description, n, rows = self.description, len(self.description.parts), []
+        for place in description.shown:
+            text = description.text(place)
+            parts = [description.parts[place].column] if place < n else []
+            columns = parts or description.interactions[place - n].columns
+            name, (main, *_) = (
+                listing([description.names[one] for one in columns]),
+                description.facts(place),
+            )
+            is_amount = np.isfinite(main.low) and " then " not in main.predicate
+            ends = f"{number(main.low)} to {number(main.high)}" if is_amount else ""
+            share = round(100 * description.share(place), 1) + 0.0  # not -0.0
+            what = capital(text.partition(": ")[2] or text)
+            rows.append((name, share, what, ends, main.probability))
+        names = ("effect", "share (%)", "what it does", "90 % interval", "probability")
+        return Table(dict(zip(names, zip(*rows, strict=True), strict=True)))
 
     def _picture(self, figure: "Figure", text: str) -> str:
         """Write a figure with a text in its place, and close it; one of many rows as pixels."""

@@ -21,6 +21,7 @@ from autokernel.model import (
     FittedModel,
     KernelPosterior,
     MixturePredictor,
+    Outliers,
     condition,
     posterior_over_kernels,
     share_of_tails,
@@ -217,16 +218,16 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
 def _complete(run: Run, result: Result) -> FittedModel:
     (evaluation, point), kernels, mixture = result
     (predictor,) = point.predictors
-    n = len(point.data.y)
-    given = "" if n == len(run.rows) else f", given {n} rows"
+    n, given, numbers = len(point.data.y), run.given, run.outliers
+    of_rows = "" if n == len(run.rows) else f", given {n} rows"
     deviations = _deviations(run, point, evaluation.expression)
     return FittedModel(
         evaluation=evaluation,
         scaled_noise_variance=predictor.noise_variance,
         mixture=mixture,
         kernels=kernels,
-        approximation=f"{predictor.text}{given}",
-        outliers=(run.given.rows[run.outliers], deviations),
+        approximation=f"{predictor.text}{of_rows}",
+        outliers=Outliers(given.rows[numbers], deviations, given.X[numbers], given.y[numbers]),
         rows=run.rows,
     )
 

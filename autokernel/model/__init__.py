@@ -6,7 +6,7 @@ from autokernel.model.averaging import (
     PosteriorAveraging,
     posterior_over_kernels,
 )
-from autokernel.model.fitted import FittedModel, condition
+from autokernel.model.fitted import FittedModel, Outliers, condition
 from autokernel.model.mixture import TAIL_SHARE, MixturePredictor, share_of_tails
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
 
@@ -17,6 +17,7 @@ __all__ = [
     "KernelPosterior",
     "MixtureComponent",
     "MixturePredictor",
+    "Outliers",
     "PosteriorAveraging",
     "condition",
     "posterior_over_kernels",

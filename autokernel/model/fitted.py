@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel
@@ -44,8 +44,13 @@ def condition(
         ) from error
 
 
-Outliers = tuple[IntArray, FloatArray]
-"""Rows that are excluded, as they are counted in ``X``, and their deviations from predictions."""
+class Outliers(NamedTuple):
+    """Rows that are excluded."""
+
+    rows: IntArray  #: (n_outliers,), as they are counted in ``X``
+    deviations: FloatArray  #: from predictions, infinite where the scale of the target ends
+    X: FloatArray  #: (n_outliers, n_features)
+    y: FloatArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays

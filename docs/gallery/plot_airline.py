@@ -75,5 +75,5 @@ for coverage in (0.5, 0.8, 0.95):
 
 display = ForecastDisplay.from_estimator(model, beyond=0.2, y_name="thousand passengers")
 display.ax_.plot(X_test["time"], y_test, ".", color="tab:orange", label="months that followed")
-display.ax_.legend(frameon=False, loc="upper left")
+display.ax_.legend(frameon=False, loc="center left", bbox_to_anchor=(1, 0.5))
 plt.show()

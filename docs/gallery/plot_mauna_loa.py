@@ -17,7 +17,7 @@ import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.datasets import load_mauna_loa
-from autokernel.displays import DecompositionDisplay
+from autokernel.displays import EffectsDisplay
 
 X, y = load_mauna_loa(return_X_y=True, as_frame=True)
 X, y = X[X["time"] > 1980], y[X["time"] > 1980]
@@ -68,5 +68,5 @@ print(f"the sum of all: {total[:3].round(2)} ..., observed: {y[:3].round(2).toli
 # dwarfs the season, and its waves are years in which the concentration rose faster or more slowly
 # than a line.
 
-DecompositionDisplay.from_estimator(model, units=units, y_name="CO$_2$ in ppm")
+EffectsDisplay.from_estimator(model, units=units, y_name="CO$_2$ in ppm")
 plt.show()

@@ -18,7 +18,7 @@ import numpy as np
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.displays import DecompositionDisplay
+from autokernel.displays import EffectsDisplay
 
 rng = np.random.default_rng(1)
 shops = ["airport", "beach", "centre", "harbour", "mall", "station"]
@@ -80,7 +80,5 @@ print(new.assign(mean=mean.round(1), std=std.round(1)))
 # One panel for each effect, on average over the rows: a point for each shop, a curve along the year
 # and the price, and a curve for each shop where these differ.
 
-DecompositionDisplay.from_estimator(
-    model, units={"year": "years"}, y_name="sales", least_share=0.01
-)
+EffectsDisplay.from_estimator(model, units={"year": "years"}, y_name="sales", least_share=0.01)
 plt.show()

@@ -26,7 +26,7 @@ import matplotlib.pyplot as plt
 import pandas as pd
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.displays import DecompositionDisplay
+from autokernel.displays import EffectsDisplay
 
 table = pd.read_csv(Path(os.environ["AUTOKERNEL_DATA"]) / "solar.csv")[::2]
 X, y = table[["time"]], table["value"]
@@ -84,7 +84,7 @@ axes[0].plot(X["time"], y, "k.", markersize=4)
 axes[0].axvspan(centre - length / 2, centre + length / 2, color="tab:orange", alpha=0.2)
 axes[0].set(ylabel="irradiance in W/m²")
 axes[0].set_title("The series, and the window that was found", loc="left", fontsize="medium")
-DecompositionDisplay.from_estimator(model, units=units, y_name="W/m²", axes=axes[1:])
+EffectsDisplay.from_estimator(model, units=units, y_name="W/m²", axes=axes[1:])
 for ax in axes:
     ax.label_outer()
 plt.show()

@@ -1,6 +1,7 @@
 """Pictures: what they hold, and that they draw it."""
 
 import sys
+from itertools import pairwise
 
 import matplotlib as mpl
 import matplotlib.pyplot as plt
@@ -10,7 +11,8 @@ import pytest
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
-from autokernel.displays import CalibrationDisplay, DecompositionDisplay, ForecastDisplay
+from autokernel.displays import CalibrationDisplay, EffectsDisplay, ForecastDisplay
+from autokernel.export import from_dict, to_dict
 from autokernel.expression import parse_expression
 from tests.explain.models import refitted, with_kernel
 from tests.fits import small, wave
@@ -34,7 +36,7 @@ def several():
 
 @pytest.fixture(scope="module")
 def panels_of_several(several):
-    return DecompositionDisplay.from_estimator(several)
+    return EffectsDisplay.from_estimator(several)
 
 
 @pytest.fixture(autouse=True)
@@ -64,35 +66,192 @@ def test_a_forecast_at_given_inputs_and_on_given_axes(model):
 
 
 def test_a_forecast_of_several_columns_is_refused(several):
-    with pytest.raises(ValueError, match="DecompositionDisplay shows the effects of several"):
+    with pytest.raises(ValueError, match="EffectsDisplay shows the effects of several"):
         ForecastDisplay.from_estimator(several)
 
 
-def test_each_component_has_a_panel_with_its_sentence_and_at_most_two_columns(
+def test_each_effect_has_a_panel_with_its_sentence_and_at_most_two_columns(
     several, panels_of_several
 ):
-    found, display = several.decompose(), panels_of_several
-    components = [one for one in found.components if one.columns and one.share >= 0.01]
-    for panel, one in zip(display.panels, components, strict=True):
-        assert panel.names == [*one.columns]
+    described = several.describe()
+    for panel in panels_of_several.panels:
         # how the effect of a column depends on another one is seen, and need not be said
-        title = one.text if len(one.columns) == 1 else one.text.split(":")[0] + "."
-        assert panel.title == title
-    by_names = {tuple(panel.names): panel for panel in display.panels}
-    assert by_names["x0",].mean.shape == (600,)
-    assert by_names["x1", "x2"].mean.shape == (40, 40)
+        assert panel.title.removesuffix(".") in described
+    by_names = {tuple(panel.names): panel for panel in panels_of_several.panels}
+    shared = {one.columns: one.share for one in several.decompose().components}
+    assert {names for names, share in shared.items() if names and share >= 0.01} <= {*by_names}
+    line, pair = by_names["x0",], by_names["x1", "x2"]
+    assert pair.mean.shape == tuple(map(len, pair.axes))
     # a line is a line in its panel
-    np.testing.assert_allclose(np.diff(by_names["x0",].mean, 2), 0, atol=1e-8)
+    np.testing.assert_allclose(np.diff(line.mean, 2), 0, atol=1e-8)
 
 
-def test_small_components_can_be_left_out(several, panels_of_several):
+def test_effects_are_zero_on_average_and_partial_residuals_add_the_residual(
+    several, panels_of_several
+):
+    found = {one.columns: one.mean for one in several.decompose().components}
+    residuals = several.y_train_ - several.predict(several.X_train_)
+    for panel in panels_of_several.panels:
+        if len(panel.names) > 1:
+            assert not len(panel.residuals)
+            continue
+        (x,), (rows,) = panel.axes, panel.rows
+        # curves are interpolated between 600 points
+        np.testing.assert_allclose(np.interp(rows, x, panel.mean).mean(), 0, atol=1e-4)
+        column = several.X_train_[:, int(panel.names[0][1:])]
+        effect = found[tuple(panel.names)]
+        expected = (effect - effect.mean() + residuals)[np.argsort(column)]
+        np.testing.assert_allclose(panel.residuals[np.argsort(rows)], expected, atol=1e-9)
+    without = EffectsDisplay.from_estimator(several, partial_residuals=False)
+    assert not any(len(panel.residuals) for panel in without.panels)
+
+
+def test_a_map_is_empty_where_there_are_no_rows():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 1)) + rng.uniform(0, 0.1, size=(60, 2))  # along the diagonal
+    y = X[:, 0] * X[:, 1] + 0.01 * rng.normal(size=60)
+    model = refitted("LIN[0] * LIN[1]", X, y)
+    (panel,) = (one for one in EffectsDisplay.from_estimator(model).panels if len(one.axes) == 2)
+    assert np.isnan(panel.mean[[0, -1], [-1, 0]]).all()  # the corners off the diagonal
+    assert np.isfinite(np.diag(panel.mean)).all()
+
+
+@pytest.fixture(scope="module")
+def with_outliers():
+    """A line with three rows that are excluded, two of them very far off."""
+    rng = np.random.default_rng(0)
+    X = np.linspace(0, 1, 40)[:, None]
+    y = 3 * X[:, 0] + 0.1 * rng.normal(size=40)
+    y[[5, 20, 30]] += [1e4, -1e4, 1.5]
+    model = refitted("LIN[0]", X, y, outliers="auto")
+    assert model.outliers_.tolist() == [5, 20, 30]
+    return model, X, y
+
+
+def crosses(ax):
+    (found,) = (line for line in ax.lines if line.get_label() == "excluded")
+    return found.get_xdata(), found.get_ydata()
+
+
+@pytest.mark.parametrize("duplicate", [lambda model: model, lambda m: from_dict(to_dict(m))])
+def test_excluded_rows_are_crosses_those_far_off_at_the_edge(with_outliers, duplicate):
+    model, X, y = with_outliers
+    model = duplicate(model)
+    forecast = ForecastDisplay.from_estimator(model)
+    np.testing.assert_array_equal(forecast.X_excluded, X[[5, 20, 30], 0])
+    np.testing.assert_array_equal(forecast.y_excluded, y[[5, 20, 30]])
+    (panel,) = (effects := EffectsDisplay.from_estimator(model)).panels
+    assert panel.is_excluded.sum() == 3
+    (at,) = np.flatnonzero(panel.rows[0] == X[30, 0])  # the nearest one is where it is
+    error = y[30] - model.predict(X[[30]])[0]
+    assert panel.residuals[at] == pytest.approx(
+        np.interp(X[30, 0], panel.axes[0], panel.mean) + error, abs=1e-3
+    )
+    for ax in (forecast.ax_, effects.axes_[0]):
+        x, places = crosses(ax)
+        assert sorted(x) == X[[5, 20, 30], 0].tolist()
+        low, high = ax.get_ylim()
+        assert low < places.min() < places.max() < high
+        assert high - low < 20  # a line of height three can be seen
+        assert "excluded" in [one.get_text() for one in ax.get_legend().get_texts()]
+
+
+def test_a_row_where_the_scale_of_the_target_ends_is_at_the_lower_edge():
+    X = np.linspace(0, 1, 30)[:, None]
+    y = np.exp(X[:, 0] + 0.05 * np.random.default_rng(0).normal(size=30))
+    y[12] = 0.0
+    model = refitted("log(y) ~ LIN[0]", X, y, outliers="auto")
+    assert model.outliers_.tolist() == [12]
+    display = EffectsDisplay.from_estimator(model)
+    _, (factor,) = crosses(display.axes_[0])
+    assert 0 < factor < min(display.panels[0].band.min(), np.exp(-0.5))
+
+
+def boxes(artists):
+    return [one.get_window_extent() for one in artists if one.get_text()]
+
+
+@pytest.mark.parametrize(
+    "dates",
+    [
+        pd.date_range("2014-01-01", periods=30, freq="h"),
+        pd.date_range("2014-01-01", periods=30),
+        pd.date_range("2014-01-30", periods=60, freq="W"),
+        pd.date_range("1999-05-01", periods=60, freq="YS"),
+    ],
+)
+def test_ticks_of_dates_do_not_touch(dates):
+    y = np.arange(len(dates)) + np.random.default_rng(0).normal(size=len(dates))
+    model = refitted("LIN[day]", pd.DataFrame({"day": dates}), y)
+    figure, axes = plt.subplots(2, figsize=(4.5, 6), layout="constrained")
+    EffectsDisplay.from_estimator(model, axes=axes[:1])
+    ForecastDisplay.from_estimator(model, ax=axes[1])
+    figure.draw_without_rendering()
+    for ax in axes:
+        found = boxes(ax.get_xticklabels())
+        assert len(found) > 2
+        assert all(a.x1 < b.x0 for a, b in pairwise(found))
+
+
+def test_legends_are_outside_of_the_axes(several, model, panels_of_several):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"dose": rng.uniform(size=40), "drug": list("ab") * 20})
+    y = frame["dose"] * np.where(frame["drug"] == "a", 1, -1) + 0.1 * rng.normal(size=40)
+    by_level = EffectsDisplay.from_estimator(refitted("CAT[drug] * LIN[dose]", frame, y))
+    displays = [by_level, panels_of_several.plot(), CalibrationDisplay.from_estimator(model)]
+    forecast = ForecastDisplay.from_estimator(model)
+    n_legends = 0
+    for figure in [*(one.figure_ for one in displays), forecast.figure_]:
+        figure.draw_without_rendering()
+        for ax in figure.axes:
+            if legend := ax.get_legend():
+                box, own = legend.get_window_extent(), ax.get_window_extent()
+                assert box.y0 >= own.y1 - 1 or box.x0 >= own.x1 - 1  # pixels
+                assert not ax.get_title("left") or box.y1 <= ax._left_title.get_window_extent().y0
+                n_legends += 1
+    assert n_legends == 5
+
+
+def test_many_levels_with_long_names_are_sorted_and_ten_are_named():
+    rng = np.random.default_rng(0)
+    names = [f"a rather long name of level number {n:02d}" for n in range(23)]
+    frame = pd.DataFrame({"level": np.repeat(names, 3)})
+    y = np.repeat(rng.normal(size=23), 3) + 0.1 * rng.normal(size=69)
+    display = EffectsDisplay.from_estimator(refitted("CAT[level]", frame, y))
+    (panel,), (ax,) = display.panels, display.axes_
+    assert sorted(panel.axes[0]) == names
+    assert np.all(np.diff(panel.mean) >= 0)
+    display.figure_.draw_without_rendering()
+    labels = boxes(ax.get_yticklabels())
+    assert len(labels) == len({one.get_text() for one in ax.get_yticklabels()}) == 10
+    assert all(a.y1 < b.y0 for a, b in pairwise(labels))
+    left, width = ax.get_window_extent().x0, display.figure_.bbox.x1
+    assert left < 0.4 * width
+
+
+def test_pairs_of_categories_have_points_where_there_are_rows():
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 60), "shop": rng.choice([*"ABC"], 60)})
+    frame = frame[(frame["day"] != "mon") | (frame["shop"] != "A")]
+    y = 2.0 * ((frame["day"] == "sat") & (frame["shop"] == "B")) + 0.2 * rng.normal(size=len(frame))
+    display = EffectsDisplay.from_estimator(refitted("CAT[day] * CAT[shop]", frame, y))
+    (panel,) = (one for one in display.panels if len(one.names) == 2)
+    assert panel.names == ["shop", "day"]
+    found = pd.DataFrame(panel.mean, panel.axes[0], panel.axes[1])
+    assert found.isna().to_numpy().sum() == 1
+    assert np.isnan(found.loc["A", "mon"])
+    assert found.stack().idxmax() == ("B", "sat")
+    display.figure_.canvas.draw()
+
+
+def test_small_effects_can_be_left_out(several, panels_of_several):
     least = np.mean([one.share for one in several.decompose().components[:2]])
-    display = DecompositionDisplay.from_estimator(several, least_share=least)
+    display = EffectsDisplay.from_estimator(several, least_share=least)
     largest, *_ = panels_of_several.panels
     assert [panel.names for panel in display.panels] == [largest.names]
-    with pytest.raises(ValueError, match="there is no component to show"):
-        DecompositionDisplay.from_estimator(several, least_share=1.5)
-    with pytest.raises(ValueError, match="axes must be 1, one a component, got 2"):
+    with pytest.raises(ValueError, match="there is no effect to show"):
+        EffectsDisplay.from_estimator(several, least_share=1.5)
+    with pytest.raises(ValueError, match="axes must be 1, one an effect, got 2"):
         display.plot([None, None])
 
 
@@ -103,6 +262,7 @@ def test_titles_end_within_a_narrow_figure(panels_of_several):
     figure.draw_without_rendering()
     for ax in axes:
         assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
+        assert ax.get_title("left").count("\n") < 2
 
 
 def test_calibration_of_a_right_model_is_on_the_diagonal(model):
@@ -143,9 +303,9 @@ def test_calibration_leaves_out_each_row_of_the_fit():
 def test_axes_have_the_name_of_the_target():
     X, y = wave(20)
     model = refitted("SE[0]", X, pd.Series(y, name="$ of sales"))
-    for display in (ForecastDisplay, DecompositionDisplay):
+    for display, label in ((ForecastDisplay, ""), (EffectsDisplay, "effect on ")):
         (ax, *_) = display.from_estimator(model).figure_.axes
-        assert ax.get_ylabel() == r"\$ of sales"
+        assert ax.get_ylabel() == rf"{label}\$ of sales"
 
 
 def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbers():
@@ -153,7 +313,7 @@ def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbe
     X = pd.DataFrame({"age": np.exp(rng.uniform(0, 6, 60)), "water": rng.uniform(size=60)})
     y = np.exp(0.4 * np.log(X["age"]) + X["water"] + 0.1 * rng.normal(size=60))
     model = refitted("log(y) ~ LIN[log(age)] + LIN[water]", X, y)
-    display = DecompositionDisplay.from_estimator(model)
+    display = EffectsDisplay.from_estimator(model)
     over_age, over_water = display.axes_
     assert (over_age.get_xscale(), over_water.get_xscale()) == ("log", "linear")
     places, factors = over_age.lines[0].get_data()
@@ -167,9 +327,14 @@ def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbe
     shown = {one.get_text() for one in over_age.get_xticklabels()}
     assert {"1", "10", "100"} < shown
     model.refit(X, y, "log(y) ~ LIN[log(age)] * LIN[water]")
-    *_, surface = DecompositionDisplay.from_estimator(model).axes_
+    *_, surface = EffectsDisplay.from_estimator(model).axes_
     assert sorted((surface.get_xscale(), surface.get_yscale())) == ["linear", "log"]
     model.refit(X, y, "sqrt(y) ~ LIN[sqrt(age)] + LIN[water]")
-    display = DecompositionDisplay.from_estimator(model, y_name="height")
+    display = EffectsDisplay.from_estimator(model, y_name="height")
     assert display.axes_[0].get_xscale() == "linear"
-    assert display.axes_[0].get_ylabel() == "sqrt of height"
+    assert display.axes_[0].get_ylabel() == "effect on height"
+    low, high = (of_age := display.panels[0]).mean[[0, -1]]
+    ends = pd.DataFrame({"age": of_age.axes[0][[0, -1]], "water": X["water"].median()})
+    roots = model.decompose(ends).components[0].mean  # changes from the average root
+    middle = np.sqrt(y).mean()
+    np.testing.assert_allclose([low, high], (middle + roots) ** 2 - middle**2, rtol=1e-6)

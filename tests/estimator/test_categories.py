@@ -12,7 +12,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.displays import EffectsDisplay, ForecastDisplay
 from autokernel.export import write_report
 from tests.fits import PLAIN, small, tiny
 
@@ -150,8 +150,8 @@ def test_a_refit_knows_the_levels_that_it_meets_first():
     model.refit(X, Y, "CAT[shop]")
     assert model.categories_[1].values == tuple(SHOPS)
     assert "D +" in model.describe()
-    (panel,) = DecompositionDisplay.from_estimator(model).panels
-    assert sorted(panel.levels) == SHOPS
+    (panel,) = EffectsDisplay.from_estimator(model).panels
+    assert sorted(panel.axes[0]) == SHOPS
     assert np.all(np.diff(panel.mean) > 0)  # the lowest level comes first
 
 
@@ -254,18 +254,19 @@ def test_amounts_of_levels_are_factors_on_the_log_scale():
 
 
 def test_pictures_have_a_point_or_a_curve_for_each_level(fitted, levels):
-    display = DecompositionDisplay.from_estimator(fitted)
+    display = EffectsDisplay.from_estimator(fitted)
     display.figure_.canvas.draw()
-    (panel,) = (one for one in display.panels if one.levels and len(one.axes) == 2)
-    assert list(panel.levels) == SHOPS
+    (panel,) = (one for one in display.panels if one.n_with_levels and len(one.axes) == 2)
+    assert sorted(panel.axes[0]) == SHOPS
     assert panel.mean.shape == (4, len(panel.axes[1]))
-    points = DecompositionDisplay.from_estimator(levels)
+    points = EffectsDisplay.from_estimator(levels)
     points.figure_.canvas.draw()
-    (ax,) = (one for one in points.axes_ if one.get_xlabel() == "shop")
-    (panel,) = (one for one in points.panels if one.levels)
-    assert [label.get_text() for label in ax.get_xticklabels()] == list(panel.levels)
-    assert sorted(panel.levels) == SHOPS
-    np.testing.assert_allclose(panel.mean.mean(), 0.0, atol=1e-9)  # around their average
+    (ax,) = (one for one in points.axes_ if one.get_ylabel() == "shop")
+    (panel,) = (one for one in points.panels if one.n_with_levels)
+    assert [label.get_text() for label in ax.get_yticklabels()] == list(panel.axes[0])
+    assert sorted(panel.axes[0]) == SHOPS
+    of_level = dict(zip(panel.axes[0], panel.mean, strict=True))
+    np.testing.assert_allclose(X["shop"].map(of_level).mean(), 0.0, atol=1e-9)
 
 
 def test_a_picture_has_at_most_ten_curves():
@@ -275,19 +276,20 @@ def test_a_picture_has_at_most_ten_curves():
     frame = pd.DataFrame({"time": time, "shop": [f"s{n}" for n in number]})
     y = time * rng.normal(size=14)[number] + 0.1 * rng.normal(size=len(number))
     model = small(averaging=None).refit(frame, y, "CAT[shop] * LIN[time]")
-    panels = DecompositionDisplay.from_estimator(model).panels
+    panels = EffectsDisplay.from_estimator(model).panels
     (panel,) = (one for one in panels if len(one.names) == 2)
-    assert len(panel.levels) == len(panel.mean) == 10
-    assert not {"s12", "s13"} & set(panel.levels)  # with one row each
+    assert len(panel.axes[0]) == len(panel.mean) == 10
+    assert panel.names[0] == "shop (10 of 14)"
+    assert not {"s12", "s13"} & set(panel.axes[0])  # with one row each
 
 
 def test_numbers_with_a_kernel_of_categories_are_shown_as_numbers():
     numbers = NUMBERS.assign(shop=NUMBERS["shop"] + 1)
     model = small(averaging=None, base_kernels={"shop": ("CAT",)}).refit(numbers, Y, "CAT[shop]")
-    panels = DecompositionDisplay.from_estimator(model).panels
-    assert [sorted(panel.levels) for panel in panels if panel.levels] == [["1", "2", "3", "4"]]
+    panels = EffectsDisplay.from_estimator(model).panels
+    assert [sorted(one.axes[0]) for one in panels if one.n_with_levels] == [["1", "2", "3", "4"]]
     assert re.search(r"shop explains .*: 4 \+\S+, ", model.describe())
-    with pytest.raises(ValueError, match="DecompositionDisplay"):
+    with pytest.raises(ValueError, match="EffectsDisplay"):
         ForecastDisplay.from_estimator(small().refit(X[["shop"]], Y, "CAT[shop]"))
 
 

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 from sklearn.model_selection import cross_val_predict
 
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.displays import EffectsDisplay, ForecastDisplay
 from tests.fits import small, tiny
 
 mpl.use("Agg")
@@ -90,7 +90,7 @@ def test_pictures_have_axes_of_dates(by_date):
     forecast.figure_.canvas.draw()
     labels = [label.get_text() for label in forecast.ax_.get_xticklabels()]
     assert any("1950" in label for label in labels)
-    display = DecompositionDisplay.from_estimator(by_date)
+    display = EffectsDisplay.from_estimator(by_date)
     assert display.panels[0].axes[0].dtype.kind == "M"
     display.figure_.canvas.draw()
 

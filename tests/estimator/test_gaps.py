@@ -9,7 +9,7 @@ import pandas as pd
 import pytest
 from sklearn.model_selection import cross_val_predict
 
-from autokernel.displays import DecompositionDisplay, ForecastDisplay
+from autokernel.displays import EffectsDisplay, ForecastDisplay
 from autokernel.export import write_report
 from tests.fits import small, tiny
 
@@ -103,7 +103,7 @@ def test_a_warm_start_goes_on_with_gaps():
 def test_words_pictures_and_reports_are_those_of_what_is_known(fitted, tmp_path):
     text = fitted.describe()
     assert re.search(r"x1 explains .* of the fit: the target rises by 2\.0\d* per unit", text)
-    DecompositionDisplay.from_estimator(fitted).figure_.canvas.draw()
+    EffectsDisplay.from_estimator(fitted).figure_.canvas.draw()
     single = small(averaging=None).refit(X[:40, :1], Y[:40], "SE[0]")
     display = ForecastDisplay.from_estimator(single)
     display.figure_.canvas.draw()

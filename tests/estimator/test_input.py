@@ -285,7 +285,7 @@ CALLS = [
     (lambda m, _: m.refit(FRAME, Y, parse_expression("SE[2]")), r"below n_features=2, got SE\[2"),
     (lambda m, _: m.refit(FRAME, Y, 3), A_KERNEL),
     (lambda m, _: m.set_callbacks(print), "instances following the FitCallback"),
-    (lambda m, _: ForecastDisplay.from_estimator(m), "shows one column.*DecompositionDisplay"),
+    (lambda m, _: ForecastDisplay.from_estimator(m), "shows one column.*EffectsDisplay"),
     (lambda m, _: write_report(m, "nowhere/report.html"), "folder that exists, got 'nowhere"),
     (lambda *_: evaluate_kernel(X, Y, "SE[0]"), TWICE),
     (lambda *_: from_dict("{}"), "record .* got str: json.loads makes a dict of a text"),

@@ -1,5 +1,7 @@
 """Tables about a fitted model: kernels, columns, parameters, the search."""
 
+import json
+import pickle
 from functools import cache
 
 import numpy as np
@@ -8,7 +10,7 @@ import pytest
 
 from autokernel import Criterion, NotAMaximumError
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.explain.tables import Table
+from autokernel.explain.tables import Table, Text
 from autokernel.expression import parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData
 from tests.explain.models import refitted, with_kernel
@@ -270,3 +272,15 @@ def test_a_row_for_each_parameter_of_each_component():
     np.testing.assert_allclose(table["high"] / table["low"], np.exp(0.329), rtol=0.15)
     assert pd.DataFrame(table).shape == (10, 8)
     assert "period" in repr(table)
+
+
+def test_a_text_reads_without_print_and_is_a_string():
+    text = Text("Of SE[a_b] * LIN[b], $ 1.\n\n1. " + "A word, " * 30 + "and the end.")
+    assert text == str(text)
+    assert json.loads(json.dumps({text: text})) == {str(text): str(text)}
+    assert pickle.loads(pickle.dumps(text)) == text
+    assert repr(text).split() == text.split()
+    assert max(map(len, repr(text).splitlines())) <= 100
+    markdown = text._repr_markdown_()
+    assert r"SE\[a\_b\] \* LIN\[b\], \$ 1." in markdown
+    assert "\n1. A word" in markdown

@@ -129,8 +129,8 @@ def test_mappings_and_arrays_among_the_parameters_are_kept():
         ({"model": None}, "record must be the dict that to_dict returns, but cannot be read"),
         ({"settings": {"foo": 1}}, "but cannot be read: .*unexpected keyword argument 'foo'"),
         (
-            {"version": 6},
-            r"must have the version 7, got 6: autokernel \S+ has written it, and can read it",
+            {"version": 7},
+            r"must have the version 8, got 7: autokernel \S+ has written it, and can read it",
         ),
         ({"model": {}}, "record must be the dict that to_dict returns, but has no 'columns'"),
     ],

@@ -72,6 +72,27 @@ def test_the_page_stands_alone_and_holds_what_the_estimator_says(model, tmp_path
     assert "scales of the target" not in text
 
 
+def test_effects_are_a_table_that_a_script_sorts_and_that_reads_without_it(model, tmp_path):
+    text = page(model, tmp_path)
+    (rows,) = re.findall(r'<div class="wide sortable"><table>.*?<tbody>(.*?)</tbody>', text, re.S)
+    cells = [re.findall(r"<td[^>]*>(.*?)</td>", row) for row in rows.splitlines() if row]
+    found = [one for one in model.decompose().components if one.columns]
+    assert {row[0] for row in cells} >= {"a &lt;b&gt;", "c &amp; d"}
+    shares = [float(row[1]) for row in cells]
+    expected = [100 * one.share for one in found][: len(shares)]
+    np.testing.assert_allclose(shares, expected, atol=0.05)  # as they are written
+    assert shares == sorted(shares, reverse=True)
+    claims = model.claims_
+    for _, _, _, interval, probability in cells:
+        assert float(probability) <= 1
+        low, high = map(float, interval.split(" to ")) if interval else (np.nan, np.nan)
+        close = np.isclose(claims["low"], low, rtol=5e-3) & np.isclose(
+            claims["high"], high, rtol=5e-3
+        )
+        assert not interval or close.any()
+    assert text.index("</table>") < text.index("<script>")
+
+
 @pytest.fixture(scope="module")
 def on_log_scale(tmp_path_factory):
     """The text of a report on the log scale, with names that could be mathematics."""
@@ -100,7 +121,7 @@ def test_noise_alone_has_the_fingerprint_of_the_data_and_no_pictures_of_componen
     assert re.findall(r"[0-9a-f]{64}", text) == [expected]
     assert "No structure was found" in text
     assert 'id="search"' not in text
-    assert 'id="components"' not in text
+    assert 'id="effects"' not in text
 
 
 def test_a_search_without_a_score_has_no_section(tmp_path):
