@@ -9,6 +9,7 @@ import numpy as np
 from autokernel.explain.decomposition import SMALL, ExplainedFunction
 from autokernel.explain.facts import (
     HALF,
+    LIKELY,
     N_GRID,
     SURE,
     Curve,
@@ -153,7 +154,7 @@ class ComponentFacts:
         values, view = self._values(ends), self._explained.view(self._part)
         curve = curve_of(self._explained, self._part, values)
         fact = direction(curve, self._subject)
-        if self._has_two_values and fact.probability >= SURE:
+        if self._has_two_values and fact.probability >= LIKELY * curve.present:
             return [self._difference(fact, curve.places)]
         said = self._say.curve(fact, self._column, view, self._changes, curve=curve)
         most = None
@@ -169,7 +170,11 @@ class ComponentFacts:
         inside = values[(values >= low) & (values <= high)]
         if len(values) <= MAX_VALUES and len(inside) >= 2:
             return inside  # nothing is known between them
-        return self._explained.steps(self._part, N_GRID, (low, high))
+        grid, view = self._explained.steps(self._part, N_GRID, (low, high)), self._explained.view
+        at, rows = (view(self._part).forward(one) for one in (grid, inside))
+        near = np.abs(at[:, None] - rows).min(axis=1) <= np.ptp(at) / (N_GRID - 1)
+        near[[0, -1]] = True  # what draws do far from rows is not known
+        return grid[near]
 
     def _most(self, curve: Curve, *, is_transformed: bool) -> Fact | None:
         fact = jump(curve, self._subject)
@@ -180,7 +185,7 @@ class ComponentFacts:
             return near
         half = half_way(curve, self._subject)
         middle = (half.value - curve.places[0]) / np.ptp(curve.places) if half else HALF
-        is_late = len(curve.mean) == N_GRID and abs(middle - HALF) > NEAR_MIDDLE
+        is_late = len(curve.mean) > MAX_VALUES and abs(middle - HALF) > NEAR_MIDDLE
         return half if is_transformed or is_late else None
 
     def _difference(self, fact: Fact, places: FloatArray) -> Said:

@@ -26,7 +26,8 @@ NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
 POINTS_OF_CYCLE, N_AVERAGES = 16, 17  # points of a cycle, and averages over cycles
 IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
 NEARLY_LINE = 0.95  # the same, from which a curve follows the logarithm or the root of a column
-SURE = 0.9  # probability of a direction or of a component below which none is named
+SURE = 0.9  # probability of a component below which none is named
+LIKELY = 0.7  # the same of a direction
 MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
 LEAST_OF_JUMP = 4  # points of a curve that may have a jump
@@ -222,19 +223,15 @@ def jump(curve: Curve, subject: str) -> Fact | None:
 
 
 def levels_of(curve: Curve, subject: str) -> list[tuple[float, Fact]]:
-    """Say how far each level of a category is from the average of the levels, the highest first.
+    """Say how far each level of a category is from the average over the rows, the highest first.
 
     Each fact comes after the place of its level. The probability is that the highest level is
     higher than the lowest.
     """
-
-    def height(drawn: FloatArray, number: int) -> FloatArray:
-        return drawn[:, number] - drawn.mean(axis=1)
-
     order = np.argsort(-curve.mean, kind="stable").tolist()
     sure = curve.probability(lambda drawn: drawn[:, order[0]] > drawn[:, order[-1]])
-    heights = [curve.measured(partial(height, number=number)) for number in order]
-    about = "", sure, "difference from the average of the levels"
+    heights = [curve.measured(partial(np.take, indices=at, axis=1)) for at in order]
+    about = "", sure, "difference from the average over the rows"
     facts = [Fact(subject, "level differs", *one, *about) for one in heights]
     return list(zip(curve.places[order].tolist(), facts, strict=True))
 

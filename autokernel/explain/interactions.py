@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 
 from autokernel.explain.decomposition import ExplainedFunction, Interaction
-from autokernel.explain.facts import HALF, N_DRAWS, Fact
+from autokernel.explain.facts import HALF, LIKELY, N_DRAWS, Fact
 from autokernel.explain.sentences import MAX_LEVELS, Said, Sentences
-from autokernel.explain.words import INTERVAL_ENDS, listing
+from autokernel.explain.words import INTERVAL_ENDS, listing, perhaps
 from autokernel.typing import FloatArray
 
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
@@ -59,7 +59,7 @@ def _details(
         named = replace(about, subject=f"{name}, where {where}", evidence=along)
         fact = _course(curve, draws, named, reach=float(np.ptp(curves, axis=1).max()))
         by = say.amount(*fact.ends)
-        text = f"{fact.predicate} by {by}"
+        text = perhaps(f"{fact.predicate} by {by}", fact.probability)
         if fact.predicate in ("hardly changes", OPEN):
             text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
         facts.append(say.measured(fact))
@@ -79,11 +79,14 @@ def _course(curve: FloatArray, draws: FloatArray, about: Fact, *, reach: float) 
     if abs(change) < HALF * reach and reach > by_chance:
         low, high = np.quantile(np.ptp(draws, axis=1), INTERVAL_ENDS).tolist()
         return replace(about, predicate="goes up and down").moved(reach, low, high)
-    low, high = np.quantile(draws[:, -1] - draws[:, 0], INTERVAL_ENDS).tolist()
-    word = "rises" if change > 0 else "falls"
-    if low < 0 < high:
-        word = "hardly changes" if max(-low, high) < most else OPEN
-    return replace(about, predicate=word).moved(change, low, high)
+    changes = draws[:, -1] - draws[:, 0]
+    low, high = np.quantile(changes, INTERVAL_ENDS).tolist()
+    word, sure = "rises" if change > 0 else "falls", float(np.mean(changes * change > 0))
+    if low < 0 < high and max(-low, high) < most:
+        word, sure = "hardly changes", 1.0
+    elif sure < LIKELY:
+        word, sure = OPEN, 1.0
+    return replace(about, predicate=word, probability=sure).moved(change, low, high)
 
 
 def _between_levels(

@@ -12,7 +12,7 @@ import numpy as np
 from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.data.steps import YEAR
 from autokernel.explain.axes import Axis
-from autokernel.explain.facts import NEAR_BEYOND, SURE, Curve, Fact
+from autokernel.explain.facts import LIKELY, NEAR_BEYOND, SURE, Curve, Fact
 from autokernel.explain.words import (
     between,
     calendar_word,
@@ -34,7 +34,6 @@ MIN_YEARS = 2  # of a column of dates, from which a line is measured per year
 MIN_STEPS, MAX_STEPS = 3, 300  # along a column, by one of which a line is measured
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
 MAX_LEVELS = 6  # of a category whose differences are listed
-LIKELY = 0.7  # probability of a direction below which none is named
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
 LEAST_SPREAD, MAX_SPREAD = 1e-6, 2.0  # of logs of factors that have the same decimals
 SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit": "logit"}
@@ -314,7 +313,7 @@ class Sentences:
         return fact, self.begun(begin, text)
 
     def levels(self, said: Sequence[tuple[float, Fact]], column: int, begin: str) -> list[Said]:
-        """Describe how levels differ from their average, the highest first."""
+        """Describe how levels differ from the average, the highest first."""
         (_, first), n = said[0], len(said)
         end, spread = self.axes[column].end, said[0][1].value - said[-1][1].value
         texts = [f"{end(value)} {self.signed(fact.value, spread)}" for value, fact in said]
@@ -323,7 +322,7 @@ class Sentences:
             which = f"the highest and lowest of {n} levels, "
             texts = [*texts[: MAX_LEVELS // 2], *texts[-(MAX_LEVELS // 2) :]]
         about = "factors of" if self.scale == "log" else "differences from"
-        text = f"{listing(texts)} ({which}{about} their average)"
+        text = f"{listing(texts)} ({which}{about} the average)"
         whole = f"{begin or f'Levels of {self.names[column]}: '}{perhaps(text, first.probability)}."
         facts = [
             replace(self.measured(fact), subject=f"{fact.subject}={self.axes[column].end(value)}")

@@ -68,11 +68,16 @@ def level_text(value: float, spread: float, unit: str) -> str:
 
 
 def between(value: float, low: float, high: float, unit: str) -> str:
-    """Write a number with an interval around it, in as many decimals as the interval shows."""
+    """Write a number with an interval around it, in as many decimals as the interval shows.
+
+    If the interval leaves an end one digit, there is a decimal more.
+    """
     if not (np.isfinite(low) and np.isfinite(high)) or low == value == high:
         return with_unit(value, unit)
     spread = max(high - low, 1e-9 * abs(value))
     decimals = -int(np.floor(np.log10(spread / 3)))
+    least = min(abs(low), abs(high))
+    decimals += bool(low * high > 0 and least < 10.0 ** (1 - decimals))
     if decimals > _MOST_DECIMALS or decimals < -_MOST_ZEROS:
         texts = [number(one) for one in (value, low, high)]
     else:

@@ -365,12 +365,11 @@ def difference(reader: Reader, match: Match) -> bool:
 
 
 def levels(reader: Reader, match: Match) -> bool:
-    """Whether the levels are in order, and differ from their average by what is written."""
+    """Whether the levels are in order, and differ from the average by what is written."""
     name = reader.column
     texts = {code: text for text, code in reader.levels[name].items()}
     codes = np.unique(reader.x)
     heights = reader.effect(reader.numbers, codes)
-    heights -= heights.mean()
     order = np.argsort(-heights, kind="stable")
     if int(match["count"] or len(order)) != len(order):
         return False
@@ -498,7 +497,7 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     rf"[Ww]here .+ is (?P<a>.+?), .+ is (?P<way>higher|lower) by {AMOUNT}{RANGE} than where it is "
     rf"(?P<b>[^,]+?){PERHAPS}": difference,
     r"(?:Levels of .+?: )?(?P<levels>.+) \((?:the highest and lowest of (?P<count>\d+) levels, )?"
-    r"(?:differences from|factors of) their average(?:; probability [01]\.\d+)?\)": levels,
+    r"(?:differences from|factors of) the average(?:; probability [01]\.\d+)?\)": levels,
 }
 """What a curve does along a column."""
 
@@ -787,7 +786,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"(?:{WHERE})?It (?P<does>(?:rises|falls|goes up|varies by|differs by|changes in) .+)\.",
         does,
     ),
-    (r"(?P<does>(?:[Ww]here|.+ their average).+)\.", does),
+    (r"(?P<does>(?:[Ww]here|.+ the average).+)\.", does),
     (r"It does not vary over the data\.", is_said),
     (r"(?:The residuals still|Intervals are too|Residuals were not) .+", is_said),
 )
