@@ -77,6 +77,9 @@ class Component:
         the component with the function, both on the scale of the target. The shares add up to one.
     columns : tuple of str
         The names of its columns, one or two; empty for the rest.
+    name : str
+        Its columns and, if the column has several components, which one it is, such as
+        ``"month (yearly season)"``.
     """
 
     expression: str
@@ -85,11 +88,7 @@ class Component:
     std: FloatArray
     share: float
     columns: tuple[str, ...] = ()
-
-    @property
-    def name(self) -> str:
-        """The columns, as they are written, ``"rest"`` without any."""
-        return " * ".join(self.columns) or "rest"
+    name: str = "rest"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -443,12 +442,6 @@ class ExplainedFunction:
                         )
                     )
         return self._spread * np.concatenate(drawn)
-
-    @cached_property
-    def share_of_more(self) -> float:
-        """The share of what depends on more than two columns together."""
-        found = self._sum_of_parts + sum(self._interactions.values())
-        return share_of_variance(self._fit - found, self._fit)
 
     @cached_property
     def interactions(self) -> list[Interaction]:

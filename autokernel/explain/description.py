@@ -83,12 +83,13 @@ class Description:
             mean, std = explained.mean_and_std(part, inputs[:, part.column])
             kernel = part.expression.to_text(self._model.columns.feature_names)
             of, text = (self.names[part.column],), self.text(number) if has_words else ""
-            components.append(Component(kernel, text, mean, std, part.share, of))
+            name = self._name(part)
+            components.append(Component(kernel, text, mean, std, part.share, of, name))
         for number, pair in enumerate(self.interactions, start=len(self.parts)):
             mean, std = explained.interaction_and_std(pair.columns, inputs[:, pair.columns])
             own = tuple(self.names[one] for one in pair.columns)
             text, kernel = self.text(number) if has_words else "", " * ".join(own)
-            components.append(Component(kernel, text, mean, std, pair.share, own))
+            components.append(Component(kernel, text, mean, std, pair.share, own, kernel))
         components.sort(key=lambda one: -one.share)
         if explained.is_averaged or explained.interactions:
             found = sum((one.mean for one in components), start=np.full(len(X), explained.constant))
@@ -101,6 +102,12 @@ class Description:
             constant = float(np.exp(constant))
             components = [replace(one, mean=np.exp(one.mean)) for one in components]
         return Decomposition(constant, noise, components, self.scale)
+
+    def _name(self, part: Part) -> str:
+        """Name a part by its column and, among several parts, by what it is."""
+        is_one_of_several = sum(one.column == part.column for one in self.parts) > 1
+        kind = f" ({self._say.kind(part)})" if is_one_of_several else ""
+        return f"{self.names[part.column]}{kind}"
 
     @cached_property
     def interactions(self) -> list[Interaction]:
@@ -245,11 +252,11 @@ class Description:
             large = {part.column for part in self.parts[: self.explained.n_large]}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])
-        more = self.explained.share_of_more if len(self.explained.interactions) > 2 else 0.0
-        if abs(more) >= SMALL:
+        more = 1 - sum(map(self.share, range(len(self.parts) + len(self.interactions))))
+        if more >= SMALL:
             fact = Fact("the rest", "share", more, evidence="covariance with the fit")
-            text = f"What more than two columns do together explains {percent(more)}"
-            yield fact, f"{text} of the variance of the fit."
+            which = "Other interactions explain" if self.interactions else "Interactions explain"
+            yield fact, f"{which} {percent(more)} of the variance of the fit."
 
     @cached_property
     def _has_outliers(self) -> bool:

@@ -13,6 +13,7 @@ from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.data.steps import YEAR
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import LIKELY, NEAR_BEYOND, SURE, Curve, Fact
+from autokernel.explain.parts import Part
 from autokernel.explain.words import (
     between,
     calendar_word,
@@ -68,6 +69,18 @@ class Sentences:
         if share < 0:
             return f"{name} partly offsets the other effects: "
         return f"{name} explains {percent(share)} of the variance of the fit: "
+
+    def kind(self, part: Part) -> str:
+        """Say what a part of the effect of a column is: a season, a cycle or a trend."""
+        axis, unknown = self.axes[part.column], (np.nan, np.nan)
+        period, kind = axis.extent * part.period, "trend"
+        if part.is_season:
+            kind = f"{calendar_word(period, *unknown, axis.unit)}season"
+        if kind == "season":
+            value, _, _, unit = readable(period, *unknown, axis.unit)
+            kind = f"cycle of {with_unit(value, unit)}"
+        region = part.region(1.0)
+        return f"{kind} {region.text(axis, is_only=True)}" if region else kind
 
     def begun(self, begin: str, text: str) -> str:
         """Begin a sentence by a lead, or by a capital unless its first word is a given name."""

@@ -7,7 +7,6 @@ rows, and averages the predictions of the best kernel.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from itertools import combinations
 
 import numpy as np
 import pandas as pd
@@ -580,11 +579,12 @@ def share(reader: Reader, match: Match) -> bool:
 
 
 def of_more(reader: Reader, match: Match) -> bool:
-    """Whether what no column and no pair explains has this share."""
+    """Whether what no column and no pair with a sentence explains has this share."""
     rest = reader.fit(reader.rows) - reader.fit(reader.rows).mean()
     mains = {name: reader.average(**{name: reader.values(name)}) for name in reader.names}
     rest = rest - sum(mains.values())
-    for one, other in combinations(reader.names, 2):
+    pairs = filter(None, (re.match("(.+?) and (.+?) interact", text) for text in reader.shown))
+    for one, other in (pair.groups() for pair in pairs):
         both = reader.average(**{one: reader.values(one), other: reader.values(other)})
         rest = rest - (both - mains[one] - mains[other])
     return is_share(match, reader.share(rest))
@@ -762,7 +762,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         interact,
     ),
     (rf"It explains {P} of the variance of the fit\.", share),
-    (rf"What more than two columns do together explains {P} of the variance of the fit\.", of_more),
+    (rf"(?:Other i|I)nteractions explain {P} of the variance of the fit\.", of_more),
     (
         rf"\w+ smaller components? of (?P<names>.+?) (?:explains|together explain) {P} of the "
         r"variance of the fit\.",
