@@ -130,10 +130,9 @@ class Decomposition:
             "log": ["factors, whose product is the median"],
         }.get(self.scale, [f"terms, whose sum is the {self.scale} of the median"])
         lines = [*lines, f"constant {self.constant:.4g}"]
-        lines += [
-            f"{one.share:7.1%}  {one.expression}{': ' if one.expression else ''}{one.text}"
-            for one in self.components
-        ]
+        for one in self.components:
+            kernel = f": {one.expression}" if one.expression not in ("", one.name) else ""
+            lines.append(f"{one.share:7.1%}  {one.name}{kernel}")
         on = "" if self.scale == IDENTITY else f" on the {self.scale} scale"
         return "\n".join([*lines, f"noise with standard deviation {self.noise_std:.3g}{on}"])
 

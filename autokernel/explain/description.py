@@ -253,7 +253,7 @@ class Description:
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])
         more = 1 - sum(map(self.share, range(len(self.parts) + len(self.interactions))))
-        if more >= SMALL:
+        if self.explained.interactions and more >= SMALL:
             fact = Fact("the rest", "share", more, evidence="covariance with the fit")
             which = "Other interactions explain" if self.interactions else "Interactions explain"
             yield fact, f"{which} {percent(more)} of the variance of the fit."
