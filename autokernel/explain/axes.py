@@ -1,5 +1,6 @@
 """Columns with their units, and the places along them in words."""
 
+import calendar
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ Y_NAME = "y"  # name of the target among the units
 _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the conventions of NetCDF
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
 _NAMES_IN = {"yearly": "in %B", "weekly": "on %A", "daily": "at %H:%M"}
+FIRST_YEAR, ROUNDED = 1000, 0.05  # of a calendar, and of a month in a year with two decimals
 _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 
 
@@ -78,8 +80,16 @@ class Axis:
     def name_in(self, word: str, value: float) -> str:
         """Say when a place in the unit interval is within a "yearly", "weekly" or "daily" cycle.
 
-        It is empty without a date, or for another cycle.
+        It is empty without a date or a calendar year, or for another cycle.
         """
+        year = self.low + self.extent * value
+        if (
+            self.origin is None
+            and self.unit in _YEAR
+            and word == "yearly"
+            and self.low > FIRST_YEAR
+        ):
+            return f"in {calendar.month_name[int(12 * (year % 1) + ROUNDED) % 12 + 1]}"
         if self.origin is None or word not in _NAMES_IN:
             return ""
         try:

@@ -22,7 +22,8 @@ LINE_WIDTH = 100  # characters
 
 _FORMATS = dict.fromkeys(("score", "log_evidence", "log_prior", "pareto_k"), ".2f")
 _FORMATS |= dict.fromkeys(("probability", "depends", "repeats", "linear"), ".3f")
-_FORMATS |= dict.fromkeys(("value", "low", "high"), ".6g") | {"elapsed": ".1f", "share (%)": ".1f"}
+_FORMATS |= dict.fromkeys(("value", "estimate", "contribution", "low", "high"), ".5g")
+_FORMATS |= {"elapsed": ".1f", "share (%)": ".1f"}
 _MARKUP = re.compile(r"([\\`*_\[\]<>$|~&#])")  # characters with a meaning in Markdown
 
 
