@@ -102,7 +102,8 @@ class Axis:
         if self.origin is not None or self.levels:
             return self.place(value)
         found = self.low + self.extent * value
-        return f"{found:.0f}" if found == round(found) else level_text(found, self.extent, "")
+        text = f"{found:.0f}" if found == round(found) else level_text(found, self.extent, "")
+        return text.rstrip("0").rstrip(".") if "." in text else text
 
     def level(self, value: float) -> str:
         """Write a level of a category by the number that stands for it."""

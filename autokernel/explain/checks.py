@@ -70,8 +70,9 @@ def checked(
         how = f"predictions: {model.approximation}, {len(model.mixture.data.y)} rows"
         text = "Residuals were only compared with the columns: rows are too many, or predictions"
         yield Fact(NOISE, "is not checked", evidence=how), f"{text} are approximate."
-        rows = model.mixture.data
-        yield from _with_columns(rows.y - model.mixture.mean(rows.X), model, axes)
+        rows = model.transformed
+        medians = model.mixture.quantiles(rows.X, np.array([0.5]))[:, 0]
+        yield from _with_columns(rows.y - model.scale.forward(medians), model, axes)
     else:
         yield from _checked(model, *held_out, axes, advice)
 
@@ -237,9 +238,11 @@ def _with_columns(
     residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]
 ) -> Iterator[Said]:
     """Say whether residuals still rise or fall along a column, or differ between levels."""
-    every = zip(axes, model.mixture.data.inputs.filled.T, strict=True)
-    varying = [(axis, x) for axis, x in every if np.ptp(x) > 0]
-    for axis, x in varying:
+    every = enumerate(zip(axes, model.mixture.data.inputs.filled.T, strict=True))
+    varying = {column: one for column, one in every if np.ptp(one[1]) > 0}
+    used = model.evaluation.expression.columns
+    for column, (axis, x) in varying.items():
+        n_alike = sum((one in used) == (column in used) for one in varying)
         if axis.is_numeric:
             found = spearmanr(residuals, x)
             word = f"{'rise' if found.statistic > 0 else 'fall'} with {axis.name}"
@@ -249,7 +252,7 @@ def _with_columns(
             found = kruskal(*groups)
             word, how = f"differ between levels of {axis.name}", "Kruskal-Wallis test of residuals"
         fact = Fact("residuals", word, float(found.statistic), evidence=how)
-        yield from _alarm(float(found.pvalue) * len(varying), fact, f"The residuals still {word}.")
+        yield from _alarm(float(found.pvalue) * n_alike, fact, f"The residuals still {word}.")
 
 
 def _along_time(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:

@@ -15,6 +15,7 @@ from autokernel.explain.facts import (
     Curve,
     Fact,
     beyond_of,
+    central,
     curve_of,
     direction,
     half_way,
@@ -165,6 +166,8 @@ class ComponentFacts:
     def _values(self, ends: tuple[float, float]) -> FloatArray:
         """Return values of the column between ends: all if they are few, or evenly spaced."""
         low, high = self._explained.ends(self._column)
+        if not self._is_only and self._axis.origin is None:
+            low, high = central(self._x)
         low, high = max(low, ends[0]), min(high, ends[1])
         values = np.unique(self._x)
         inside = values[(values >= low) & (values <= high)]

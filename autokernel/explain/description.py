@@ -112,7 +112,15 @@ class Description:
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
-        return [one for one in self.explained.interactions if not one.is_small][:MAX_PAIRS]
+        every = (one for one in self.explained.interactions if not one.is_small)
+        return [one for one in every if not self._is_nested(one)][:MAX_PAIRS]
+
+    def _is_nested(self, pair: Interaction) -> bool:
+        """Whether each level of a category has one value of the other column only."""
+        values = self.explained.X[:, pair.columns]
+        n_pairs = len(np.unique(values, axis=0))
+        every = zip(pair.columns, values.T, strict=True)
+        return any(self.axes[one].levels and len(np.unique(x)) == n_pairs for one, x in every)
 
     def share(self, number: int) -> float:
         """Return the share of a component or, after these, of an interaction."""

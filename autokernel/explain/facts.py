@@ -24,6 +24,7 @@ N_GRID = 65  # points of a curve over the data
 BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
 POINTS_OF_CYCLE, N_AVERAGES = 16, 17  # points of a cycle, and averages over cycles
+OUTSIDE = 0.025  # share of the rows at each end of a column for which a few extreme ones stand
 IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
 NEARLY_LINE = 0.95  # the same, from which a curve follows the logarithm or the root of a column
 SURE = 0.9  # probability of a component below which none is named
@@ -91,6 +92,12 @@ class Curve:
     def reach(self) -> float:
         """The range of the mean."""
         return float(np.ptp(self.mean))
+
+
+def central(x: FloatArray) -> tuple[float, float]:
+    """Return the ends of the central 95 % of some values (n,), which are values of rows."""
+    ordered, n_outside = np.sort(x), int(OUTSIDE * len(x))
+    return float(ordered[n_outside]), float(ordered[-1 - n_outside])
 
 
 def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Curve:

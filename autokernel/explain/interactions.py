@@ -1,11 +1,13 @@
 """How the effect of a column depends on another one, in words."""
 
+from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
+from scipy.stats import rankdata
 
 from autokernel.explain.decomposition import ExplainedFunction, Interaction
-from autokernel.explain.facts import HALF, LIKELY, N_DRAWS, Fact
+from autokernel.explain.facts import HALF, LIKELY, N_DRAWS, Fact, central
 from autokernel.explain.sentences import MAX_LEVELS, Said, Sentences
 from autokernel.explain.words import INTERVAL_ENDS, listing, perhaps
 from autokernel.typing import FloatArray
@@ -41,31 +43,59 @@ def _details(
         return _of_levels(explained, pair, say, about)
     column = max(every, key=lambda one: (len(values[one]) > 2, _reach(explained, one)))
     other = next(one for one in pair.columns if one != column)
-    levels, is_one_of_two = values[other], len(values[other]) == 2
-    is_category = bool(say.axes[other].levels)
-    if not (is_category or is_one_of_two):
-        levels = np.quantile(explained.X[:, other], LEVELS)
-    low, high = explained.ends(column)
-    axis, name = say.axes[column], say.names[column]
-    along = f"from {axis.end(low)} to {axis.end(high)} of {name}"
-    has_many = is_category and len(levels) > MAX_LEVELS
-    steps = np.linspace(low, high, 2 if has_many else N_STEPS)
+    levels, width = values[other], 0.0
+    if say.axes[other].levels and len(levels) > MAX_LEVELS:
+        return _between_levels(explained, pair, column, levels, say, about)
+    if not (say.axes[other].levels or len(levels) == 2):
+        width, levels = LEVELS[0], np.quantile(explained.X[:, other], LEVELS, method="nearest")
+    rank = rankdata(explained.X[:, other]) / len(explained.X)
+    steps = []
+    for level in levels:
+        near = np.abs(rank - rank[explained.X[:, other] == level][0]) <= width
+        steps.append(_steps(explained, column, explained.X[near, column]))
+    kept = [number for number, one in enumerate(steps) if np.ptp(one) > 0]
+    if len(kept) < 2:
+        return [], []
+    return _by_levels(
+        explained, pair, column, [steps[one] for one in kept], levels[kept], say, about
+    )
+
+
+def _by_levels(
+    explained: ExplainedFunction,
+    pair: Interaction,
+    column: int,
+    steps: Sequence[FloatArray],
+    levels: FloatArray,
+    say: Sentences,
+    about: Fact,
+) -> tuple[list[Fact], list[str]]:
+    """Say how the target changes along the steps (n_steps,) of each level of the other column."""
+    other = next(one for one in pair.columns if one != column)
+    is_one_of_two = len(np.unique(explained.X[:, other])) == 2
     curves, drawn = _curves(explained, pair, column, steps, levels)
-    if has_many:
-        return _between_levels(curves, drawn, say, about, f"{along} differs", say.names[other])
-    facts, texts = [], []
-    for level, curve, draws in zip(levels.tolist(), curves, drawn, strict=True):
+    facts, texts, reach = [], [], max(float(np.ptp(curve)) for curve in curves)
+    for level, along, curve, draws in zip(levels.tolist(), steps, curves, drawn, strict=True):
+        first, last = (say.axes[column].end(one) for one in along[[0, -1]].tolist())
         where = f"{say.names[other]} is {say.level(other, level, is_one_of_two=is_one_of_two)}"
-        named = replace(about, subject=f"{name}, where {where}", evidence=along)
-        fact = _course(curve, draws, named, reach=float(np.ptp(curves, axis=1).max()))
-        by = say.amount(*fact.ends)
-        text = perhaps(f"{fact.predicate} by {by}", fact.probability)
+        subject, ends = f"{say.names[column]}, where {where}", f"from {first} to {last}"
+        fact = _course(curve, draws, replace(about, subject=subject, evidence=ends), reach=reach)
+        text = f"{fact.predicate} by {say.amount(*fact.ends)} {ends}"
         if fact.predicate in ("hardly changes", OPEN):
-            text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
+            text = f"{fact.predicate} ({say.between(fact.low, fact.high)}) {ends}"
         facts.append(say.measured(fact))
-        texts.append(f"{text} where {where}")
-    texts[0] = f"{along}, {say.y_name} {texts[0]}"
+        texts.append(perhaps(f"{text} where {where}", fact.probability))
+    texts[0] = f"along {say.names[column]}, {say.y_name} {texts[0]}"
     return facts, texts
+
+
+def _steps(explained: ExplainedFunction, column: int, rows: FloatArray) -> FloatArray:
+    """Return places (n_steps,) along a column between some rows, in one phase of a season."""
+    low, high = central(rows)
+    periods = [one.period for one in explained.parts if one.column == column and one.is_season]
+    if periods and high - low >= max(periods):
+        return low + max(periods) * np.arange(np.floor((high - low) / max(periods)) + 1)
+    return np.linspace(low, high, N_STEPS)
 
 
 def _course(curve: FloatArray, draws: FloatArray, about: Fact, *, reach: float) -> Fact:
@@ -90,15 +120,24 @@ def _course(curve: FloatArray, draws: FloatArray, about: Fact, *, reach: float) 
 
 
 def _between_levels(
-    curves: FloatArray, drawn: FloatArray, say: Sentences, about: Fact, differs: str, name: str
+    explained: ExplainedFunction,
+    pair: Interaction,
+    column: int,
+    levels: FloatArray,
+    say: Sentences,
+    about: Fact,
 ) -> tuple[list[Fact], list[str]]:
     """Say how much the change along a column differs between the levels of a category."""
-    spread = float(np.std(curves[:, -1] - curves[:, 0]))
-    low, high = np.quantile(np.std(drawn[..., -1] - drawn[..., 0], axis=0), INTERVAL_ENDS).tolist()
+    other = next(one for one in pair.columns if one != column)
+    ends = np.array(explained.ends(column))
+    _, drawn = _curves(explained, pair, column, [ends] * len(levels), levels)
+    spreads = np.std([one[:, -1] - one[:, 0] for one in drawn], axis=0)
+    low, spread, high = np.quantile(spreads, (INTERVAL_ENDS[0], 0.5, INTERVAL_ENDS[1])).tolist()
     fact = replace(about, predicate="changes differ").moved(spread, low, high)
-    by = say.amount(spread, low, high)
-    text = f"the change of {say.y_name} {differs} between levels of {name}"
-    return [say.measured(fact)], [f"{text}, with a standard deviation of {by}"]
+    first, last = (say.axes[column].end(one) for one in ends.tolist())
+    text = f"the change of {say.y_name} from {first} to {last} of {say.names[column]} differs"
+    by = f"with a standard deviation of {say.amount(spread, low, high)}"
+    return [say.measured(fact)], [f"{text} between levels of {say.names[other]}, {by}"]
 
 
 def _of_levels(
@@ -108,15 +147,16 @@ def _of_levels(
     points = np.unique(explained.X[:, pair.columns], axis=0)
     heights = explained.in_unit(explained.interaction(pair.columns, points))
     facts, texts = [], []
-    for word, at in (("highest", np.argmax(heights)), ("lowest", np.argmin(heights))):
+    for word, at in (("most", np.argmax(heights)), ("least", np.argmin(heights))):
         levels = [
             f"{say.names[column]} is {say.level(column, value)}"
             for column, value in zip(pair.columns, points[at].tolist(), strict=True)
         ]
         fact = replace(about, predicate=f"{word} together", evidence=listing(levels))
         facts.append(say.measured(fact.moved(float(heights[at]), np.nan, np.nan)))
-        texts.append(f"{word} where {listing(levels)} ({say.signed(heights[at], np.ptp(heights))})")
-    return facts, [f"besides both effects, {say.y_name} is {texts[0]}", texts[1]]
+        texts.append(f"where {listing(levels)} ({say.signed(heights[at], np.ptp(heights))})")
+    text = f"{say.y_name} exceeds what both effects give most {texts[0]}"
+    return facts, [text, f"falls short of it most {texts[1]}"]
 
 
 def _reach(explained: ExplainedFunction, column: int) -> float:
@@ -127,17 +167,17 @@ def _curves(
     explained: ExplainedFunction,
     pair: Interaction,
     column: int,
-    steps: FloatArray,
+    steps: Sequence[FloatArray],
     levels: FloatArray,
-) -> tuple[FloatArray, FloatArray]:
-    """Compute curves (n_levels, n_steps) along a column at levels of the other, and draws of them.
+) -> tuple[list[FloatArray], list[FloatArray]]:
+    """Compute a curve (n_steps,) along a column at each level of the other, with draws of it.
 
-    The draws have the shape (n_levels, n_draws, n_steps).
+    Each level has its steps. The draws have the shape (n_draws, n_steps).
     """
-    grid = np.array([(step, level) for level in levels.tolist() for step in steps.tolist()])
+    lengths = [len(one) for one in steps]
+    grid = np.column_stack([np.concatenate(steps), np.repeat(levels, lengths)])
     points = grid if pair.columns[0] == column else grid[:, ::-1]
-    shape = len(levels), len(steps)
-    drawn = explained.draws_of_both(pair.columns, points, N_DRAWS)
-    of_levels = drawn.reshape(len(drawn), *shape).transpose(1, 0, 2)
-    mean = explained.both(pair.columns, points).reshape(shape)
-    return explained.in_unit(mean), explained.in_unit(of_levels)
+    drawn = explained.in_unit(explained.draws_of_both(pair.columns, points, N_DRAWS))
+    mean = explained.in_unit(explained.both(pair.columns, points))
+    ends = np.cumsum(lengths)[:-1]
+    return np.split(mean, ends), np.split(drawn, ends, axis=1)

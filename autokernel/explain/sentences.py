@@ -34,7 +34,7 @@ from autokernel.typing import FloatArray
 MIN_YEARS = 2  # of a column of dates, from which a line is measured per year
 MIN_STEPS, MAX_STEPS = 3, 300  # along a column, by one of which a line is measured
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
-MAX_LEVELS = 6  # of a category whose differences are listed
+MAX_LEVELS, MAX_WITH_INTERVALS = 6, 4  # of a category whose differences are listed
 MAX_BLUR = 0.25  # of a column, up to which the place of a jump is named
 LEAST_SPREAD, MAX_SPREAD = 1e-6, 2.0  # of logs of factors that have the same decimals
 SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit": "logit"}
@@ -67,7 +67,7 @@ class Sentences:
             return ""
         name = self.names[column]
         if share < 0:
-            return f"{name} partly offsets the other effects: "
+            return f"{name} offsets other effects (share {percent(share)}): "
         return f"{name} explains {percent(share)} of the variance of the fit: "
 
     def kind(self, part: Part) -> str:
@@ -122,7 +122,7 @@ class Sentences:
         axis = self.axes[column]
         if is_one_of_two and axis.origin is None and not axis.levels:
             return f"{axis.low + axis.extent * value:.10g}"
-        return axis.place(value)
+        return axis.end(value)
 
     def curve(
         self, fact: Fact, column: int, view: Scale, begin: str, *, curve: Curve | None = None
@@ -178,8 +178,10 @@ class Sentences:
         way, where = "rises" if change[0] > 0 else "falls", curve.places[ends]
         text = f"{way} by {self.amount(*change)}{self._from_to(where, column, view)}"
         part = Fact(fact.subject, f"{way} between", *change, "", sure, "lowest and highest place")
-        text = f"{begin} {perhaps(text, sure)}, and its course elsewhere is uncertain."
-        return self.measured(part), text
+        elsewhere = ", and its course elsewhere is uncertain"
+        if ends == [0, len(curve.mean) - 1]:
+            elsewhere = ""
+        return self.measured(part), f"{begin} {perhaps(text, sure)}{elsewhere}."
 
     def _both_ways(self, fact: Fact, curve: Curve | None) -> tuple[str, str]:
         """Say by how much a curve changes before and after its only turn."""
@@ -331,8 +333,11 @@ class Sentences:
         end, spread = self.axes[column].end, said[0][1].value - said[-1][1].value
         texts = [f"{end(value)} {self.signed(fact.value, spread)}" for value, fact in said]
         which = ""
+        if n <= MAX_WITH_INTERVALS:
+            texts = [f"{end(value)} {self._with_interval(fact)}" for value, fact in said]
         if n > MAX_LEVELS:
-            which = f"the highest and lowest of {n} levels, "
+            by = self.amount(float(np.std([fact.value for _, fact in said])))
+            which = f"the highest and lowest of {n} levels with a standard deviation of {by}, "
             texts = [*texts[: MAX_LEVELS // 2], *texts[-(MAX_LEVELS // 2) :]]
         about = "factors of" if self.scale == "log" else "differences from"
         text = f"{listing(texts)} ({which}{about} the average)"
@@ -342,6 +347,12 @@ class Sentences:
             for value, fact in said
         ]
         return [(facts[0], whole), *((fact, "") for fact in facts[1:])]
+
+    def _with_interval(self, fact: Fact) -> str:
+        """Write a difference on the scale of the target with its interval, or a factor."""
+        if self.scale == "log":
+            return _factor(self.measured(fact))
+        return f"{'+' * (fact.value >= 0)}{between(*fact.ends, self.unit)}"
 
     def signed(self, value: float, spread: float) -> str:
         """Write a difference on the scale of the target with its sign, or as a factor.
@@ -378,8 +389,8 @@ class Sentences:
     ) -> str:
         """Say how much two columns explain together besides the effects of each, and how."""
         text = f"{listing(names)} interact"
-        if share > 0:
-            text += f", which explains {percent(share)} of the variance of the fit"
+        how = "explains {} of the variance of the fit" if share > 0 else "has a share of {}"
+        text += f", which {how.format(percent(share))}"
         text, how = perhaps(text, fact.probability), ", in a way that is uncertain"
         return f"{text}{f': {listing(texts)}' if texts else how}."
 

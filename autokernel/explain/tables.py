@@ -19,6 +19,7 @@ from autokernel.typing import FloatArray
 
 MAX_PRINTED_ROWS = 20
 LINE_WIDTH = 100  # characters
+MAX_WRITTEN = 1e9  # below which numbers are written without an exponent
 
 _FORMATS = dict.fromkeys(("score", "log_evidence", "log_prior", "pareto_k"), ".2f")
 _FORMATS |= dict.fromkeys(("probability", "depends", "repeats", "linear"), ".3f")
@@ -108,7 +109,9 @@ def _as_column(column: npt.ArrayLike) -> npt.NDArray[Any]:
 
 def _cell(value: object, form: str) -> str:
     if isinstance(value, (float, np.floating)):
-        return "" if np.isnan(value) else format(value, form)
+        number = float(value)
+        text = "" if np.isnan(number) else format(number, form)
+        return format(number, ".0f") if "e+" in text and abs(number) < MAX_WRITTEN else text
     if isinstance(value, (bool, np.bool_)):
         return "*" if value else ""
     return str(value)

@@ -252,7 +252,9 @@ def test_an_order_of_levels_makes_a_line_of_them():
 
 def test_amounts_of_levels_are_factors_on_the_log_scale():
     text = small(averaging=None).refit(X, np.exp(Y / 3), "log(y) ~ CAT[shop]").describe()
-    assert re.search(r"of the fit: D 1\.\d+, .* \(factors of the average\)", text), text
+    assert re.search(
+        r"of the fit: D 1\.\d+ \(1\.\d+ to \S+\), .* \(factors of the average\)", text
+    ), text
 
 
 def test_pictures_have_a_point_or_a_curve_for_each_level(fitted, levels):
@@ -290,7 +292,7 @@ def test_numbers_with_a_kernel_of_categories_are_shown_as_numbers():
     model = small(averaging=None, base_kernels={"shop": ("CAT",)}).refit(numbers, Y, "CAT[shop]")
     panels = EffectsDisplay.from_estimator(model).panels
     assert [sorted(one.axes[0]) for one in panels if one.n_with_levels] == [["1", "2", "3", "4"]]
-    assert re.search(r"shop explains .*: 4 \+\S+, ", model.describe())
+    assert re.search(r"shop explains .*: 4 \+\S+ \(\S+ to \S+\), ", model.describe())
     with pytest.raises(ValueError, match="EffectsDisplay"):
         ForecastDisplay.from_estimator(small().refit(X[["shop"]], Y, "CAT[shop]"))
 

@@ -201,7 +201,7 @@ def test_effects_that_work_against_each_other_are_said_to_do_so():
     first, second = model.decompose().components
     assert first.share > 0 > second.share
     assert first.share + second.share == pytest.approx(1)
-    assert "partly offsets the other effects" in model.describe()
+    assert "offsets other effects (share -" in model.describe()
 
 
 def growth(n=60, noise=0.1):

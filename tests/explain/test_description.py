@@ -280,9 +280,9 @@ def test_an_interaction_is_described_by_the_effect_at_each_level():
     model = refitted("LIN[dose] * LIN[smoker]", X, 2 + 0.8 * X["dose"] * X["smoker"] + 0.2 * e)
     text = model.describe({"dose": "mg"})
     assert re.search(
-        r"dose and smoker interact, which explains \S+ % of the variance of the fit: from \S+ to "
-        r"\S+ of dose, the target hardly changes \(-0\.\d+ to 0\.\d+\) where smoker is 0 and rises "
-        r"by (7\.[789]|8\.[012])\d* \(\S+ to \S+\) where smoker is 1",
+        r"dose and smoker interact, which explains \S+ % of the variance of the fit: along dose, "
+        r"the target hardly changes \(-0\.\d+ to 0\.\d+\) from 0\.\d+ to 9\.\d+ where smoker is 0 "
+        r"and rises by 7\.[45]\d* \(\S+ to \S+\) from 0\.\d+ to 9\.\d+ where smoker is 1",
         text,
     ), text
 

@@ -24,7 +24,7 @@ AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
 SOME = rf"(?:a factor of )?-?[\d.]+(?:e[+-]?\d+)?{UNIT}"  # an amount without groups
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
 P = r"(?P<bound>less than |more than )?(?P<p>-?[\d.]+) %"
-LEAD = rf"(?:explains {P} of the variance of the fit|partly offsets the other effects): "
+LEAD = rf"(?:explains {P} of the variance of the fit|offsets other effects \(share -[\d.]+ %\)): "
 WHERE = r"(?:Until|From|Nowhere|(?:where|Where) \S+ is) .+?, "  # a part of a column
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
@@ -216,9 +216,17 @@ class Reader:
         """What is left of the targets on their scale."""
         return SCALES[self.scale](self.y) - self.whole
 
-    def ends(self) -> tuple[float, float]:
+    def ends(self, name: str) -> tuple[float, float]:
+        """Return where a column begins and ends, one of several without a few extreme rows."""
+        number = self.names.index(name)
+        column = self.fitted.columns[number]
+        x = column.low + column.extent * np.sort(self.explained.X[:, number])
+        n_outside = 0 if name in self.dates or len(self.names) == 1 else int(0.025 * len(x))
+        return x[n_outside], x[-1 - n_outside]
+
+    def part_ends(self) -> tuple[float, float]:
         """Return where the column begins and ends, or the part of it that a paragraph is about."""
-        low, high = self.x.min(), self.x.max()
+        low, high = self.ends(self.column)
         part = re.match(r"(?:From (?P<low>[\d.]+))?.*?(?:Until (?P<high>[\d.]+))?", self.text)
         inner = 0.05 * (high - low)  # where an edge bends no curve
         begin = float(part["low"]) + inner if part["low"] else low
@@ -226,10 +234,10 @@ class Reader:
 
     def curve(self) -> tuple[np.ndarray, np.ndarray]:
         """Compute a curve over the data, averaged over the period of a wave around it."""
-        view, values = self.view, np.unique(self.x)
-        x = INVERSES[view](np.linspace(*SCALES[view](np.array(self.ends())), N_GRID))
+        view, values, ends = self.view, np.unique(self.x), self.part_ends()
+        x = INVERSES[view](np.linspace(*SCALES[view](np.array(ends)), N_GRID))
         if len(values) <= 20:
-            x = values
+            x = values[(values >= ends[0]) & (values <= ends[1])]
         if not self.period:
             return x, self.effect(self.numbers, x)
         cycle = (np.arange(16) + 0.5) / 16 * self.period
@@ -285,7 +293,7 @@ def change(reader: Reader, match: Match) -> bool:
     places, y = reader.curve()
     is_part, total = re.match(WHERE, reader.text), y[-1] - y[0]  # whose ends are known roughly
     if not is_part:  # as if levels went on to the end
-        total *= np.ptp(reader.x) / np.ptp(places)
+        total *= np.ptp(reader.part_ends()) / np.ptp(places)
     if match["first"] and not (
         is_part or are_ends(reader, reader.column, match["first"], match["last"])
     ):
@@ -320,10 +328,9 @@ def change_between(reader: Reader, match: Match) -> bool:
 
 
 def are_ends(reader: Reader, name: str, first: str, last: str) -> bool:
-    """Whether two texts are the smallest and the largest value of a column, in three digits."""
-    x = reader.known(name)
+    """Whether two texts are the ends of a column, in three digits."""
     written = [reader.place(name, text) for text in (first, last)]
-    return bool(np.allclose(written, [x.min(), x.max()], rtol=0.006, atol=0.5e-6))
+    return bool(np.allclose(written, reader.ends(name), rtol=0.006, atol=0.5e-6))
 
 
 def turn(reader: Reader, match: Match) -> bool:
@@ -374,37 +381,46 @@ def levels(reader: Reader, match: Match) -> bool:
         return False
     shown = [*order[:3], *order[-3:]] if len(order) > 6 else order
     items = re.split(", | and ", match["levels"])
-    found = [re.fullmatch(rf"(?P<level>.+) (?P<sign>[+-])?{AMOUNT}", item) for item in items]
+    found = [re.fullmatch(rf"(?P<level>.+?) \+?{AMOUNT}{RANGE}", item) for item in items]
     if not all(found) or [one["level"] for one in found] != [texts[codes[at]] for at in shown]:
         return False
-    ways = [-1 if one["sign"] == "-" else 1 for one in found]
-    return all(
-        says(one, reader.written(heights[at], way))
-        for one, way, at in zip(found, ways, shown, strict=True)
-    )
+    return all(says(one, reader.written(heights[at])) for one, at in zip(found, shown, strict=True))
 
 
 def courses(reader: Reader, match: Match) -> bool:
     """Whether the fit changes along a column by what is written at the values of another one."""
     name = match["along"]
     found = [re.fullmatch(COURSE, one) for one in re.split(NEXT_COURSE, match["courses"])]
-    if not (all(found) and are_ends(reader, name, match["first"], match["last"])):
+    if not all(found):
         return False
     levels = reader.levels.get(found[0]["z"], {})
-    is_complete = {one["at"] for one in found} == {*levels} if levels else len(found) == 2
+    is_complete = {one["at"] for one in found} <= {*levels} if levels else len(found) == 2
     return is_complete and all(has_course(reader, name, one) for one in found)
 
 
 def has_course(reader: Reader, name: str, match: Match) -> bool:
-    places = np.linspace(reader.known(name).min(), reader.known(name).max(), N_GRID)
-    other = np.full(N_GRID, reader.place(match["z"], match["at"]))
+    level = reader.place(match["z"], match["at"])
+    first, last = (reader.place(name, match[end]) for end in ("first", "last"))
+    has_level = reader.values(match["z"]) == level
+    if match["z"] in reader.levels and not is_central(reader.values(name)[has_level], first, last):
+        return False
+    number, n_places = reader.names.index(name), N_GRID
+    periods = [p.period for p in reader.parts if p.is_season and p.column == number]
+    if periods:  # in one phase of a season
+        n_places = round((last - first) / (max(periods) * reader.fitted.columns[number].extent)) + 1
+    places, other = np.linspace(first, last, n_places), np.full(n_places, level)
     y = reader.in_unit(reader.average(**{name: places, match["z"]: other}))
     if match["between"]:
         low, high = (float(match[name]) for name in ("least", "most"))
         return low <= reader.written(y[-1] - y[0]) <= high
     if match["way"] == "goes up and down":
-        return says(match, reader.written(np.ptp(y)))
-    return says(match, reader.written(y[-1] - y[0], sign(match)))
+        return says(match, reader.written(np.ptp(y)), 0.1)
+    return says(match, reader.written(y[-1] - y[0], sign(match)), 0.1)  # ends in three digits
+
+
+def is_central(x: np.ndarray, first: float, last: float) -> bool:
+    """Whether two values in three digits are within others."""
+    return x.min() - 0.006 * abs(x.min()) <= first <= last <= x.max() + 0.006 * abs(x.max())
 
 
 def changes_of_levels(reader: Reader, match: Match) -> bool:
@@ -416,8 +432,10 @@ def changes_of_levels(reader: Reader, match: Match) -> bool:
         reader.in_unit(reader.average(**{name: np.full(len(codes), end), other: codes}))
         for end in (low, high)
     )
-    is_true = says(match, reader.written(np.std(last - first)))
-    return is_true and are_ends(reader, name, match["first"], match["last"])
+    spread = np.std(last - first)  # that of the mean, which is less than that of draws
+    near = reader.written(0.5 * spread) <= float(match["n"]) <= reader.written(2 * spread)
+    ends = [reader.place(name, match[end]) for end in ("first", "last")]
+    return near and bool(np.allclose(ends, [low, high], rtol=0.006, atol=0.5e-6))
 
 
 def of_two_categories(reader: Reader, match: Match) -> bool:
@@ -444,14 +462,15 @@ COURSE = (
     r"(?:(?P<way>rises|falls|goes up and down) by "
     rf"{AMOUNT}{RANGE}|(?:hardly changes|may rise or fall) "
     r"(?P<between>\((?:a factor of )?(?P<least>\S+)"
-    rf"{UNIT} to (?P<most>\S+?){UNIT}\))) where (?P<z>.+?) is (?P<at>.+)"
+    rf"{UNIT} to (?P<most>\S+?){UNIT}\))) from (?P<first>\S+) to (?P<last>\S+) "
+    rf"where (?P<z>.+?) is (?P<at>.+?){PERHAPS}"
 )
 FROM = r"from (?P<first>\S+) to (?P<last>\S+) of (?P<along>.+?)"
 NEXT_COURSE = "(?:, | and )(?=(?:rises|falls|goes|hardly|may) )"
 HOW = {
-    rf"{FROM}, .+? (?P<courses>(?:rises|falls|goes|hardly|may) .+)": courses,
-    r"besides both effects, .+? is highest (?P<highest>where .+) \((?P<most>.+)\) and lowest "
-    r"(?P<lowest>where .+) \((?P<least>.+)\)": of_two_categories,
+    r"along (?P<along>.+?), .+? (?P<courses>(?:rises|falls|goes|hardly|may) .+)": courses,
+    r".+? exceeds what both effects give most (?P<highest>where .+) \((?P<most>.+)\) and falls "
+    r"short of it most (?P<lowest>where .+) \((?P<least>.+)\)": of_two_categories,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
     rf"{AMOUNT}{RANGE}": changes_of_levels,
 }
@@ -495,8 +514,10 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     r"changes in a direction that is uncertain": is_open,
     rf"[Ww]here .+ is (?P<a>.+?), .+ is (?P<way>higher|lower) by {AMOUNT}{RANGE} than where it is "
     rf"(?P<b>[^,]+?){PERHAPS}": difference,
-    r"(?:Levels of .+?: )?(?P<levels>.+) \((?:the highest and lowest of (?P<count>\d+) levels, )?"
-    r"(?:differences from|factors of) the average(?:; probability [01]\.\d+)?\)": levels,
+    r"(?:Levels of .+?: )?(?P<levels>.+) \((?:the highest and lowest of (?P<count>\d+) levels "
+    r"with .+?, )?(?:differences from|factors of) the average(?:; probability [01]\.\d+)?\)": (
+        levels
+    ),
 }
 """What a curve does along a column."""
 
@@ -757,7 +778,8 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         growth,
     ),
     (
-        rf"(?P<a>.+?) and (?P<b>.+?) interact(?:, which explains {P} of the variance of the fit)?"
+        rf"(?P<a>.+?) and (?P<b>.+?) interact, which (?:has a share of )?(?:explains )?{P}"
+        r"(?: of the variance of the fit)?"
         rf"{PERHAPS}(?:: (?P<how>.+)|, in a way that is uncertain)\.",
         interact,
     ),
