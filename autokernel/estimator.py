@@ -732,7 +732,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         -------
         Table
             ``rows``, the value or level of ``by``, or ``"all"``; the ``estimate`` in the unit of y
-            per unit of the column, per day for dates, the central 90 % interval from ``low`` to
+            per unit of the column, per day for dates, between neighbouring values if there are at
+            most 20, the central 90 % interval from ``low`` to
             ``high``, and the ``probability`` that the slope has the sign of the estimate. All of a
             column that the kernels do not use are zero, and the probability is nan.
 

@@ -70,7 +70,8 @@ class ComponentFacts:
         self._whole = part if self._region or not part.is_free else self._with_cycles()
         self._axis, self._is_only = say.axes[part.column], len(say.axes) == 1
         where = self._region.text(self._axis, is_only=self._is_only) if self._region else ""
-        where, lead = where and f"{where}, ", say.lead(self._column, part.share)
+        name = say.names[part.column] if where else say.name(part, explained.parts)
+        where, lead = where and f"{where}, ", say.lead(name, part.share)
         self._begin = f"{lead}{where}" if lead else capital(where)
 
     def all(self) -> Iterator[Said]:

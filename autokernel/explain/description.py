@@ -83,7 +83,7 @@ class Description:
             mean, std = explained.mean_and_std(part, inputs[:, part.column])
             kernel = part.expression.to_text(self._model.columns.feature_names)
             of, text = (self.names[part.column],), self.text(number) if has_words else ""
-            name = self._name(part)
+            name = self._say.name(part, self.parts)
             components.append(Component(kernel, text, mean, std, part.share, of, name))
         for number, pair in enumerate(self.interactions, start=len(self.parts)):
             mean, std = explained.interaction_and_std(pair.columns, inputs[:, pair.columns])
@@ -102,12 +102,6 @@ class Description:
             constant = float(np.exp(constant))
             components = [replace(one, mean=np.exp(one.mean)) for one in components]
         return Decomposition(constant, noise, components, self.scale)
-
-    def _name(self, part: Part) -> str:
-        """Name a part by its column and, among several parts, by what it is."""
-        is_one_of_several = sum(one.column == part.column for one in self.parts) > 1
-        kind = f" ({self._say.kind(part)})" if is_one_of_several else ""
-        return f"{self.names[part.column]}{kind}"
 
     @cached_property
     def interactions(self) -> list[Interaction]:

@@ -18,6 +18,7 @@ from autokernel.typing import FloatArray, IntArray
 
 N_DRAWS = 2000  # of the function
 MAX_ROWS = 500  # of each side, of which values are drawn together
+MAX_VALUES = 20  # of a column, up to which slopes are those between neighbouring values
 STEP = 1e-5  # to either side for a slope, in extents of the column
 
 ESTIMATE = "estimate", "low", "high", "probability"
@@ -44,20 +45,31 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
 def average_slopes(
     model: FittedModel, groups: Sequence[tuple[Hashable, FloatArray]], column: int
 ) -> Table:
-    """Compute the average slope of the mean along a column of numbers, over groups of rows."""
-    step, rows = STEP * model.columns[column].extent, []
+    """Compute the average slope of the mean along a column of numbers, over groups of rows.
+
+    Along a column of few values it is the change from each to the next: nothing is known between.
+    """
+    rows = []
     if not any(column in one.expression.columns for one in model.mixture.components):
         rows, groups = [(name, 0.0, 0.0, 0.0, np.nan) for name, _ in groups], []
     for name, X in groups:
-        ends = []
-        for sign in (1, -1):
-            moved = model.filled(X)  # two draws of a missing value would differ
-            moved[:, column] += sign * step
-            ends.append(moved)
-        (upper, of_upper), (lower, of_lower) = _averages(model, ends)
-        slope = (upper - lower) / (2 * step), (of_upper - of_lower) / (2 * step)
-        rows.append((name, *_signed(slope)))
+        filled = model.filled(X)  # two draws of a missing value would differ
+        ends = _around(model, filled[:, column], column)
+        moved = [np.insert(np.delete(filled, column, 1), column, end, axis=1) for end in ends]
+        (lower, of_lower), (upper, of_upper) = _averages(model, moved)
+        step = float(np.mean(ends[1] - ends[0]))
+        rows.append((name, *_signed(((upper - lower) / step, (of_upper - of_lower) / step))))
     return _table(("rows", *ESTIMATE), rows)
+
+
+def _around(model: FittedModel, x: FloatArray, column: int) -> tuple[FloatArray, FloatArray]:
+    """Return places (n,) around values of a column, neighbours of them if it has few values."""
+    own = model.columns[column]
+    values = own.low + own.extent * np.unique(model.mixture.data.inputs.filled[:, column])
+    if not 2 <= len(values) <= MAX_VALUES:
+        return x - STEP * own.extent, x + STEP * own.extent
+    place = np.clip(np.searchsorted(values, x, side="right"), 1, len(values) - 1)
+    return values[place - 1], values[place]
 
 
 def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatArray) -> Table:

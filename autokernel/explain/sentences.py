@@ -61,16 +61,21 @@ class Sentences:
         self.names = [axis.name for axis in axes]
         self._is_given = y_name != UNNAMED
 
-    def lead(self, column: int, share: float) -> str:
-        """Begin the description of a component of one of several columns, which names it."""
+    def lead(self, name: str, share: float) -> str:
+        """Begin the description of a component of one of several columns by its name."""
         if len(self.axes) == 1:
             return ""
-        name = self.names[column]
         if share < 0:
             return f"{name} offsets other effects (share {percent(share)}): "
         return f"{name} explains {percent(share)} of the variance of the fit: "
 
-    def kind(self, part: Part) -> str:
+    def name(self, part: Part, parts: Sequence[Part]) -> str:
+        """Name a part of an effect by its column and, among several, by what it is."""
+        is_one_of_several = sum(one.column == part.column for one in parts) > 1
+        kind = f" ({self._kind(part)})" if is_one_of_several else ""
+        return f"{self.names[part.column]}{kind}"
+
+    def _kind(self, part: Part) -> str:
         """Say what a part of the effect of a column is: a season, a cycle or a trend."""
         axis, unknown = self.axes[part.column], (np.nan, np.nan)
         period, kind = axis.extent * part.period, "trend"
@@ -212,7 +217,7 @@ class Sentences:
         part, most = 10.0 ** np.floor(np.log10(1 / (MIN_STEPS * step))), abs(fact.value) * step
         if self.scale == "log" and most > MAX_LOG_STEP:  # a factor of 1e9 says nothing
             part = 10.0 ** -np.ceil(np.log10(most / MAX_LOG_STEP))
-        elif 1 / step < MAX_STEPS:
+        elif 1 / step < MAX_STEPS or axis.origin is not None:
             part = 1.0
         if part != 1:
             step, unit = step * part, f"{part:g} {unit}".rstrip()

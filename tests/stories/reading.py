@@ -70,7 +70,9 @@ class Reader:
         self.explained = ExplainedFunction(self.fitted)  # for parts of what a column does
         self.parts = self.explained.parts
         self.subject = rf"(?i:{re.escape(self.target)})"
-        self.lead = rf"(?P<x>{'|'.join(map(re.escape, self.names))}) {LEAD}(?P<what>.+)"
+        self.lead = (
+            rf"(?P<x>{'|'.join(map(re.escape, self.names))})(?: \([^)]+\))? {LEAD}(?P<what>.+)"
+        )
         self.paragraphs = model.describe().split("\n\n")
         self.shown = [
             re.sub(r"^\d+\. ", "", one) for one in self.paragraphs if re.match(r"\d+\. ", one)
