@@ -17,7 +17,7 @@ import scipy
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import close, literal
+from autokernel.displays._style import literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
 from autokernel.displays.effects import EffectsDisplay, panels_of
 from autokernel.displays.forecast import ForecastDisplay
@@ -258,12 +258,12 @@ class _Report:
 
     def _picture(self, figure: "Figure", text: str) -> str:
         """Write a figure with a text in its place, and close it; one of many rows as pixels."""
+        import matplotlib.pyplot as plt
+
         has_many = len(self.estimator.X_train_) > _MANY_POINTS
         form, kind = ("png", "png") if has_many else ("svg", "svg+xml")
         file = io.BytesIO()
-        try:
-            figure.savefig(file, format=form, dpi=_DPI)
-        finally:
-            close(figure)
+        figure.savefig(file, format=form, dpi=_DPI)
+        plt.close(figure)
         data = base64.b64encode(file.getvalue()).decode()
         return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'
