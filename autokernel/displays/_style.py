@@ -16,12 +16,15 @@ BLUE, ORANGE, GREY = "#0072B2", "#D55E00", "#666666"
 DATA: dict[str, Any] = {"color": "#222222", "marker": ".", "linestyle": "none", "markersize": 4}
 EXCLUDED = {**DATA, "color": ORANGE, "marker": "x", "label": "excluded"}
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
+TWO_SIDED = 1.96  # standard deviations of a band of 95 %
 _DATES = {"minticks": 3, "maxticks": dict.fromkeys(range(7), 6) | {1: 7}}  # 1 for months
 _BEYOND = 0.3  # ranges of what is drawn, beyond which an excluded row is at the edge
 _CHARACTERS_PER_INCH = 14  # of a title
 _MAX_NAME, _MAX_NAMED = 24, 10  # characters of a level, and levels along an axis
+_MAX_CHARACTERS = 40  # of all levels along a horizontal axis
 _LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad": 0.2}
-ABOVE = {**_LEGEND, "loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4}
+_ROW = {"ncols": 4, "columnspacing": 1, "handlelength": 1.2}
+ABOVE = {**_LEGEND, **_ROW, "loc": "lower left", "bbox_to_anchor": (0, 1)}
 BESIDE = {**_LEGEND, "loc": "center left", "bbox_to_anchor": (1, 0.5)}
 
 
@@ -58,7 +61,10 @@ def set_ticks(ax: "Axes", which: str, values: npt.NDArray[Any], *, is_log: bool 
     if values.dtype == object:
         n = len(values)
         named = np.linspace(0, n - 1, min(n, _MAX_NAMED)).round().astype(int)
-        axis.set_ticks(named, list(map(short, values[named])))
+        names = list(map(short, values[named]))
+        axis.set_ticks(named, names)
+        is_narrow = which == "x" and len("".join(names)) > _MAX_CHARACTERS
+        axis.set_tick_params(rotation=20 if is_narrow else 0)  # degrees
     elif values.dtype.kind == "M":
         by_date = dates.AutoDateLocator(**_DATES)  # type: ignore[no-untyped-call]
         axis.set_major_locator(by_date)

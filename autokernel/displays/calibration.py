@@ -21,7 +21,6 @@ MOST_LEFT_OUT = 2000
 _N_PROBABILITIES = 199
 _N_BINS = 10
 _SIZE = (9.0, 4.0)  # inches
-_TWO_SIDED = 1.96
 
 
 class CalibrationDisplay:
@@ -106,7 +105,7 @@ class CalibrationDisplay:
         of_coverage, of_pit = axes
         grey: dict[str, Any] = {"color": GREY, "alpha": 0.2, "linewidth": 0}
         p, n = np.linspace(0.01, 0.99, 99), len(self.pit)
-        half = _TWO_SIDED * np.sqrt(p * (1 - p) / n)
+        half = style.TWO_SIDED * np.sqrt(p * (1 - p) / n)
         style.clear_frame(of_coverage)
         of_coverage.fill_between(p, p - half, p + half, label="chance", **grey)
         of_coverage.plot(p, p, color=GREY, linewidth=1)
@@ -116,7 +115,7 @@ class CalibrationDisplay:
         of_coverage.legend(**style.BESIDE)
         n_bins = int(np.clip(n // 5, 2, _N_BINS))
         expected = n / n_bins
-        room = _TWO_SIDED * np.sqrt(expected * (1 - 1 / n_bins))
+        room = style.TWO_SIDED * np.sqrt(expected * (1 - 1 / n_bins))
         style.clear_frame(of_pit)
         of_pit.axhspan(max(0.0, expected - room), expected + room, **grey)
         of_pit.hist(self.pit, bins=n_bins, range=(0, 1), color=BLUE, edgecolor="white")

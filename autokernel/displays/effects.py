@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 _WIDTH, _HEIGHT = 6.0, 2.8  # inches of a panel
 _MAX_STACKED = 3  # panels in one column; more of them are in two
-_TWO_SIDED = 1.96
 _MAX_ROWS, _MAX_CENTRED = 500, 5000  # that are drawn, and over which the mean of an effect is zero
 # values of a column of numbers that count as levels; levels, and steps, that are drawn
 _LIMITS, _LIMITS_OF_PAIR = (2, 40, 600), (5, 10, 60)
@@ -287,7 +286,7 @@ def _panel(description: Description, number: int, rows: _Rows) -> Panel:
             mean, side.steps = np.take(mean, order, axis=n), side.steps[order]
     drawn, band = np.empty(0), mean[None][:0]
     if not is_pair:
-        half = _TWO_SIDED * explained.mean_and_std(sides[0].part, sides[0].steps)[1]
+        half = style.TWO_SIDED * explained.mean_and_std(sides[0].part, sides[0].steps)[1]
         band = np.array([mean - half, mean + half])
         drawn = effect(inputs) - centre + residuals
         around = np.concatenate([*band, drawn[~is_excluded]])

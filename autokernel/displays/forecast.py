@@ -109,7 +109,7 @@ class ForecastDisplay:
                 "EffectsDisplay shows the effects of several columns and of levels"
             )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
-        fitted, out, train = estimator._fitted, estimator._fitted.outliers, estimator.X_train_[:, 0]
+        fitted, train = estimator._fitted, estimator.X_train_[:, 0]
         if X is None:
             low, high = np.nanmin(train), np.nanmax(train)
             n_points = min(max(_LEAST_POINTS, 2 * len(train)), _MOST_POINTS)
@@ -122,8 +122,8 @@ class ForecastDisplay:
             quantiles=fitted.quantiles(x[:, None], np.array(_QUANTILES)),
             X_train=axis.shown(train),
             y_train=estimator.y_train_,
-            X_excluded=axis.shown(out.X[:, 0]),
-            y_excluded=out.y,
+            X_excluded=axis.shown(fitted.outliers.X[:, 0]),
+            y_excluded=fitted.outliers.y,
             x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
@@ -142,11 +142,8 @@ class ForecastDisplay:
         if len(self.y_excluded):
             around = np.append(self.quantiles, self.y_train)
             ax.plot(self.X_excluded, style.at_edge(self.y_excluded, around), **style.EXCLUDED)
-        ends = np.nanmin(self.X_train), np.nanmax(self.X_train)
-        if inside := [one for one in ends if self.x[0] < one < self.x[-1]]:
-            lines: dict[str, Any] = {"color": ORANGE, "linestyle": "--", "linewidth": 1}
-            bottom = ax.get_xaxis_transform()
-            ax.vlines(inside, 0, 1, transform=bottom, label="end of the data", **lines)
+        if (end := np.nanmax(self.X_train)) < self.x[-1]:
+            ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
         style.set_ticks(ax, "x", self.X_train)
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)

@@ -241,17 +241,14 @@ class _Report:
         """List the effects; the interval is that of an amount, not of a place."""
         description, n, rows = self.description, len(self.description.parts), []
         for place in description.shown:
-            text = description.text(place)
             parts = [description.parts[place].column] if place < n else []
             columns = parts or description.interactions[place - n].columns
-            name, (main, *_) = (
-                listing([description.names[one] for one in columns]),
-                description.facts(place),
-            )
+            name = listing([description.names[column] for column in columns])
+            share = round(100 * description.share(place), 1) + 0.0  # not -0.0
+            text, main = description.text(place), description.facts(place)[0]
+            what = capital(text.partition(": ")[2] or text)
             is_amount = np.isfinite(main.low) and " then " not in main.predicate
             ends = f"{number(main.low)} to {number(main.high)}" if is_amount else ""
-            share = round(100 * description.share(place), 1) + 0.0  # not -0.0
-            what = capital(text.partition(": ")[2] or text)
             rows.append((name, share, what, ends, main.probability))
         names = ("effect", "share (%)", "what it does", "90 % interval", "probability")
         return Table(dict(zip(names, zip(*rows, strict=True), strict=True)))

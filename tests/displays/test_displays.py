@@ -229,7 +229,7 @@ def test_many_levels_with_long_names_are_sorted_and_ten_are_named():
     assert left < 0.4 * width
 
 
-def test_pairs_of_categories_have_points_where_there_are_rows():
+def test_maps_of_two_categories_are_empty_where_there_are_no_rows():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 60), "shop": rng.choice([*"ABC"], 60)})
     frame = frame[(frame["day"] != "mon") | (frame["shop"] != "A")]
