@@ -21,21 +21,14 @@ _DATES = {"minticks": 3, "maxticks": dict.fromkeys(range(7), 6) | {1: 7}}  # 1 f
 _BEYOND = 0.3  # ranges of what is drawn, beyond which an excluded row is at the edge
 _CHARACTERS_PER_INCH = 14  # of a title
 _MAX_NAME, _MAX_NAMED = 24, 10  # characters of a level, and levels along an axis
-_MAX_CHARACTERS = 40  # of all levels along a horizontal axis
 _LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad": 0.2}
-_ROW = {"ncols": 4, "columnspacing": 1, "handlelength": 1.2}
-ABOVE = {**_LEGEND, **_ROW, "loc": "lower left", "bbox_to_anchor": (0, 1)}
+_LEGEND |= {"columnspacing": 1, "handlelength": 1.2}
+ABOVE = {**_LEGEND, "loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4}
 BESIDE = {**_LEGEND, "loc": "center left", "bbox_to_anchor": (1, 0.5)}
 
 
 def new_axes(*shape: int, size: tuple[float, float]) -> "list[Axes]":
-    """Return the axes of a new figure of this size in inches, row by row.
-
-    Raises
-    ------
-    ImportError
-        If matplotlib is not installed; the message says how to install it.
-    """
+    """Return the axes of a new figure of this size in inches, row by row."""
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
@@ -61,10 +54,8 @@ def set_ticks(ax: "Axes", which: str, values: npt.NDArray[Any], *, is_log: bool 
     if values.dtype == object:
         n = len(values)
         named = np.linspace(0, n - 1, min(n, _MAX_NAMED)).round().astype(int)
-        names = list(map(short, values[named]))
-        axis.set_ticks(named, names)
-        is_narrow = which == "x" and len("".join(names)) > _MAX_CHARACTERS
-        axis.set_tick_params(rotation=20 if is_narrow else 0)  # degrees
+        axis.set_ticks(named, list(map(short, values[named])))
+        axis.set_tick_params(rotation=20 if which == "x" else 0)  # degrees
     elif values.dtype.kind == "M":
         by_date = dates.AutoDateLocator(**_DATES)  # type: ignore[no-untyped-call]
         axis.set_major_locator(by_date)
@@ -86,8 +77,10 @@ def set_title(ax: "Axes", text: str, pad: float | None = None) -> None:
     n_characters = max(20, int(_CHARACTERS_PER_INCH * ax.bbox.width / ax.figure.dpi))
     lines = textwrap.wrap(text, n_characters)
     if len(lines) > 2:
-        lines = textwrap.wrap(f"{text.partition(': ')[0]}.", n_characters)
-    ax.set_title(literal("\n".join(lines)), loc="left", fontsize="medium", pad=pad)
+        head = text.partition(": ")[0]
+        lines = textwrap.wrap(head, n_characters, max_lines=2, placeholder=" …")
+    title = literal("\n".join(lines)).removesuffix(".")
+    ax.set_title(title, loc="left", fontsize="medium", pad=pad)
 
 
 def at_edge(values: FloatArray, around: FloatArray) -> FloatArray:
