@@ -1,7 +1,7 @@
 """Whether predicted intervals hold as many observations as they should."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -21,7 +21,6 @@ MOST_LEFT_OUT = 2000
 _N_PROBABILITIES = 199
 _N_BINS = 10
 _SIZE = (9.0, 4.0)  # inches
-_TWO_SIDED = 1.96
 
 
 class CalibrationDisplay:
@@ -85,12 +84,11 @@ class CalibrationDisplay:
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
         probabilities = (np.arange(_N_PROBABILITIES) + 1) / (_N_PROBABILITIES + 1)
-        rows = zip(
-            np.asarray(y, float),
-            estimator.predict_quantiles(X, probabilities.tolist()),
-            strict=True,
-        )
-        pit = [np.interp(one, of_row, probabilities, left=0.0, right=1.0) for one, of_row in rows]
+        quantiles = estimator.predict_quantiles(X, probabilities.tolist())
+        pit = [
+            np.interp(one, of_row, probabilities, left=0.0, right=1.0)
+            for one, of_row in zip(np.asarray(y, float), quantiles, strict=True)
+        ]
         return cls(pit=np.array(pit)).plot(axes)
 
     def coverage(self, probability: FloatArray) -> FloatArray:
@@ -99,34 +97,30 @@ class CalibrationDisplay:
         return np.array([np.mean(inside <= one) for one in np.atleast_1d(probability)])
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
-        """Draw on two axes, or on a new figure, and return the display."""
+        """Draw on two axes, or on a new figure, and return the display.
+
+        Grey bands are where chance leaves calibrated predictions in 95 % of cases.
+        """
         axes = axes if axes is not None else style.new_axes(1, 2, size=_SIZE)
         of_coverage, of_pit = axes
-        self._coverage(of_coverage)
-        self._histogram(of_pit)
+        grey: dict[str, Any] = {"color": GREY, "alpha": 0.2, "linewidth": 0}
+        p, n = np.linspace(0.01, 0.99, 99), len(self.pit)
+        half = style.TWO_SIDED * np.sqrt(p * (1 - p) / n)
+        style.clear_frame(of_coverage)
+        of_coverage.fill_between(p, p - half, p + half, label="chance", **grey)
+        of_coverage.plot(p, p, color=GREY, linewidth=1)
+        of_coverage.plot(p, self.coverage(p), color=BLUE, linewidth=1.8, label="observed")
+        of_coverage.set(xlabel="probability of a central interval", ylabel="fraction inside")
+        of_coverage.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
+        of_coverage.legend(**style.BESIDE)
+        n_bins = int(np.clip(n // 5, 2, _N_BINS))
+        expected = n / n_bins
+        room = style.TWO_SIDED * np.sqrt(expected * (1 - 1 / n_bins))
+        style.clear_frame(of_pit)
+        of_pit.axhspan(max(0.0, expected - room), expected + room, **grey)
+        of_pit.hist(self.pit, bins=n_bins, range=(0, 1), color=BLUE, edgecolor="white")
+        of_pit.axhline(expected, color=GREY, linewidth=1)
+        of_pit.set(xlabel="probability integral transform", ylabel="observations", xlim=(0, 1))
         self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = style.figure_of(of_coverage)
+        self.figure_: Any = of_coverage.get_figure(root=True)
         return self
-
-    def _coverage(self, ax: "Axes") -> None:
-        """Draw the coverage, with the band in which chance leaves it in 95 % of cases."""
-        style.clear_frame(ax)
-        p = np.linspace(0.01, 0.99, 99)
-        half = _TWO_SIDED * np.sqrt(p * (1 - p) / len(self.pit))
-        ax.fill_between(p, p - half, p + half, color=GREY, alpha=0.2, linewidth=0, label="chance")
-        ax.plot(p, p, color=GREY, linewidth=1)
-        ax.plot(p, self.coverage(p), color=BLUE, linewidth=1.8, label="observed")
-        ax.set(xlabel="probability of a central interval", ylabel="fraction inside", aspect="equal")
-        ax.set(xlim=(0, 1), ylim=(0, 1))
-        style.legend_beside(ax)
-
-    def _histogram(self, ax: "Axes") -> None:
-        """Draw the histogram of PIT values, which is flat where predictions are calibrated."""
-        style.clear_frame(ax)
-        n_bins = int(np.clip(len(self.pit) // 5, 2, _N_BINS))
-        expected = len(self.pit) / n_bins
-        half = _TWO_SIDED * np.sqrt(expected * (1 - 1 / n_bins))
-        ax.axhspan(max(0.0, expected - half), expected + half, color=GREY, alpha=0.2, linewidth=0)
-        ax.hist(self.pit, bins=n_bins, range=(0, 1), color=BLUE, edgecolor="white")
-        ax.axhline(expected, color=GREY, linewidth=1)
-        ax.set(xlabel="probability integral transform", ylabel="observations", xlim=(0, 1))

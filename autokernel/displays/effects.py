@@ -1,9 +1,9 @@
 """The effects that a fitted function adds up, one panel for each."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from itertools import product
-from typing import TYPE_CHECKING, Any, NamedTuple, Self
+from dataclasses import dataclass, replace
+from textwrap import fill
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -14,23 +14,24 @@ from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, DATA, literal
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Description
+from autokernel.explain.parts import Part
 from autokernel.expression import IDENTITY
 from autokernel.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_N_POINTS, _N_SURFACE = 600, 60
-_WIDTH, _NARROW, _HEIGHT = 7.0, 5.6, 2.8  # inches of a panel, and of one next to another one
+_WIDTH, _HEIGHT = 6.0, 2.8  # inches of a panel
 _MAX_STACKED = 3  # panels in one column; more of them are in two
-_PAD = 11.0  # points between axes and title, and for each line of a legend
-_TWO_SIDED = 1.96
 _MAX_ROWS, _MAX_CENTRED = 500, 5000  # that are drawn, and over which the mean of an effect is zero
-_MAX_POINTS, _MAX_NAMED = 40, 10  # levels of a category that are drawn, and that are named
-_MAX_FEW = 5  # numbers that are levels of a column in the effect of two
+# values of a column of numbers that count as levels; levels, and steps, that are drawn
+_LIMITS, _LIMITS_OF_PAIR = (2, 40, 600), (5, 10, 60)
 _TOO_FAR = 0.15  # from the next row, in extents: a map is empty there
-_MAX_LABEL = 14  # characters next to the words before it
+_MAX_LABEL = 28  # characters of a line of a label
+_PAD = 22  # points between axes and title, for a legend
 _JITTER = 0.25  # of the distance between two levels, on each side
+
+_Rows = tuple[FloatArray, FloatArray, BoolArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -38,11 +39,12 @@ class Panel:
     """The effect of one column, or the common effect of two, in units of the target or factors."""
 
     title: str  # the effect in words
+    share: float  # of the variance
     names: Sequence[str]  # of the columns, one or two, those with levels first
     axes: Sequence[npt.NDArray[Any]]  # values along each: numbers, datetime64, or names of levels
     is_log: Sequence[bool]  # whether the axis of a column is logarithmic
     mean: FloatArray  # (n,) or (n, m), the difference from the average over the rows, or its factor
-    band: FloatArray  # (2, n), ends of 95 % of this difference; (0, n) for two columns
+    band: FloatArray  # (2, n), ends of 95 % of this difference; (0, n, m) for two columns
     rows: Sequence[npt.NDArray[Any]]  # of some rows: the values of each column, or places of levels
     residuals: FloatArray  # (n_rows,), the effect plus the residual at each of them, or none
     is_excluded: BoolArray  # (n_rows,), whether a row is excluded as an outlier
@@ -58,10 +60,10 @@ class EffectsDisplay:
 
     An effect of one column is a curve with a band of 95 %, on average over the rows; that of a
     category has a point for each level, the highest above. The common effect of two columns that
-    interact is a map, or has a curve or points for each level. All have a mean of zero over the
-    rows, in units of the target; on the log scale of the target they are factors. A partial
-    residual is the effect plus the residual of a row. Marks at the bottom are the rows. Use
-    :meth:`from_estimator` to make a display.
+    interact is a map, or has a curve for each level. All have a mean of zero over the rows, in
+    units of the target; on the log scale of the target they are factors. A partial residual is the
+    effect plus the residual of a row. Marks at the bottom are the rows. Use :meth:`from_estimator`
+    to make a display.
 
     Parameters
     ----------
@@ -114,7 +116,10 @@ class EffectsDisplay:
         """
         check_is_fitted(estimator, "best_kernel_")
         description = estimator._description(units)
-        panels = panels_of(estimator, description, least_share, residuals=partial_residuals)
+        panels = panels_of(estimator, description)
+        panels = [panel for panel in panels if abs(panel.share) >= least_share]
+        if not partial_residuals:
+            panels = [replace(panel, residuals=np.empty(0)) for panel in panels]
         if not panels:
             what = "the best kernel is noise alone, or least_share is too high"
             raise ValueError(f"there is no effect to show: {what}")
@@ -125,257 +130,198 @@ class EffectsDisplay:
         """Draw on axes, or on a new figure, and return the display."""
         n = len(self.panels)
         if axes is None:
-            n_columns, width = (1, _WIDTH) if n <= _MAX_STACKED else (2, 2 * _NARROW)
-            n_rows = -(-n // n_columns)
-            axes = style.new_axes(n_rows, n_columns, size=(width, _HEIGHT * n_rows))
-            for ax in axes[n:]:
+            n_columns = 1 if n <= _MAX_STACKED else 2
+            shape = -(-n // n_columns), n_columns
+            every = style.new_axes(*shape, size=(_WIDTH * n_columns, _HEIGHT * shape[0]))
+            axes, others = every[:n], every[n:]
+            for ax in others:
                 ax.remove()
-            axes = axes[:n]
         if len(axes) != n:
             raise ValueError(f"axes must be {n}, one an effect, got {len(axes)}")
-        draws = {(1, 0): self._curve, (1, 1): self._levels, (2, 0): self._surface}
-        draws |= dict.fromkeys(((2, 1), (2, 2)), self._by_level)
-        first = next((one for one in self.panels if len(one.residuals)), None)
+        kinds = {(1, 0): self._curve, (1, 1): self._levels, (2, 1): self._curves}
+        first = next((panel for panel in self.panels if len(panel.band)), None)
         for panel, ax in zip(self.panels, axes, strict=True):
             style.clear_frame(ax)
-            draws[len(panel.axes), panel.n_with_levels](panel, ax)
-            pad = _PAD * (1 + style.legend_above(ax)) if panel is first else None
-            title = style.title_of(panel.title, ax)
-            ax.set_title(title, loc="left", fontsize="medium", pad=pad)
+            kinds.get((len(panel.axes), panel.n_with_levels), self._map)(panel, ax)
+            style.set_title(ax, panel.title, pad=_PAD if panel is first else None)
+            if panel is first:
+                ax.legend(**style.ABOVE)
         self.axes_ = np.array(axes, dtype=object)
-        self.figure_ = style.figure_of(axes[0])
+        self.figure_: Any = axes[0].get_figure(root=True)
         return self
 
     def _curve(self, panel: Panel, ax: "Axes") -> None:
+        """Draw the effect of a column of numbers, with a mark for each row."""
         (x,), (rows,) = panel.axes, panel.rows
         ax.fill_between(x, *panel.band, color=BLUE, alpha=style.WIDE, linewidth=0, label="95 %")
         ax.plot(x, panel.mean, color=BLUE, linewidth=1.5, label="effect")
         bottom, marks = ax.get_xaxis_transform(), {**DATA, "marker": "|", "markersize": 6}
         ax.plot(rows, np.full(len(rows), 0.02), transform=bottom, alpha=0.3, **marks)
         _draw_residuals(panel, ax, rows, panel.residuals)
-        self._finish(ax, "x", panel, 0)
-        self._finish_target(ax, "y", panel)
+        self._label(panel, ax, x=0, y=None)
 
     def _levels(self, panel: Panel, ax: "Axes") -> None:
-        places, half = np.arange(len(panel.mean)), np.abs(panel.band - panel.mean)
-        jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, len(panel.rows[0]))
-        _draw_residuals(panel, ax, panel.residuals, panel.rows[0] + jitter)
+        """Draw a point for each level."""
+        (rows,), half = panel.rows, np.abs(panel.band - panel.mean)
+        jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, len(rows))
+        _draw_residuals(panel, ax, panel.residuals, rows + jitter)
         how: dict[str, Any] = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "effect and 95 %"}
-        ax.errorbar(panel.mean, places, xerr=half, **how)
-        self._finish_levels(ax, panel)
+        ax.errorbar(panel.mean, np.arange(len(panel.mean)), xerr=half, **how)
+        self._label(panel, ax, x=None, y=0)
 
-    def _by_level(self, panel: Panel, ax: "Axes") -> None:
-        """Draw a curve along the second column for each level of the first, or points for pairs."""
-        are_pairs = panel.n_with_levels == 2
-        names, means = panel.axes[are_pairs], panel.mean.T if are_pairs else panel.mean
-        styles = product("os" if are_pairs else ("-", "--"), style.LEVEL_COLOURS)
-        apart = np.linspace(_JITTER, -_JITTER, len(names))
-        every = zip(names[::-1], means[::-1], apart, styles, strict=False)  # the highest one first
-        for name, mean, by, (form, colour) in every:
-            x, y = (mean, np.arange(len(mean)) + by) if are_pairs else (panel.axes[1], mean)
-            ax.plot(x, y, form, color=colour, label=style.short(name))
-        if are_pairs:
-            self._finish_levels(ax, panel)
-        else:
-            self._finish(ax, "x", panel, 1)
-            self._finish_target(ax, "y", panel)
-        style.legend_beside(ax, panel.names[are_pairs])
+    def _curves(self, panel: Panel, ax: "Axes") -> None:
+        """Draw a curve along the second column for each level of the first, the highest first."""
+        from matplotlib import color_sequences
 
-    def _surface(self, panel: Panel, ax: "Axes") -> None:
+        ax.set_prop_cycle(color=color_sequences["petroff10"])
+        for name, mean in zip(panel.axes[0][::-1], panel.mean[::-1], strict=True):
+            ax.plot(panel.axes[1], mean, label=style.short(name))
+        ax.legend(title=literal(panel.names[0]), **style.BESIDE)
+        self._label(panel, ax, x=1, y=None)
+
+    def _map(self, panel: Panel, ax: "Axes") -> None:
+        """Draw colours over two columns, both of numbers or both with levels."""
+        y, x = (np.arange(len(one)) if one.dtype == object else one for one in panel.axes)
         norm = "log" if self.scale == "log" else "linear"
-        image = ax.pcolormesh(*panel.axes, panel.mean.T, cmap="cividis", norm=norm, rasterized=True)
-        self._finish_target(style.figure_of(ax).colorbar(image, ax=ax).ax, "y", panel)
-        ax.plot(*panel.rows, **{**DATA, "color": "white", "markersize": 2, "alpha": 0.6})
-        for number, which in enumerate("xy"):
-            self._finish(ax, which, panel, number)
+        image = ax.pcolormesh(x, y, panel.mean, cmap="cividis", norm=norm, rasterized=True)
+        if not panel.n_with_levels:
+            ax.plot(*panel.rows[::-1], **{**DATA, "color": "white", "markersize": 2, "alpha": 0.6})
+        self._label(panel, ax, x=1, y=0)
+        self._label(panel, ax.figure.colorbar(image, ax=ax).ax, y=None)
 
-    def _finish(self, ax: "Axes", which: str, panel: Panel, number: int) -> None:
-        """Label the axis of a column, with its ticks."""
-        if panel.is_log[number] and panel.axes[number].dtype.kind != "M":
-            style.log_axis(ax, which, panel.axes[number])
-        else:
-            style.round_ticks(ax, which, panel.rows[number])
-        ax.set(**{f"{which}label": literal(panel.names[number])})
-        ax.margins(x=0.01)
-
-    def _finish_levels(self, ax: "Axes", panel: Panel) -> None:
-        """Name at most ten levels, evenly spaced in their order."""
-        names, n = panel.axes[0], len(panel.axes[0])
-        named = np.linspace(0, n - 1, min(n, _MAX_NAMED)).round().astype(int)
-        ax.set_yticks(named, list(map(style.short, names[named])))
-        ax.set(ylabel=literal(panel.names[0]), ylim=(-0.6, n - 0.4))
-        self._finish_target(ax, "x", panel)
-
-    def _finish_target(self, ax: "Axes", which: str, panel: Panel) -> None:
-        """Label the axis of the effect, with logarithmic ticks for factors."""
-        if self.scale == "log":
-            drawn = np.concatenate([panel.mean.ravel(), panel.band.ravel(), panel.residuals])
-            style.log_axis(ax, which, drawn[np.isfinite(drawn)])
-        gap = "\n" if which == "y" and len(self.y_name) > _MAX_LABEL else " "
-        label = "factor" if self.scale == "log" else f"effect on{gap}{self.y_name}"
-        ax.set(**{f"{which}label": label})
+    def _label(self, panel: Panel, ax: "Axes", **columns: int | None) -> None:
+        """Label axes: "x" or "y" is along a column by its number, or along the effect if None."""
+        for which, column in columns.items():
+            if column is None:
+                is_log = self.scale == "log"
+                style.set_ticks(ax, which, panel.mean, is_log=is_log)
+                label = "factor" if is_log else fill(f"effect on {self.y_name}", _MAX_LABEL)
+            else:
+                has_names = panel.axes[column].dtype == object
+                values = (panel.axes if has_names else panel.rows)[column]
+                style.set_ticks(ax, which, values, is_log=panel.is_log[column])
+                label = literal(panel.names[column])
+            ax.set(**{f"{which}label": label})
 
 
 def _draw_residuals(panel: Panel, ax: "Axes", x: npt.NDArray[Any], y: npt.NDArray[Any]) -> None:
-    out = panel.is_excluded
     if len(panel.residuals):
-        ax.plot(x[~out], y[~out], **style.RESIDUALS)
+        out, faint = panel.is_excluded, {**DATA, "alpha": 0.3, "zorder": 1.5}
+        ax.plot(x[~out], y[~out], label="partial residuals", **faint)
         if out.any():
             ax.plot(x[out], y[out], **style.EXCLUDED)
 
 
-def panels_of(
-    estimator: AutoKernelGPRegressor,
-    description: Description,
-    least_share: float = 0.0,
-    *,
-    residuals: bool = True,
-) -> list[Panel]:
+def panels_of(estimator: AutoKernelGPRegressor, description: Description) -> list[Panel]:
     """Compute what is drawn of each effect that is described."""
-    rows, texts = _rows_of(estimator), description.paragraphs()
-    return [
-        _DrawnEffect(description, number).panel(text, rows, residuals=residuals)
-        for number, text in zip(description.shown, texts, strict=True)
-        if abs(description.share(number)) >= least_share
-    ]
+    rows = _rows_of(estimator)
+    return [_panel(description, number, rows) for number in description.shown]
 
 
-class _DrawnRows(NamedTuple):
-    """Rows that are drawn: those that are excluded, and some of the others."""
-
-    X: FloatArray
-    inputs: FloatArray  #: the same in the unit interval
-    residuals: FloatArray  #: on the scale of the target
-    is_excluded: BoolArray
-
-
-def _rows_of(estimator: AutoKernelGPRegressor) -> _DrawnRows:
-    model, outliers = estimator._fitted, estimator._fitted.outliers
-    out, some = slice(_MAX_ROWS), np.random.default_rng(0).permutation(len(estimator.y_train_))
-    some = some[: _MAX_ROWS - len(outliers.y[out])]
-    X = np.concatenate([estimator.X_train_[some], outliers.X[out]])
-    y = np.concatenate([estimator.y_train_[some], outliers.y[out]])
+def _rows_of(estimator: AutoKernelGPRegressor) -> _Rows:
+    """Return some rows and all excluded ones: scaled, their residuals, and which are excluded."""
+    model, out = estimator._fitted, estimator._fitted.outliers
+    some = np.random.default_rng(0).permutation(len(estimator.y_train_))[:_MAX_ROWS]
+    X = np.concatenate([estimator.X_train_[some], out.X])
+    y = np.concatenate([estimator.y_train_[some], out.y])
     fit = model.mean(X) if model.scale.is_linear else model.quantiles(X, np.array([0.5]))[:, 0]
     of_y, of_fit = (model.scale.forward(model.target.forward(one)) for one in (y, fit))
-    deviations = np.append(np.zeros(len(some)), outliers.deviations[out])
-    far = np.copysign(np.inf, y - fit)  # beyond the scale of the target
-    residuals = np.where(np.isinf(deviations), far, model.scale.width * (of_y - of_fit))
-    return _DrawnRows(X, model.scaled(X), residuals, np.arange(len(y)) >= len(some))
+    is_beyond = np.isinf(np.append(np.zeros(len(some)), out.deviations))  # the scale of the target
+    far = np.copysign(np.inf, y - fit)
+    residuals = np.where(is_beyond, far, model.scale.width * (of_y - of_fit))
+    return model.scaled(X), residuals, np.arange(len(y)) >= len(some)
 
 
-class _DrawnEffect:
-    """An effect as a function of one column or two, of which those with levels come first."""
+class _Side:
+    """A column along which an effect is drawn, with its most frequent levels or many steps."""
 
-    def __init__(self, description: Description, number: int) -> None:
-        self.explained, self.scale = description.explained, description.scale
-        parts = description.parts[number : number + 1]
-        if not parts:
-            pair = description.interactions[number - len(description.parts)].columns
-            parts = [next(one for one in description.parts if one.column == own) for own in pair]
-        n_values = {part: len(np.unique(self.explained.X[:, part.column])) for part in parts}
-        are_names = {p for p in parts if p.is_of_levels or description.axes[p.column].levels}
-        most = _MAX_FEW if len(parts) > 1 else 2
-        have_levels = are_names | {part for part in parts if n_values[part] <= most}
-        self.parts = sorted(parts, key=lambda part: (part not in have_levels, -n_values[part]))
-        self.are_names = [part in are_names for part in self.parts]
-        self.n_with_levels = len(have_levels)
-        self.columns = [part.column for part in self.parts]
-        self.axes = [description.axes[column] for column in self.columns]
-        self.every = self.explained.X[:, self.columns]
-        self.centre = 0.0
-        self.centre = float(self.mean(self.every[:: 1 + len(self.every) // _MAX_CENTRED]).mean())
-
-    def mean(self, points: FloatArray) -> FloatArray:
-        """Compute the mean of the effect at points (..., n_columns), less that over the rows."""
-        flat = points.reshape(-1, len(self.parts))
-        if len(self.parts) == 1:
-            found = self.explained.mean(self.parts[0], flat[:, 0])
+    def __init__(self, description: Description, part: Part, *, is_of_pair: bool) -> None:
+        self.part, self.axis = part, description.axes[part.column]
+        self.name, self.x = self.axis.name, description.explained.X[:, part.column]
+        levels, counts = np.unique(self.x, return_counts=True)
+        most, n, n_steps = _LIMITS_OF_PAIR if is_of_pair else _LIMITS
+        self.has_levels = part.is_of_levels or bool(self.axis.levels) or len(levels) <= most
+        if self.has_levels:
+            self.steps = levels[np.argsort(-counts, kind="stable")[:n]]
+            self.name += f" ({n} of {len(levels)})" if n < len(levels) else ""
         else:
-            found = self.explained.both(self.columns, flat)
-        return found.reshape(points.shape[:-1]) - self.centre
+            self.steps = description.explained.steps(part, n_steps)
 
-    def panel(self, title: str, rows: _DrawnRows, *, residuals: bool) -> Panel:
-        """Compute what is drawn, at values in the order of the effect for names of levels."""
-        is_single, inputs = len(self.parts) == 1, rows.inputs[:, self.columns]
-        n_points, n_levels = (_N_POINTS, _MAX_POINTS) if is_single else (_N_SURFACE, _MAX_NAMED)
-        steps = [_frequent(x, n_levels) for x in self.every.T[: self.n_with_levels]]
-        numbers = self.parts[self.n_with_levels :]
-        steps += [self.explained.steps(part, n_points) for part in numbers]
-        mean = self.mean(np.stack(np.meshgrid(*steps, indexing="ij"), axis=-1))
-        for n in np.flatnonzero(self.are_names):
-            order = np.argsort(mean if is_single else mean.mean(axis=1 - n), kind="stable")
-            mean, steps[n] = np.take(mean, order, axis=n), steps[n][order]
-        known, places = self._places(rows, inputs, steps)
-        drawn, is_excluded, band = np.empty(0), rows.is_excluded[known], mean[None][:0]
-        if is_single:
-            half = _TWO_SIDED * self.explained.mean_and_std(self.parts[0], steps[0])[1]
-            band = np.array([mean - half, mean + half])
-            if residuals:
-                drawn = self.mean(inputs[known]) + rows.residuals[known]
-                around = np.concatenate([*band, drawn[~is_excluded]])
-                drawn[is_excluded] = style.at_edge(drawn[is_excluded], around)
-        else:
-            mean = np.where(self._is_near(steps), mean, np.nan)
-        return Panel(
-            title if is_single else f"{title.split(':')[0].removesuffix('.')}.",  # we see the rest
-            names=[self._name(n, len(one)) for n, one in enumerate(steps)],
-            axes=[self._shown(n, one) for n, one in enumerate(steps)],
-            is_log=[part.scale == "log" for part in self.parts],
-            mean=self._in_unit(mean),
-            band=self._in_unit(band),
-            rows=places,
-            residuals=self._in_unit(drawn),
-            is_excluded=is_excluded,
-        )
+    def places(self, x: FloatArray) -> FloatArray:
+        """Return the numbers of levels, nan for those that are not drawn, or places from 0 to 1."""
+        if not self.has_levels:
+            return np.interp(x, self.steps, np.linspace(0, 1, len(self.steps)))
+        is_level = np.isclose(x[:, None], self.steps)
+        return np.where(is_level.any(axis=1), is_level.argmax(axis=1), np.nan)
 
-    def _places(
-        self, rows: _DrawnRows, inputs: FloatArray, steps: Sequence[FloatArray]
-    ) -> tuple[BoolArray, list[npt.NDArray[Any]]]:
-        """Find which rows (n,) have a place along all axes, and where."""
-        known, places = np.ones(len(inputs), dtype=bool), []
-        for n, axis in enumerate(self.axes):
-            if n < self.n_with_levels:
-                is_level = np.isclose(inputs[:, n, None], steps[n])
-                known &= is_level.any(axis=1)
-                places.append(is_level.argmax(axis=1))
-            else:
-                known &= ~np.isnan(inputs[:, n])
-                places.append(axis.shown(np.nan_to_num(rows.X[:, self.columns[n]])))
-        return known, [one[known] for one in places]
-
-    def _is_near(self, steps: Sequence[FloatArray]) -> BoolArray:
-        """Return where on a grid there are rows: of the same levels, or not too far in a map."""
-        if self.n_with_levels:
-            own = [self.every[self.every[:, 0] == level, 1] for level in steps[0]]
-            if self.n_with_levels == 2:
-                return np.array([np.isin(steps[1], one) for one in own])
-            return np.array([(one.min() <= steps[1]) & (steps[1] <= one.max()) for one in own])
-        n = np.linspace(0, 1, len(steps[0]))
-        at = [np.interp(x, one, n) for x, one in zip(self.every.T, steps, strict=True)]
-        grid = np.stack(np.meshgrid(n, n, indexing="ij"), axis=-1).reshape(-1, 2)
-        distance, _ = KDTree(np.column_stack(at)).query(grid)
-        return (distance <= _TOO_FAR).reshape(len(n), -1)
-
-    def _name(self, n: int, n_drawn: int) -> str:
-        """Return the name of a column, with the number of levels if not all are drawn."""
-        name, n_all = self.axes[n].name, len(np.unique(self.every[:, n]))
-        return (
-            f"{name} ({n_drawn} of {n_all})" if n_drawn < n_all and n < self.n_with_levels else name
-        )
-
-    def _shown(self, n: int, steps: FloatArray) -> npt.NDArray[Any]:
-        """Return values along an axis from those in the unit interval."""
-        axis, values = self.axes[n], self.axes[n].low + self.axes[n].extent * steps
-        if n < self.n_with_levels:
-            return np.array(list(map(axis.level, values)), dtype=object)
-        return axis.shown(values)
-
-    def _in_unit(self, changes: FloatArray) -> FloatArray:
-        found = self.explained.in_unit(changes)
-        return np.exp(found) if self.scale == "log" else found
+    def shown(self, x: FloatArray) -> npt.NDArray[Any]:
+        """Return names of levels, numbers or dates, from values in the unit interval."""
+        values = self.axis.low + self.axis.extent * x
+        names = [self.axis.level(one) for one in values] if self.has_levels else ()
+        return np.array(names, dtype=object) if self.has_levels else self.axis.shown(values)
 
 
-def _frequent(x: FloatArray, n: int) -> FloatArray:
-    """Return the most frequent values, sorted."""
-    values, counts = np.unique(x, return_counts=True)
-    return values[np.sort(np.argsort(-counts, kind="stable")[:n])]
+def _panel(description: Description, number: int, rows: _Rows) -> Panel:
+    """Compute what is drawn of an effect, with levels in the order of their means."""
+    explained, (inputs, residuals, is_excluded) = description.explained, rows
+    sides = _sides(description, number)
+    columns, is_pair = [side.part.column for side in sides], len(sides) == 2
+
+    def effect(points: FloatArray) -> FloatArray:
+        if is_pair:
+            return explained.both(columns, points)
+        return explained.mean(sides[0].part, points[:, 0])
+
+    def in_unit(changes: FloatArray) -> FloatArray:
+        found = explained.in_unit(changes)
+        return np.exp(found) if description.scale == "log" else found
+
+    every, inputs = explained.X[:, columns], inputs[:, columns]
+    centre = effect(every[:: 1 + len(every) // _MAX_CENTRED]).mean()
+    grid = np.stack(np.meshgrid(*(side.steps for side in sides), indexing="ij"), axis=-1)
+    mean = effect(grid.reshape(-1, len(sides))).reshape(grid.shape[:-1]) - centre
+    for n, side in enumerate(sides):
+        if side.has_levels:
+            order = np.argsort(mean.mean(axis=1 - n) if is_pair else mean, kind="stable")
+            mean, side.steps = np.take(mean, order, axis=n), side.steps[order]
+    drawn, band = np.empty(0), mean[None][:0]
+    if not is_pair:
+        half = style.TWO_SIDED * explained.mean_and_std(sides[0].part, sides[0].steps)[1]
+        band = np.array([mean - half, mean + half])
+        drawn = effect(inputs) - centre + residuals
+        around = np.concatenate([*band, drawn[~is_excluded]])
+        drawn[is_excluded] = style.at_edge(drawn[is_excluded], around)
+    elif sides[0].has_levels == sides[1].has_levels:
+        mean = np.where(_is_near(sides), mean, np.nan)
+    pairs = zip(sides, inputs.T, strict=True)
+    return Panel(
+        description.text(number),
+        description.share(number),
+        names=[side.name for side in sides],
+        axes=[side.shown(side.steps) for side in sides],
+        is_log=[side.part.scale == "log" for side in sides],
+        mean=in_unit(mean),
+        band=in_unit(band),
+        rows=[side.places(x) if side.has_levels else side.shown(x) for side, x in pairs],
+        residuals=in_unit(drawn),
+        is_excluded=is_excluded,
+    )
+
+
+def _sides(description: Description, number: int) -> list[_Side]:
+    """Return the columns of an effect, those with levels first."""
+    parts = description.parts
+    if number < len(parts):
+        return [_Side(description, parts[number], is_of_pair=False)]
+    pair = description.interactions[number - len(parts)].columns
+    own = [next(part for part in parts if part.column == column) for column in pair]
+    sides = [_Side(description, part, is_of_pair=True) for part in own]
+    return sorted(sides, key=lambda side: (not side.has_levels, -len(side.steps)))
+
+
+def _is_near(sides: Sequence[_Side]) -> BoolArray:
+    """Return where on a map there are rows: of the same levels, or not too far."""
+    rows = np.column_stack([side.places(side.x) for side in sides])
+    grid = np.meshgrid(*(side.places(side.steps) for side in sides), indexing="ij")
+    tree = KDTree(rows[~np.isnan(rows).any(axis=1)])
+    return tree.query(np.stack(grid, axis=-1))[0] <= _TOO_FAR

@@ -101,33 +101,29 @@ class ForecastDisplay:
             If the estimator has several columns.
         """
         check_is_fitted(estimator, "best_kernel_")
-        axes, _ = axes_of(estimator._fitted.columns, units, estimator.target_name_)
-        kind = "several columns" if axes[0].is_numeric else "categories"
-        if len(axes) > 1 or not axes[0].is_numeric:
+        (axis, *others), _ = axes_of(estimator._fitted.columns, units, estimator.target_name_)
+        if others or not axis.is_numeric:
+            kind = "several columns" if axis.is_numeric else "categories"
             raise ValueError(
                 f"ForecastDisplay shows one column of numbers or dates, got {kind}: "
                 "EffectsDisplay shows the effects of several columns and of levels"
             )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
-        is_known = ~np.isnan(estimator.X_train_[:, 0])
-        train = estimator.X_train_[is_known, 0]
+        fitted, train = estimator._fitted, estimator.X_train_[:, 0]
         if X is None:
-            low, high = train.min(), train.max()
+            low, high = np.nanmin(train), np.nanmax(train)
             n_points = min(max(_LEAST_POINTS, 2 * len(train)), _MOST_POINTS)
             x = np.linspace(low, high + beyond * (high - low), n_points)
         else:
             x = np.sort(estimator._check_inputs(X)[:, 0])
-        (axis,), fitted, inputs = axes, estimator._fitted, x[:, None]
-        excluded = fitted.outliers
-        has_x = ~np.isnan(excluded.X[:, 0])
         return cls(
             x=axis.shown(x),
-            mean=fitted.mean(inputs),
-            quantiles=fitted.quantiles(inputs, np.array(_QUANTILES)),
+            mean=fitted.mean(x[:, None]),
+            quantiles=fitted.quantiles(x[:, None], np.array(_QUANTILES)),
             X_train=axis.shown(train),
-            y_train=estimator.y_train_[is_known],
-            X_excluded=axis.shown(excluded.X[has_x, 0]),
-            y_excluded=excluded.y[has_x],
+            y_train=estimator.y_train_,
+            X_excluded=axis.shown(fitted.outliers.X[:, 0]),
+            y_excluded=fitted.outliers.y,
             x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
@@ -146,12 +142,12 @@ class ForecastDisplay:
         if len(self.y_excluded):
             around = np.append(self.quantiles, self.y_train)
             ax.plot(self.X_excluded, style.at_edge(self.y_excluded, around), **style.EXCLUDED)
-        ends = self.X_train.min(), self.X_train.max()
-        for end in (one for one in ends if self.x[0] < one < self.x[-1]):
+        if (end := np.nanmax(self.X_train)) < self.x[-1]:
             ax.axvline(end, color=ORANGE, linestyle="--", linewidth=1, label="end of the data")
         ax.margins(x=0.01)
-        style.round_ticks(ax, "x", self.X_train)
+        style.set_ticks(ax, "x", self.X_train)
         ax.set(xlabel=literal(self.x_name), ylabel=self.y_name)
-        style.legend_beside(ax)
-        self.ax_, self.figure_ = ax, style.figure_of(ax)
+        ax.legend(**style.BESIDE)
+        self.ax_ = ax
+        self.figure_: Any = ax.get_figure(root=True)
         return self

@@ -17,7 +17,7 @@ import scipy
 import sklearn
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.displays._style import close, literal
+from autokernel.displays._style import literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
 from autokernel.displays.effects import EffectsDisplay, panels_of
 from autokernel.displays.forecast import ForecastDisplay
@@ -241,29 +241,26 @@ class _Report:
         """List the effects; the interval is that of an amount, not of a place."""
         description, n, rows = self.description, len(self.description.parts), []
         for place in description.shown:
-            text = description.text(place)
             parts = [description.parts[place].column] if place < n else []
             columns = parts or description.interactions[place - n].columns
-            name, (main, *_) = (
-                listing([description.names[one] for one in columns]),
-                description.facts(place),
-            )
+            name = listing([description.names[column] for column in columns])
+            share = round(100 * description.share(place), 1) + 0.0  # not -0.0
+            text, main = description.text(place), description.facts(place)[0]
+            what = capital(text.partition(": ")[2] or text)
             is_amount = np.isfinite(main.low) and " then " not in main.predicate
             ends = f"{number(main.low)} to {number(main.high)}" if is_amount else ""
-            share = round(100 * description.share(place), 1) + 0.0  # not -0.0
-            what = capital(text.partition(": ")[2] or text)
             rows.append((name, share, what, ends, main.probability))
         names = ("effect", "share (%)", "what it does", "90 % interval", "probability")
         return Table(dict(zip(names, zip(*rows, strict=True), strict=True)))
 
     def _picture(self, figure: "Figure", text: str) -> str:
         """Write a figure with a text in its place, and close it; one of many rows as pixels."""
+        import matplotlib.pyplot as plt
+
         has_many = len(self.estimator.X_train_) > _MANY_POINTS
         form, kind = ("png", "png") if has_many else ("svg", "svg+xml")
         file = io.BytesIO()
-        try:
-            figure.savefig(file, format=form, dpi=_DPI)
-        finally:
-            close(figure)
+        figure.savefig(file, format=form, dpi=_DPI)
+        plt.close(figure)
         data = base64.b64encode(file.getvalue()).decode()
         return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'

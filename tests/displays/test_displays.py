@@ -229,7 +229,7 @@ def test_many_levels_with_long_names_are_sorted_and_ten_are_named():
     assert left < 0.4 * width
 
 
-def test_pairs_of_categories_have_points_where_there_are_rows():
+def test_maps_of_two_categories_are_empty_where_there_are_no_rows():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 60), "shop": rng.choice([*"ABC"], 60)})
     frame = frame[(frame["day"] != "mon") | (frame["shop"] != "A")]
@@ -255,11 +255,13 @@ def test_small_effects_can_be_left_out(several, panels_of_several):
         display.plot([None, None])
 
 
-def test_titles_end_within_a_narrow_figure(panels_of_several):
+def test_titles_and_the_legend_end_within_a_narrow_figure(panels_of_several):
     n = len(panels_of_several.panels)
     figure, axes = plt.subplots(n, figsize=(4.2, 2.5 * n), layout="constrained")
     panels_of_several.plot(axes)
     figure.draw_without_rendering()
+    (legend,) = (ax.get_legend() for ax in axes if ax.get_legend())
+    assert legend.get_window_extent().x1 <= figure.bbox.x1
     for ax in axes:
         assert ax._left_title.get_window_extent().x1 <= figure.bbox.x1
         assert ax.get_title("left").count("\n") < 2
