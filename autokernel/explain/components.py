@@ -168,7 +168,8 @@ class ComponentFacts:
         """Return values of the column between ends: all if they are few, or evenly spaced."""
         low, high = self._explained.ends(self._column)
         if not self._is_only and self._axis.origin is None:
-            low, high = central(self._x)
+            places = self._explained.view(self._part).forward(self._x)
+            low, high = central(self._x, places)
         low, high = max(low, ends[0]), min(high, ends[1])
         values = np.unique(self._x)
         inside = values[(values >= low) & (values <= high)]

@@ -94,10 +94,18 @@ class Curve:
         return float(np.ptp(self.mean))
 
 
-def central(x: FloatArray) -> tuple[float, float]:
-    """Return the ends of the central 95 % of some values (n,), which are values of rows."""
-    ordered, n_outside = np.sort(x), int(OUTSIDE * len(x))
-    return float(ordered[n_outside]), float(ordered[-1 - n_outside])
+def central(x: FloatArray, places: FloatArray) -> tuple[float, float]:
+    """Return the ends of some values (n,), without 2.5 % of the rows at an end if they are far off.
+
+    They are if they take three times as much of the column, at places (n,) on its scale.
+    """
+    order, n_outside = np.argsort(places, kind="stable"), int(OUTSIDE * len(x))
+    ends = []
+    for end, inner in ((0, n_outside), (-1, -1 - n_outside)):
+        outside = abs(places[order[inner]] - places[order[end]])
+        is_far = outside > 3 * OUTSIDE * np.ptp(places)
+        ends.append(float(x[order[inner if is_far else end]]))
+    return ends[0], ends[1]
 
 
 def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Curve:

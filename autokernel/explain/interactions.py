@@ -91,7 +91,7 @@ def _by_levels(
 
 def _steps(explained: ExplainedFunction, column: int, rows: FloatArray) -> FloatArray:
     """Return places (n_steps,) along a column between some rows, in one phase of a season."""
-    low, high = central(rows)
+    low, high = central(rows, rows)
     periods = [one.period for one in explained.parts if one.column == column and one.is_season]
     if periods and high - low >= max(periods):
         return low + max(periods) * np.arange(np.floor((high - low) / max(periods)) + 1)

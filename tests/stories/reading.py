@@ -224,7 +224,12 @@ class Reader:
         column = self.fitted.columns[number]
         x = column.low + column.extent * np.sort(self.explained.X[:, number])
         n_outside = 0 if name in self.dates or len(self.names) == 1 else int(0.025 * len(x))
-        return x[n_outside], x[-1 - n_outside]
+        at = SCALES[next(part.scale for part in self.parts if part.column == number)](x)
+        low, high = (
+            inner if abs(at[inner] - at[end]) > 0.075 * np.ptp(at) else end
+            for end, inner in ((0, n_outside), (-1, -1 - n_outside))
+        )
+        return x[low], x[high]
 
     def part_ends(self) -> tuple[float, float]:
         """Return where the column begins and ends, or the part of it that a paragraph is about."""
@@ -345,8 +350,9 @@ def turn(reader: Reader, match: Match) -> bool:
         return match["then"] != match["way"]
     before, after = (re.fullmatch(AMOUNT, match[name]) for name in ("before", "after"))
     rise, fall = y[top] - y[0], y[-1] - y[top]
-    return says(before, reader.written(rise, sign(match))) and says(
-        after, reader.written(fall, -sign(match))
+    rel = 0.25 if reader.period else 0.05  # levels of a cycle go on to the ends of the data
+    return says(before, reader.written(rise, sign(match)), rel) and says(
+        after, reader.written(fall, -sign(match)), rel
     )
 
 
