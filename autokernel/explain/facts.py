@@ -33,7 +33,7 @@ MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or f
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
 LEAST_OF_JUMP = 4  # points of a curve that may have a jump
 MIN_TURN = 0.1  # part of the range by which a turn or the growth of a swing must stand out
-SURE_TURN = 0.99  # share of draws with which it must
+SURE_TURN = 0.97  # share of draws with which it must
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to continue
 
 Quantity = Callable[[FloatArray], FloatArray]
