@@ -126,9 +126,7 @@ class ComponentFacts:
         cycles = [one for one in cycles if self._shows_period(one)]
         if not cycles:
             return part
-        group = [own for one in (part, *cycles) for own in one.group]
-        period = float(np.nanmax([one.period for one in (part, *cycles)]))
-        return replace(part, group=group, period=period, is_whole=True)
+        return replace(part.joined_with(*cycles), is_whole=True)
 
     def _shows_period(self, part: Part, region: Region | None = None) -> bool:
         """Whether a component repeats at least twice where it plays a part."""
@@ -215,8 +213,7 @@ class ComponentFacts:
 
     def _drift(self) -> Iterator[Said]:
         """Say how far a level wanders from one row to the next, if it is a random walk."""
-        totals = self._explained.totals(self._part)
-        drift = self._spread * self._part.drift(self._regular_step, totals)
+        drift = self._explained.drift(self._part, self._regular_step)
         if drift > SMALL * self._part.span:
             drift, how = float(self._explained.in_unit(drift)), "parameters of the best kernel"
             fact = Fact(self._subject, "drifts", drift, evidence=how)

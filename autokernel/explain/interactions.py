@@ -7,6 +7,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from autokernel.explain.decomposition import ExplainedFunction, Interaction
+from autokernel.explain.effects import effect_of, interaction_of
 from autokernel.explain.facts import HALF, LIKELY, N_DRAWS, Fact, central
 from autokernel.explain.sentences import MAX_LEVELS, Said, Sentences
 from autokernel.explain.words import INTERVAL_ENDS, listing, perhaps
@@ -145,7 +146,7 @@ def _of_levels(
 ) -> tuple[list[Fact], list[str]]:
     """Say which levels of two categories are highest and lowest, besides the effects of each."""
     points = np.unique(explained.X[:, pair.columns], axis=0)
-    heights = explained.in_unit(explained.interaction(pair.columns, points))
+    heights = explained.in_unit(explained.mean_of(interaction_of(pair.columns), points))
     facts, texts = [], []
     for word, at in (("most", np.argmax(heights)), ("least", np.argmin(heights))):
         levels = [
@@ -177,7 +178,7 @@ def _curves(
     lengths = [len(one) for one in steps]
     grid = np.column_stack([np.concatenate(steps), np.repeat(levels, lengths)])
     points = grid if pair.columns[0] == column else grid[:, ::-1]
-    drawn = explained.in_unit(explained.draws_of_both(pair.columns, points, N_DRAWS))
-    mean = explained.in_unit(explained.both(pair.columns, points))
+    drawn = explained.in_unit(explained.draws_of(effect_of(pair.columns), points, N_DRAWS))
+    mean = explained.in_unit(explained.mean_of(effect_of(pair.columns), points))
     ends = np.cumsum(lengths)[:-1]
     return np.split(mean, ends), np.split(drawn, ends, axis=1)

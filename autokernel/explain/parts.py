@@ -7,7 +7,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.explain.effects import products_of
+from autokernel.explain.effects import Effect, effect_of, products_of
 from autokernel.explain.regions import Region
 from autokernel.expression import IDENTITY, Expression, Leaf, arrange, slots_of
 from autokernel.kernels import (
@@ -57,6 +57,11 @@ class Part:
     def numbers(self) -> set[int]:
         """The numbers of its products."""
         return {one.number for one in self.group}
+
+    @property
+    def effect(self) -> Effect:
+        """Its function, as the difference from the average over the rows."""
+        return effect_of([self.column], self.numbers)
 
     @property
     def leaves(self) -> list[Leaf]:
@@ -115,22 +120,31 @@ class Part:
         }
         return scales.pop() if len(scales) == 1 else IDENTITY
 
-    def repeats_like(self, period: float, accuracy: float = SAME_SEASON) -> bool:
-        """Whether its period is this one, up to a relative difference."""
-        return abs(self.period / period - 1) < accuracy  # never if it is nan
+    def joined_with(self, *others: "Part") -> "Part":
+        """Return the sum of this part and others along its column, as one part."""
+        every = [self, *others]
+        return replace(
+            self,
+            group=[own for one in every for own in one.group],
+            period=max((one.period for one in every if one.period > 0), default=np.nan),
+            is_season=all(one.is_season for one in every),
+        )
 
-    def is_like(self, other: "Part") -> bool:
-        """Whether it is a season that another part has too, or has the same regions."""
+    def repeats_like(self, other: "Part", accuracy: float) -> bool:
+        """Whether both have one period, up to a relative difference."""
+        return abs(self.period / other.period - 1) < accuracy  # never if one is nan
+
+    def stands_for(self, other: "Part", parts: Sequence["Part"] = ()) -> bool:
+        """Whether a slice of another kernel belongs to it, and to none of the other parts.
+
+        A season has those with its period, and what is confined to regions those of the same ones.
+        """
         if self.is_season:
-            return other.repeats_like(self.period)
-        return not other.is_free and self.regions == other.regions
-
-    def stands_for(self, other: "Part", parts: Sequence["Part"]) -> bool:
-        """Whether a slice of another kernel belongs to it, and to none of the other parts."""
-        if not self.is_free:
-            return self.is_like(other)
+            return other.repeats_like(self, SAME_SEASON)
+        if self.regions:
+            return self.regions == other.regions
         rivals = [one for one in parts if not (one.is_free or (self.is_whole and one.is_season))]
-        return not any(one.is_like(other) for one in rivals)
+        return not any(one.stands_for(other) for one in rivals)
 
     def drift(self, step: float, totals: Mapping[int, float]) -> float:
         """Compute the standard deviation of what its levels wander over a step, by their kernels.
@@ -163,20 +177,17 @@ def joined(parts: Sequence[Part]) -> list[Part]:
     """Join parts along a column that are free, and those with the same period."""
     found: list[Part] = []
     for part in parts:
-        same = [one for one in found if _are_one(part, one)]
-        for one in same:
-            period = max(part.period, one.period, key=lambda value: np.nan_to_num(value))
-            is_season = one.is_season and part.is_season
-            group = [*one.group, *part.group]
-            part = replace(part, group=group, period=period, is_season=is_season)
-        found = [one for one in found if not any(one is other for other in same)] + [part]
+        for one in [one for one in found if _are_one(part, one)]:
+            found.remove(one)
+            part = one.joined_with(part)
+        found.append(part)
     return found
 
 
 def _are_one(one: Part, other: Part) -> bool:
     if one.is_free and other.is_free:
         return True
-    return not (one.regions or other.regions) and one.repeats_like(other.period, SAME_PERIOD)
+    return not (one.regions or other.regions) and one.repeats_like(other, SAME_PERIOD)
 
 
 def period_of(own: Slice, theta: FloatArray) -> tuple[float, bool]:
