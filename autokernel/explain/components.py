@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -26,12 +25,10 @@ from autokernel.explain.facts import (
     nearly_line,
     season,
 )
-from autokernel.explain.parts import MAX_PERIOD, Part, leaves_of
-from autokernel.explain.regions import WHOLE_COLUMN, Region
+from autokernel.explain.parts import MAX_PERIOD, WHOLE_COLUMN, Part, Region
 from autokernel.explain.sentences import MAX_BLUR, Said, Sentences
 from autokernel.explain.words import CERTAIN, capital, interval
 from autokernel.expression import IDENTITY
-from autokernel.kernels import Role, role_index
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -284,11 +281,9 @@ class ComponentFacts:
 
     def _period(self, swing: Fact) -> Fact:
         part, ends = self._part, (np.nan, np.nan)
-        for leaf, entries in chain.from_iterable(map(leaves_of, part.group)):
-            index = role_index(leaf.kernel.parameters, Role.PERIOD)
-            for entry in () if index is None else (entries[index],):
-                if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
-                    ends = tuple(interval(np.exp(self._draws[:, entry])).tolist())
+        for _, entry in part.periods:
+            if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
+                ends = tuple(interval(np.exp(self._draws[:, entry])).tolist())
         how, sure = "parameter of the best kernel", swing.probability
         return Fact(swing.subject, "repeats", part.period, *ends, "", sure, how)
 

@@ -22,7 +22,7 @@ from autokernel.explain.effects import (
     interaction_of,
     products_of,
 )
-from autokernel.explain.parts import Part, has_period, joined, parts_of, period_of
+from autokernel.explain.parts import Part, joined, parts_of
 from autokernel.expression import IDENTITY, Expression, View
 from autokernel.inference import (
     ExactPredictor,
@@ -31,7 +31,6 @@ from autokernel.inference import (
     Predictor,
     one_blas_thread,
 )
-from autokernel.kernels import Share
 from autokernel.model import FittedModel
 from autokernel.model.averaging import MixtureComponent, support_points, systematic
 from autokernel.typing import FloatArray
@@ -386,7 +385,7 @@ class ExplainedFunction:
         if (part, draw) not in self._found:
             is_same = draw.expression == self._best.expression and not part.is_season
             if is_same:
-                numbers = sorted(part.numbers)
+                numbers = part.numbers
             else:
                 own = [one for one in self.parts if one.column == part.column]
                 every = parts_of(draw.expression, draw.theta, part.column)
@@ -500,15 +499,12 @@ class ExplainedFunction:
         return error >= INSEPARABLE * min(errors) or min(errors) <= INSEPARABLE * varies
 
     def _with_season(self, part: Part) -> Part:
-        if np.isnan(part.period):
-            return part
-        leaves = [one for one in part.leaves if not isinstance(one.kernel, Share)]
+        """Return a part of one factor as a season, if its mean is hardly more than a wave."""
         low, high = self.ends(part.column)
         if low == high:
-            return replace(part, period=np.nan)
-        _, is_known = period_of(part.group[0], part.theta_of_all)
-        if is_known or all(has_period(leaf.kernel) for leaf in leaves):
-            return replace(part, is_season=True)
+            return replace(part, period=np.nan, is_season=False)
+        if part.is_season or np.isnan(part.period):
+            return part
         if region := part.region(high):
             low, high = region.longest
         n_periods = (high - low) / part.period

@@ -43,6 +43,7 @@ Subset = frozenset[int]
 class Factor(NamedTuple):
     """All factors of a product that share columns."""
 
+    number: int  #: of the product in the kernel
     expression: Expression
     entries: IntArray  #: (n_params,), of its parameters among those of the whole kernel
 
@@ -55,19 +56,19 @@ class Factor(NamedTuple):
 @lru_cache(maxsize=32)
 def products_of(expression: Expression) -> list[list[Factor]]:
     """Write a kernel as a sum of products of factors that have no column in common."""
-    return [_factors_of(addend) for addend in addends(expression)]
+    return [_factors_of(number, addend) for number, addend in enumerate(addends(expression))]
 
 
-def _factors_of(addend: Addend) -> list[Factor]:
+def _factors_of(number: int, addend: Addend) -> list[Factor]:
     found: list[Factor] = []
     left = addend.entries
     for expression in addend.expression.terms(MULTIPLY):
         own, left = np.split(left, [n_kernel_params(expression)])
-        factor = Factor(expression, own)
+        factor = Factor(number, expression, own)
         for other in [one for one in found if one.columns & factor.columns]:
             found.remove(other)
             entries = np.append(other.entries, factor.entries)
-            factor = Factor(other.expression * factor.expression, entries)
+            factor = Factor(number, other.expression * factor.expression, entries)
         found.append(factor)
     return found
 

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.signal import find_peaks
 
 from autokernel.explain.decomposition import ExplainedFunction
-from autokernel.explain.parts import Part, unseen_period
+from autokernel.explain.parts import Part
 from autokernel.explain.words import INTERVAL_ENDS
 from autokernel.typing import BoolArray, FloatArray
 
@@ -347,7 +347,7 @@ def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     """
     begin, end = explained.ends(part.column)
     ahead = NEAR_BEYOND * (end - begin)
-    if unseen_period(part, end - begin + ahead):
+    if part.has_unseen_period(end - begin + ahead):
         how = "a period of its kernel that the data do not show twice"
         return Fact(subject, "is open beyond", evidence=how)
     cycle = np.zeros(1)
