@@ -261,14 +261,14 @@ class ExplainedFunction:
         """Compute an interaction with its standard deviation, as :meth:`mean_and_std` does."""
         effect = interaction_of(columns)
         have = [draw for draw in self._functions if _has_product(draw.expression, columns)]
-        known = self._weighted(dict.fromkeys(have, effect)) or [(1.0, self._function, effect)]
+        known = self._weighted(dict.fromkeys(have, effect), effect)
         X, number = np.unique(points, axis=0, return_inverse=True)
         mean = self.mean_of(effect, X)
         return mean[number], self._std_of(known, X, mean)[number]
 
     def std_of_constant(self) -> float:
         """Compute the standard deviation of the average of the function."""
-        known = self._weighted(dict.fromkeys(self._functions, AVERAGE))
+        known = self._weighted(dict.fromkeys(self._functions, AVERAGE), AVERAGE)
         return float(self._std_of(known, np.empty((1, 0)), np.array([self.constant]))[0])
 
     def std_of_fit(self, X: FloatArray) -> FloatArray:
@@ -397,10 +397,12 @@ class ExplainedFunction:
         """List the draws that have a part, each with what it is there."""
         have = {draw: numbers for draw in self._functions if (numbers := self._like(part, draw))}
         known = {draw: effect_of([part.column], numbers) for draw, numbers in have.items()}
-        return self._weighted(known) or [(1.0, self._function, part.effect)]
+        return self._weighted(known, part.effect)
 
-    def _weighted(self, effects: Mapping[MixtureComponent, Effect]) -> list[Known]:
-        """List the functions of draws with effects, and with weights that sum to one."""
+    def _weighted(self, effects: Mapping[MixtureComponent, Effect], best: Effect) -> list[Known]:
+        """List the draws with effects, and with weights that sum to one; without any, the best."""
+        if not effects:
+            return [(1.0, self._function, best)]
         total = sum(draw.weight for draw in effects)
         every = effects.items()
         return [(draw.weight / total, self._functions[draw], effect) for draw, effect in every]
@@ -417,7 +419,7 @@ class ExplainedFunction:
 
     def draws_of(self, effect: Effect, values: FloatArray, n_draws: int) -> FloatArray:
         """Draw an effect (n_draws, n), of any kernel, at values (n, n_columns) of its columns."""
-        known = self._weighted(dict.fromkeys(self._functions, effect))
+        known = self._weighted(dict.fromkeys(self._functions, effect), effect)
         return self._drawn(known, values, n_draws)
 
     def _drawn(self, known: Sequence[Known], values: FloatArray, n_draws: int) -> FloatArray:

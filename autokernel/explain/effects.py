@@ -18,7 +18,7 @@ of U needs all rows of the background for each point.
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache, reduce
 from itertools import combinations
@@ -28,14 +28,13 @@ import numpy as np
 
 from autokernel.data import Inputs
 from autokernel.expression import Addend, Expression, addends, n_kernel_params
-from autokernel.inference import GlobalPredictor, Term, one_blas_thread, paired_covariance
+from autokernel.inference import GlobalPredictor, Term, one_blas_thread
 from autokernel.kernels import MULTIPLY
 from autokernel.typing import FloatArray, IntArray
 
 MAX_BACKGROUND = 200  # rows over which a function is averaged
 MAX_JOINT = 128  # points whose covariances are computed together, if only variances are needed
 NUMBERS_OF_BLOCK = 2**18  # in a matrix of points with knots
-NUMBERS_BY_ROWS = 2**20  # in an array of points with all rows of the background
 
 Subset = frozenset[int]
 
@@ -129,6 +128,9 @@ class _Points:
         return self._known[term, name]
 
 
+Factors = frozenset[Term]
+
+
 class AveragedFunction:
     """A kernel with parameters, conditioned on data, as a function to average over rows.
 
@@ -170,7 +172,7 @@ class AveragedFunction:
         ]
         self._predictor, self._knots = predictor, predictor.knots
         self._background, self._weights = background, weights
-        self._averages: dict[tuple[int, frozenset[Term]], tuple[FloatArray, FloatArray]] = {}
+        self._averages: dict[tuple[int, Factors], tuple[FloatArray, FloatArray]] = {}
 
     def total(self, number: int, column: int) -> float:
         """Return by what the factor for a column is multiplied, on average, in a product."""
@@ -184,6 +186,10 @@ class AveragedFunction:
     @one_blas_thread()
     def means(self, effects: Sequence[Effect], X: FloatArray) -> FloatArray:
         """Compute the means (n_effects, n) of effects at points, each average once."""
+        every = [one for effect in effects for one in self._signed(effect)]
+        for number in range(len(self.products)):
+            inside = (self._inside(number, own) for at, own, _ in every if at == number)
+            self._find_averages(number, filter(None, inside))
         found = np.zeros((len(effects), len(X)))
         for rows in _blocks(len(X), NUMBERS_OF_BLOCK // len(self._knots)):
             points, known = self._points(X[rows]), dict[tuple[int, Subset], FloatArray]()
@@ -240,35 +246,46 @@ class AveragedFunction:
                 found += [(number, own, sign) for own, sign in every if sign]
         return found
 
-    def _inside(self, number: int, own: Subset) -> frozenset[Term] | None:
+    def _inside(self, number: int, own: Subset) -> Factors | None:
         """Return the factors of columns, None if one has other columns too."""
         inside = frozenset(one for one in self.products[number] if not own.isdisjoint(one.columns))
         return inside if all(own.issuperset(one.columns) for one in inside) else None
 
-    def _average(self, number: int, inside: frozenset[Term]) -> tuple[FloatArray, FloatArray]:
+    def _average(self, number: int, inside: Factors) -> tuple[FloatArray, FloatArray]:
         """Average the product of all factors but some over the background.
 
         Returns their sums with the knots (n_knots,), and with the rows of the background
-        (n_background,). All choices of as many factors are computed at once.
+        (n_background,).
         """
         if (number, inside) not in self._averages:
-            knots, w, n = self._knots, self._weights, len(inside)
-            blocks = [knots[rows] for rows in _blocks(len(knots), NUMBERS_OF_BLOCK // len(w))]
-            found: dict[frozenset[Term], list[FloatArray]] = {}
-            for rows in (*blocks, self._background):
-                factors = [
-                    (one, one.cross(self._background, rows)) for one in self.products[number]
-                ]
-                before = np.broadcast_to(w[:, None], (len(w), len(rows)))
-                after = [np.ones(before.shape)]
-                for _, matrix in factors[::-1]:
-                    after.insert(0, matrix * after[0])
-                for size in {0, 1} if n < 2 else {n}:
-                    for chosen, average in _leave_out(factors, size, before, after):
-                        found.setdefault(chosen, []).append(average)
-            for chosen, (*parts, of_rows) in found.items():
-                self._averages[number, chosen] = np.concatenate(parts), w * of_rows
+            self._find_averages(number, [inside])
         return self._averages[number, inside]
+
+    def _find_averages(self, number: int, wanted: Iterable[Factors]) -> None:
+        """Compute the averages of all factors but some, of all, and of all but each one."""
+        product, knots, w = self.products[number], self._knots, self._weights
+        every = dict.fromkeys([frozenset(), *(frozenset([one]) for one in product), *wanted])
+        found: dict[Factors, list[FloatArray]] = {
+            inside: [] for inside in every if (number, inside) not in self._averages
+        }
+        blocks = [knots[rows] for rows in _blocks(len(knots), NUMBERS_OF_BLOCK // len(w))]
+        for rows in (*blocks, self._background) if found else ():
+            matrices = [one.cross(self._background, rows) for one in product]
+            ones = np.ones((len(w), len(rows)))
+            before, after = ones * w[:, None], [ones]  # products of the matrices on either side
+            for matrix in matrices[::-1]:
+                after.insert(0, matrix * after[0])
+            for start in range(len(product)):
+                for inside, parts in found.items():
+                    places = [place for place, one in enumerate(product) if one in inside]
+                    first, last = (places[0], places[-1]) if places else (0, -1)
+                    if first == start:
+                        between = [matrices[n] for n in range(first, last) if n not in places]
+                        others = reduce(np.multiply, between, before)
+                        parts.append(np.einsum("ij,ij->j", others, after[last + 1]))
+                before *= matrices[start]
+        for inside, (*parts, of_rows) in found.items():
+            self._averages[number, inside] = np.concatenate(parts), w * of_rows
 
     def _with_knots(self, number: int, own: Subset, points: _Points) -> FloatArray:
         """Compute the covariances (n, n_knots) of an average, (1, n_knots) if nothing is fixed."""
@@ -276,15 +293,14 @@ class AveragedFunction:
         if inside is not None:
             average = self._average(number, inside)[0][None]
             return self._product(number, inside, points, "knots", average)
-        knots = self._knots[:, None]
-        return self._by_rows(number, self._moved(own, points), knots, np.ones(1))
+        return self._by_rows(number, self._moved(own, points), self._knots, np.ones(1))
 
     def _between(self, number: int, own: Subset, other: Subset, points: _Points) -> FloatArray:
         """Compute the covariances (n, n) of two averages, or fewer that broadcast to them."""
         first, second, w = self._inside(number, own), self._inside(number, other), self._weights
         if first is None or second is None:
-            left, right = self._moved(own, points), self._moved(other, points)
-            return self._by_rows(number, left, right, w)
+            right = self._moved(other, points).flat
+            return self._by_rows(number, self._moved(own, points), right, w)
         C = self._product(number, first & second, points, "points", np.ones(1))
         L = self._product(number, first - second, points, "rows", np.ones((1, len(w))))
         if second <= first:
@@ -295,7 +311,7 @@ class AveragedFunction:
         return C * (L @ (M @ R))
 
     def _product(
-        self, number: int, some: frozenset[Term], points: _Points, name: str, start: FloatArray
+        self, number: int, some: Factors, points: _Points, name: str, start: FloatArray
     ) -> FloatArray:
         """Multiply a start by the covariances of some factors between two sides."""
         factors = (points.cross(one, name) for one in self.products[number] if one in some)
@@ -309,44 +325,17 @@ class AveragedFunction:
         return replace(background, values=values, rows=np.tile(background.rows, (len(first), 1)))
 
     def _by_rows(self, number: int, X: Inputs, Z: Inputs, weights: FloatArray) -> FloatArray:
-        """Compute the covariances (n, m) of averages over rows X (n, n_background) and Z (m, k).
+        """Compute the covariances (n, m) of averages over rows X (n, n_background) and Z (m k).
 
-        The ``weights`` (k,) are those of the rows of Z.
+        The ``weights`` (k,) are those of the rows of Z in each of the m averages.
         """
-        i, j = np.divmod(np.arange(len(X) * len(Z)), len(Z))
         found = []
-        for some in _blocks(len(i), NUMBERS_BY_ROWS // (len(self._weights) * len(weights))):
-            sides = X[i[some]], Z[j[some]], np.s_[:, :, None], np.s_[:, None]
-            every = (
-                paired_covariance(one.expression, *sides).forward(one.params)
-                for one in self.products[number]
-            )
-            found.append(reduce(np.multiply, every) @ weights @ self._weights)
-        return np.concatenate(found).reshape(len(X), len(Z))
+        for rows in map(X.__getitem__, range(len(X))):
+            K = reduce(np.multiply, (one.cross(rows, Z) for one in self.products[number]))
+            found.append((self._weights @ K).reshape(-1, len(weights)) @ weights)
+        return np.array(found)
 
 
 def _blocks(n: int, step: int) -> list[slice]:
     step = max(1, step)
     return [slice(start, start + step) for start in range(0, n, step)]
-
-
-def _leave_out(
-    factors: Sequence[tuple[Term, FloatArray]],
-    n: int,
-    before: FloatArray,
-    after: Sequence[FloatArray],
-    first: int = 0,
-) -> Iterator[tuple[frozenset[Term], FloatArray]]:
-    """Yield all choices of n factors with the sum over rows of the product of the others.
-
-    Each is multiplied by ``before`` and taken from the ``first`` one on; ``after`` holds the
-    products of all matrices from each on.
-    """
-    if n == 0:
-        yield frozenset(), np.einsum("ij,ij->j", before, after[first])
-        return
-    for place in range(first, len(factors) - n + 1):
-        term, matrix = factors[place]
-        for chosen, average in _leave_out(factors, n - 1, before, after, place + 1):
-            yield chosen | {term}, average
-        before = before * matrix
