@@ -14,6 +14,7 @@ from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, DATA, literal
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Description
+from autokernel.explain.effects import effect_of
 from autokernel.explain.parts import Part
 from autokernel.expression import IDENTITY
 from autokernel.typing import BoolArray, FloatArray
@@ -269,7 +270,7 @@ def _panel(description: Description, number: int, rows: _Rows) -> Panel:
 
     def effect(points: FloatArray) -> FloatArray:
         if is_pair:
-            return explained.both(columns, points)
+            return explained.mean_of(effect_of(columns), points)
         return explained.mean(sides[0].part, points[:, 0])
 
     def in_unit(changes: FloatArray) -> FloatArray:

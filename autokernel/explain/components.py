@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import chain
 
 import numpy as np
 
@@ -26,12 +25,10 @@ from autokernel.explain.facts import (
     nearly_line,
     season,
 )
-from autokernel.explain.parts import MAX_PERIOD, Part, leaves_of
-from autokernel.explain.regions import WHOLE_COLUMN, Region
+from autokernel.explain.parts import MAX_PERIOD, WHOLE_COLUMN, Part, Region
 from autokernel.explain.sentences import MAX_BLUR, Said, Sentences
 from autokernel.explain.words import CERTAIN, capital, interval
 from autokernel.expression import IDENTITY
-from autokernel.kernels import Role, role_index
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
@@ -126,9 +123,7 @@ class ComponentFacts:
         cycles = [one for one in cycles if self._shows_period(one)]
         if not cycles:
             return part
-        group = [own for one in (part, *cycles) for own in one.group]
-        period = float(np.nanmax([one.period for one in (part, *cycles)]))
-        return replace(part, group=group, period=period, is_whole=True)
+        return replace(part.joined_with(*cycles), is_whole=True)
 
     def _shows_period(self, part: Part, region: Region | None = None) -> bool:
         """Whether a component repeats at least twice where it plays a part."""
@@ -215,8 +210,7 @@ class ComponentFacts:
 
     def _drift(self) -> Iterator[Said]:
         """Say how far a level wanders from one row to the next, if it is a random walk."""
-        totals = self._explained.totals(self._part)
-        drift = self._spread * self._part.drift(self._regular_step, totals)
+        drift = self._explained.drift(self._part, self._regular_step)
         if drift > SMALL * self._part.span:
             drift, how = float(self._explained.in_unit(drift)), "parameters of the best kernel"
             fact = Fact(self._subject, "drifts", drift, evidence=how)
@@ -287,11 +281,9 @@ class ComponentFacts:
 
     def _period(self, swing: Fact) -> Fact:
         part, ends = self._part, (np.nan, np.nan)
-        for leaf, entries in chain.from_iterable(map(leaves_of, part.group)):
-            index = role_index(leaf.kernel.parameters, Role.PERIOD)
-            for entry in () if index is None else (entries[index],):
-                if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
-                    ends = tuple(interval(np.exp(self._draws[:, entry])).tolist())
+        for _, entry in part.periods:
+            if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
+                ends = tuple(interval(np.exp(self._draws[:, entry])).tolist())
         how, sure = "parameter of the best kernel", swing.probability
         return Fact(swing.subject, "repeats", part.period, *ends, "", sure, how)
 

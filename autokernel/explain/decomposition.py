@@ -18,10 +18,11 @@ from autokernel.explain.effects import (
     AveragedFunction,
     Effect,
     effect_of,
+    function_of,
     interaction_of,
     products_of,
 )
-from autokernel.explain.parts import Part, has_period, joined, parts_of, period_of
+from autokernel.explain.parts import Part, joined, parts_of
 from autokernel.expression import IDENTITY, Expression, View
 from autokernel.inference import (
     ExactPredictor,
@@ -30,7 +31,6 @@ from autokernel.inference import (
     Predictor,
     one_blas_thread,
 )
-from autokernel.kernels import Share
 from autokernel.model import FittedModel
 from autokernel.model.averaging import MixtureComponent, support_points, systematic
 from autokernel.typing import FloatArray
@@ -193,9 +193,13 @@ class ExplainedFunction:
             own, found = _without_opponents(own, found)
             parts += own
             means += found
-        self._fit = self._mean(effect_of(self._every), self._measured)
-        self._sum_of_parts = sum(means, start=np.zeros(len(self._fit)))
-        self.parts, self.n_large = _by_share(parts, means, self._fit)
+        self._fit = self.mean_of(effect_of(self._every), self._measured)
+        self.parts = [
+            replace(part, share=share_of_variance(mean, self._fit), span=float(np.ptp(mean)))
+            for part, mean in zip(parts, means, strict=True)
+        ]
+        self.parts.sort(key=lambda part: (_is_small(part, self._fit), -part.share))
+        self.n_large = sum(not _is_small(part, self._fit) for part in self.parts)
 
     @property
     def _every(self) -> range:
@@ -217,10 +221,6 @@ class ExplainedFunction:
             expression, theta, predictor, background=self._background, weights=self._weights
         )
 
-    def _mean(self, effect: Effect, X: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of an effect in the best kernel, at points (n, n_features)."""
-        return self._spread * self._function.mean(effect, X)
-
     def _points(self, columns: Sequence[int], values: FloatArray) -> FloatArray:
         """Return points (n, n_features) with values (n, n_columns) of some columns."""
         points = np.zeros((len(values), len(self._every)))
@@ -230,19 +230,16 @@ class ExplainedFunction:
     @property
     def constant(self) -> float:
         """The average of the function of the best kernel, on its scale, from that of the target."""
-        return float(self._mean(AVERAGE, self.X[:1])[0])
+        return float(self.mean_of(AVERAGE, np.empty((1, 0)))[0])
+
+    def mean_of(self, effect: Effect, values: FloatArray) -> FloatArray:
+        """Compute the mean (n,) of an effect at values (n, n_columns) of its columns."""
+        points = self._points(effect.columns, values)
+        return self._spread * self._function.mean(effect, points)
 
     def mean(self, part: Part, values: FloatArray) -> FloatArray:
         """Compute the mean (n,) of a part at values (n,) of its column in the unit interval."""
-        return self._mean(_effect_of(part), self._points([part.column], values[:, None]))
-
-    def both(self, columns: Sequence[int], points: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of the common effect of two columns at points (n, 2)."""
-        return self._mean(effect_of(columns), self._points(columns, points))
-
-    def interaction(self, columns: tuple[int, int], points: FloatArray) -> FloatArray:
-        """Compute what the common effect (n,) of two columns has besides the effects of each."""
-        return self._mean(interaction_of(columns), self._points(columns, points))
+        return self.mean_of(part.effect, values[:, None])
 
     def mean_and_std(self, part: Part, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and standard deviation (n,) of a part at values (n,) of its column.
@@ -254,8 +251,8 @@ class ExplainedFunction:
         some = np.arange(len(places))
         if len(some) > MAX_PLACES:  # a missing value is the last one
             some = np.append(np.linspace(0, some[-2], MAX_PLACES - 1).astype(int), some[-1])
-        mean, points = self.mean(part, places), self._points([part.column], places[some, None])
-        std = self._std_of(self._known(part), points, mean[some])
+        mean = self.mean(part, places)
+        std = self._std_of(self._known(part), places[some, None], mean[some])
         return mean[rank], np.interp(rank, some, std)
 
     def interaction_and_std(
@@ -264,18 +261,28 @@ class ExplainedFunction:
         """Compute an interaction with its standard deviation, as :meth:`mean_and_std` does."""
         effect = interaction_of(columns)
         have = [draw for draw in self._functions if _has_product(draw.expression, columns)]
-        known = self._weighted(dict.fromkeys(have, effect)) or [(1.0, self._function, effect)]
-        X, number = np.unique(self._points(columns, points), axis=0, return_inverse=True)
-        mean = self._mean(effect, X)
+        known = self._weighted(dict.fromkeys(have, effect), effect)
+        X, number = np.unique(points, axis=0, return_inverse=True)
+        mean = self.mean_of(effect, X)
         return mean[number], self._std_of(known, X, mean)[number]
 
-    def _std_of(self, known: Sequence[Known], X: FloatArray, stated: FloatArray) -> FloatArray:
+    def std_of_constant(self) -> float:
+        """Compute the standard deviation of the average of the function."""
+        known = self._weighted(dict.fromkeys(self._functions, AVERAGE), AVERAGE)
+        return float(self._std_of(known, np.empty((1, 0)), np.array([self.constant]))[0])
+
+    def std_of_fit(self, X: FloatArray) -> FloatArray:
+        """Compute the standard deviations (n,) of predictions without noise, on the scale."""
+        moments = [(draw.weight, *one.at(X)) for draw, one in self._functions.items()]
+        return self._std(moments, self._spread * self._predicted(X)[0])
+
+    def _std_of(self, known: Sequence[Known], values: FloatArray, stated: FloatArray) -> FloatArray:
         """Compute the deviations (n,) of an effect in some of the draws from stated means."""
-        chosen = systematic(np.array([weight for weight, *_ in known]), DRAWS_OF_STD)
-        moments = [
-            (count, *known[draw][1].moments(known[draw][2], X))
-            for draw, count in Counter(chosen.tolist()).items()
-        ]
+        chosen, moments = systematic(np.array([one[0] for one in known]), DRAWS_OF_STD), []
+        for number, count in Counter(chosen.tolist()).items():
+            _, function, effect = known[number]
+            points = self._points(effect.columns, values)
+            moments.append((float(count), *function.moments(effect, points)))
         return self._std(moments, stated)
 
     def _std(
@@ -285,16 +292,6 @@ class ExplainedFunction:
         weights, means, variances = (np.array(one) for one in zip(*moments, strict=True))
         squares = variances + (means - stated / self._spread) ** 2
         return self._spread * np.sqrt(np.average(squares, axis=0, weights=weights))
-
-    def std_of_constant(self) -> float:
-        """Compute the standard deviation of the average of the function."""
-        known = self._weighted(dict.fromkeys(self._functions, AVERAGE))
-        return float(self._std_of(known, self.X[:1], np.array([self.constant]))[0])
-
-    def std_of_fit(self, X: FloatArray) -> FloatArray:
-        """Compute the standard deviations (n,) of predictions without noise, on the scale."""
-        moments = [(draw.weight, *one.at(X)) for draw, one in self._functions.items()]
-        return self._std(moments, self._spread * self._predicted(X)[0])
 
     def in_unit(self, changes: npt.ArrayLike) -> FloatArray:
         """Convert changes from the average on the scale of the target to those that are said.
@@ -322,9 +319,10 @@ class ExplainedFunction:
         low, high = view.forward(np.array(ends or self.ends(part.column))).tolist()
         return view.inverse(np.linspace(low, high, n))
 
-    def totals(self, part: Part) -> dict[int, float]:
-        """Return by what the other columns multiply each product of a part, on average."""
-        return {number: self._function.total(number, part.column) for number in part.numbers}
+    def drift(self, part: Part, step: float) -> float:
+        """Compute the standard deviation of what the levels of a part wander over a step."""
+        totals = {number: self._function.total(number, part.column) for number in part.numbers}
+        return self._spread * part.drift(step, totals)
 
     @property
     def parameters(self) -> FloatArray:
@@ -387,7 +385,7 @@ class ExplainedFunction:
         if (part, draw) not in self._found:
             is_same = draw.expression == self._best.expression and not part.is_season
             if is_same:
-                numbers = sorted(part.numbers)
+                numbers = part.numbers
             else:
                 own = [one for one in self.parts if one.column == part.column]
                 every = parts_of(draw.expression, draw.theta, part.column)
@@ -399,10 +397,12 @@ class ExplainedFunction:
         """List the draws that have a part, each with what it is there."""
         have = {draw: numbers for draw in self._functions if (numbers := self._like(part, draw))}
         known = {draw: effect_of([part.column], numbers) for draw, numbers in have.items()}
-        return self._weighted(known) or [(1.0, self._function, _effect_of(part))]
+        return self._weighted(known, part.effect)
 
-    def _weighted(self, effects: Mapping[MixtureComponent, Effect]) -> list[Known]:
-        """List the functions of draws with effects, and with weights that sum to one."""
+    def _weighted(self, effects: Mapping[MixtureComponent, Effect], best: Effect) -> list[Known]:
+        """List the draws with effects, and with weights that sum to one; without any, the best."""
+        if not effects:
+            return [(1.0, self._function, best)]
         total = sum(draw.weight for draw in effects)
         every = effects.items()
         return [(draw.weight / total, self._functions[draw], effect) for draw, effect in every]
@@ -415,29 +415,24 @@ class ExplainedFunction:
 
     def draws(self, part: Part, values: FloatArray, n_draws: int) -> FloatArray:
         """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function."""
-        return self._drawn([part.column], values[:, None], n_draws, self._known(part))
+        return self._drawn(self._known(part), values[:, None], n_draws)
 
-    def draws_of_both(
-        self, columns: tuple[int, int], points: FloatArray, n_draws: int
-    ) -> FloatArray:
-        """Draw the common effect (n_draws, n) of two columns at points (n, 2)."""
-        known = self._weighted(dict.fromkeys(self._functions, effect_of(columns)))
-        return self._drawn(columns, points, n_draws, known)
+    def draws_of(self, effect: Effect, values: FloatArray, n_draws: int) -> FloatArray:
+        """Draw an effect (n_draws, n), of any kernel, at values (n, n_columns) of its columns."""
+        known = self._weighted(dict.fromkeys(self._functions, effect), effect)
+        return self._drawn(known, values, n_draws)
 
-    def _drawn(
-        self, columns: Sequence[int], values: FloatArray, n_draws: int, known: Sequence[Known]
-    ) -> FloatArray:
-        rng, points = np.random.default_rng(0), self._points(columns, values)
+    def _drawn(self, known: Sequence[Known], values: FloatArray, n_draws: int) -> FloatArray:
+        rng, drawn = np.random.default_rng(0), []
         ends = np.cumsum([weight for weight, *_ in known])
         counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
-        drawn = []
         for count, (_, function, effect) in zip(counts.tolist(), known, strict=True):
             if count:
-                mean, covariance = function.joint(effect, points)
+                moments = function.joint(effect, self._points(effect.columns, values))
                 with one_blas_thread():  # rounding may leave eigenvalues just below zero
                     drawn.append(
                         rng.multivariate_normal(
-                            mean, covariance, count, check_valid="ignore", method="eigh"
+                            *moments, count, check_valid="ignore", method="eigh"
                         )
                     )
         return self._spread * np.concatenate(drawn)
@@ -445,39 +440,27 @@ class ExplainedFunction:
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns that the best kernel multiplies, the largest share first."""
-        found, noise = [], self._model.noise_variance**0.5
-        for columns, mean in self._interactions.items():
-            share, own = share_of_variance(mean, self._fit), float(np.std(mean))
-            is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > VISIBLE * noise
-            found.append(Interaction(columns, share, share < SMALL and not is_seen))
-        return sorted(found, key=lambda one: -one.share)
-
-    @cached_property
-    def _interactions(self) -> dict[tuple[int, int], FloatArray]:
-        """The means of all pairs of columns that the best kernel multiplies, at measured rows."""
         pairs = [
             pair
             for pair in combinations(self._every, 2)
             if _has_product(self._best.expression, pair)
         ]
         means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
-        return dict(zip(pairs, self._spread * means, strict=True))
+        found, noise = [], self._model.noise_variance**0.5
+        for columns, mean in zip(pairs, self._spread * means, strict=True):
+            share, own = share_of_variance(mean, self._fit), float(np.std(mean))
+            is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > VISIBLE * noise
+            found.append(Interaction(columns, share, share < SMALL and not is_seen))
+        return sorted(found, key=lambda one: -one.share)
 
-    def added_by_averaging(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute what averaging adds to the best kernel at scaled inputs (n, n_features).
+    def added_by_averaging(self, X: FloatArray) -> FloatArray:
+        """Compute what averaging adds (n,) to the best kernel at scaled inputs (n, n_features).
 
-        Returns
-        -------
-        mean, std : ndarray of shape (n,)
-            Difference between the mean of the mixture and that of the best kernel, and its standard
-            deviation over the components of the mixture. On another scale of the target, these are
-            differences between medians, on this scale.
+        On another scale of the target, these are differences between medians, on this scale.
         """
         if not self.is_averaged:
-            return np.zeros(len(X)), np.zeros(len(X))
-        whole, std = self._predicted(X)
-        best = self._function.mean(Effect({frozenset(self._every): 1}), X)
-        return self._spread * (whole - best), std
+            return np.zeros(len(X))
+        return self.rest(X, self.mean_of(function_of(self._every), X))[0]
 
     def rest(self, X: FloatArray, explained: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute what predictions have besides what is explained (n,), and its deviation (n,)."""
@@ -499,45 +482,37 @@ class ExplainedFunction:
 
     def _separable(self, parts: list[Part]) -> list[Part]:
         """Join a season with the rest along its column if the data show only the sum of both."""
-        for season in filter(lambda one: one.is_season, [*parts]):
+        for season in [one for one in parts if one.is_season]:
             rest = next((part for part in parts if part.is_free), None)
             if rest is not None and not self._are_separable(season, rest):
-                both = replace(rest, group=[*rest.group, *season.group], period=season.period)
-                parts = [*(part for part in parts if part not in (season, rest)), both]
+                parts = [part for part in parts if part not in (season, rest)]
+                parts.append(rest.joined_with(season))
         return parts
 
     def _are_separable(self, season: Part, rest: Part) -> bool:
         """Whether each is not uncertain by half of what it varies while their sum is known well."""
         about = self.X[:: max(1, len(self.X) // MAX_ROWS), season.column]
-        both = replace(rest, group=[*rest.group, *season.group])
         points, errors = self._points([season.column], about[:, None]), []
-        for one in (season, rest, both):
-            _, variances = self._function.moments(_effect_of(one), points)
+        for one in (season, rest, rest.joined_with(season)):
+            _, variances = self._function.moments(one.effect, points)
             errors.append(self._spread * float(np.sqrt(variances.mean())))
         *errors, error = errors
         varies = min(float(self.mean(part, about).std()) for part in (season, rest))
         return error >= INSEPARABLE * min(errors) or min(errors) <= INSEPARABLE * varies
 
     def _with_season(self, part: Part) -> Part:
-        if np.isnan(part.period):
-            return part
-        leaves = [one for one in part.leaves if not isinstance(one.kernel, Share)]
+        """Return a part of one factor as a season, if its mean is hardly more than a wave."""
         low, high = self.ends(part.column)
         if low == high:
-            return replace(part, period=np.nan)
-        _, is_known = period_of(part.group[0], part.theta_of_all)
-        if is_known or all(has_period(leaf.kernel) for leaf in leaves):
-            return replace(part, is_season=True)
+            return replace(part, period=np.nan, is_season=False)
+        if part.is_season or np.isnan(part.period):
+            return part
         if region := part.region(high):
             low, high = region.longest
         n_periods = (high - low) / part.period
         places = np.linspace(low, high, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
         share = wave_share(self.mean(part, places), n_periods)
         return replace(part, is_season=share > MIN_WAVE_SHARE)
-
-
-def _effect_of(part: Part) -> Effect:
-    return effect_of([part.column], part.numbers)
 
 
 def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
@@ -565,23 +540,9 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
     return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
 
-def _by_share(
-    parts: Sequence[Part], means: Sequence[FloatArray], whole: FloatArray
-) -> tuple[list[Part], int]:
-    """Return parts with their shares, those that explain much first, and the number of these."""
-    measured = [
-        replace(part, share=share_of_variance(mean, whole), span=float(np.ptp(mean)))
-        for part, mean in zip(parts, means, strict=True)
-    ]
-    measured.sort(key=lambda part: -part.share)
-    small = [part for part in measured if _is_small(part.share, part.span, whole)]
-    large = [part for part in measured if part not in small]
-    return [*large, *small], len(large)
-
-
-def _is_small(share: float, span: float, whole: FloatArray) -> bool:
-    """Return whether an effect explains little, and works little against the others."""
-    return abs(share) < SMALL and span <= LITTLE * float(np.ptp(whole))
+def _is_small(part: Part, whole: FloatArray) -> bool:
+    """Return whether a part explains little, and works little against the others."""
+    return abs(part.share) < SMALL and part.span <= LITTLE * float(np.ptp(whole))
 
 
 def _without_opponents(
@@ -589,21 +550,17 @@ def _without_opponents(
 ) -> tuple[list[Part], list[FloatArray]]:
     """Join each part that works against the others with the one that it counteracts most."""
     parts, means = [*parts], [*means]
-    while len(parts) > 1 and min(shares := _shares_of_sum(means)) < LEAST_SHARE:
-        first = int(np.argmin(shares))
-        centred = np.array(means) - np.mean(means, axis=1, keepdims=True)
-        products = np.delete(centred @ centred[first], first)
-        part, mean = parts.pop(first), means.pop(first)
-        second = int(np.argmin(products))
-        group = [*parts[second].group, *part.group]
-        parts.append(replace(parts.pop(second), group=group, is_season=False))
-        means.append(mean + means.pop(second))
+    while len(parts) > 1:
+        covariances = np.cov(means, bias=True)
+        first = int(np.argmin(covariances.sum(axis=0)))
+        if covariances[first].sum() >= LEAST_SHARE * covariances.sum():
+            break
+        covariances[first, first] = np.inf
+        second = int(np.argmin(covariances[first]))
+        parts[second] = parts[second].joined_with(parts[first])
+        means[second] = means[second] + means[first]
+        del parts[first], means[first]
     return parts, means
-
-
-def _shares_of_sum(means: Sequence[FloatArray]) -> list[float]:
-    whole = np.sum(means, axis=0)
-    return [share_of_variance(mean, whole) for mean in means]
 
 
 def share_of_variance(mean: FloatArray, whole: FloatArray) -> float:

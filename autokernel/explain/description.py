@@ -330,8 +330,7 @@ class Description:
 
     def _averaging(self) -> str:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
-        change, _ = self.explained.added_by_averaging(self.explained.X)
-        added = float(change.std())
+        added = float(self.explained.added_by_averaging(self.explained.X).std())
         if added <= np.sqrt(MIN_AVERAGING_SHARE) * self._model.scale.width:
             return ""
         amount = self._say.amount(float(self.explained.in_unit(added)))

@@ -15,7 +15,7 @@ import numpy as np
 from scipy.signal import find_peaks
 
 from autokernel.explain.decomposition import ExplainedFunction
-from autokernel.explain.parts import Part, unseen_period
+from autokernel.explain.parts import Part
 from autokernel.explain.words import INTERVAL_ENDS
 from autokernel.typing import BoolArray, FloatArray
 
@@ -140,7 +140,7 @@ def direction(curve: Curve, subject: str) -> Fact:
     setback = float(np.max(np.maximum.accumulate(forward) - forward))
     if not turns or (len(turns) > 1 and setback <= MAX_SETBACK * abs(change)):
         how = "difference between the ends of a curve"
-        return _rise_or_fall(curve, _change, Fact(subject, "{}", evidence=how))
+        return _rise_or_fall(curve, changes_of, Fact(subject, "{}", evidence=how))
     if len(turns) > 1:
         measured = curve.measured(lambda curves: np.ptp(curves, axis=1))
         how = f"range; it turns {len(turns)} times"
@@ -172,7 +172,7 @@ def nearly_line(curve: Curve, subject: str) -> Fact | None:
 
 def half_way(curve: Curve, subject: str) -> Fact | None:
     """Say until where half of the change between the ends of a curve that does not turn happens."""
-    change = float(_change(curve.mean[None])[0])
+    change = float(changes_of(curve.mean[None])[0])
     if curve.reach > (1 + MIN_TURN) * abs(change):
         return None
     sign = np.sign(change)
@@ -217,7 +217,7 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
 
 def jump(curve: Curve, subject: str) -> Fact | None:
     """Say where most of the change between the ends of a curve happens, if it is a short part."""
-    n, change = len(curve.mean), float(_change(curve.mean[None])[0])
+    n, change = len(curve.mean), float(changes_of(curve.mean[None])[0])
     length = max(1, round(JUMP_LENGTH * (n - 1)))
 
     def steps(curves: FloatArray) -> FloatArray:
@@ -347,7 +347,7 @@ def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     """
     begin, end = explained.ends(part.column)
     ahead = NEAR_BEYOND * (end - begin)
-    if unseen_period(part, end - begin + ahead):
+    if part.has_unseen_period(end - begin + ahead):
         how = "a period of its kernel that the data do not show twice"
         return Fact(subject, "is open beyond", evidence=how)
     cycle = np.zeros(1)
@@ -380,8 +380,9 @@ def slopes_along(x: FloatArray) -> Quantity:
     return lambda curves: curves @ centred / (centred @ centred)
 
 
-def _change(curves: FloatArray) -> FloatArray:
-    return curves[:, -1] - curves[:, 0]
+def changes_of(curves: FloatArray) -> FloatArray:
+    """Return the changes (...) between the ends of curves (..., n_points)."""
+    return curves[..., -1] - curves[..., 0]
 
 
 def _tops(x: FloatArray, curves: FloatArray) -> FloatArray:

@@ -7,9 +7,10 @@ import numpy as np
 from scipy.stats import rankdata
 
 from autokernel.explain.decomposition import ExplainedFunction, Interaction
-from autokernel.explain.facts import HALF, LIKELY, N_DRAWS, Fact, central
+from autokernel.explain.effects import effect_of, interaction_of
+from autokernel.explain.facts import HALF, LIKELY, N_DRAWS, Curve, Fact, central, changes_of
 from autokernel.explain.sentences import MAX_LEVELS, Said, Sentences
-from autokernel.explain.words import INTERVAL_ENDS, listing, perhaps
+from autokernel.explain.words import INTERVAL_ENDS, interval, listing, perhaps
 from autokernel.typing import FloatArray
 
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
@@ -45,7 +46,9 @@ def _details(
     other = next(one for one in pair.columns if one != column)
     levels, width = values[other], 0.0
     if say.axes[other].levels and len(levels) > MAX_LEVELS:
-        return _between_levels(explained, pair, column, levels, say, about)
+        ends = [np.array(explained.ends(column))] * len(levels)
+        curves = _curves(explained, (column, other), ends, levels)
+        return _between_levels(curves, column, other, say, about)
     if not (say.axes[other].levels or len(levels) == 2):
         width, levels = LEVELS[0], np.quantile(explained.X[:, other], LEVELS, method="nearest")
     rank = rankdata(explained.X[:, other]) / len(explained.X)
@@ -56,30 +59,28 @@ def _details(
     kept = [number for number, one in enumerate(steps) if np.ptp(one) > 0]
     if len(kept) < 2:
         return [], []
-    return _by_levels(
-        explained, pair, column, [steps[one] for one in kept], levels[kept], say, about
-    )
+    steps, levels = [steps[one] for one in kept], levels[kept]
+    is_one_of_two = len(values[other]) == 2
+    names = [say.level(other, one, is_one_of_two=is_one_of_two) for one in levels.tolist()]
+    curves = _curves(explained, (column, other), steps, levels)
+    return _by_levels(curves, names, column, other, say, about)
 
 
 def _by_levels(
-    explained: ExplainedFunction,
-    pair: Interaction,
+    curves: Sequence[Curve],
+    levels: Sequence[str],
     column: int,
-    steps: Sequence[FloatArray],
-    levels: FloatArray,
+    other: int,
     say: Sentences,
     about: Fact,
 ) -> tuple[list[Fact], list[str]]:
-    """Say how the target changes along the steps (n_steps,) of each level of the other column."""
-    other = next(one for one in pair.columns if one != column)
-    is_one_of_two = len(np.unique(explained.X[:, other])) == 2
-    curves, drawn = _curves(explained, pair, column, steps, levels)
-    facts, texts, reach = [], [], max(float(np.ptp(curve)) for curve in curves)
-    for level, along, curve, draws in zip(levels.tolist(), steps, curves, drawn, strict=True):
-        first, last = (say.axes[column].end(one) for one in along[[0, -1]].tolist())
-        where = f"{say.names[other]} is {say.level(other, level, is_one_of_two=is_one_of_two)}"
+    """Say how the target changes along a column at each level of the other one."""
+    facts, texts, reach = [], [], max(curve.reach for curve in curves)
+    for level, curve in zip(levels, curves, strict=True):
+        first, last = (say.axes[column].end(one) for one in curve.places[[0, -1]].tolist())
+        where = f"{say.names[other]} is {level}"
         subject, ends = f"{say.names[column]}, where {where}", f"from {first} to {last}"
-        fact = _course(curve, draws, replace(about, subject=subject, evidence=ends), reach=reach)
+        fact = _course(curve, replace(about, subject=subject, evidence=ends), reach=reach)
         text = f"{fact.predicate} by {say.amount(*fact.ends)} {ends}"
         if fact.predicate in ("hardly changes", OPEN):
             text = f"{fact.predicate} ({say.between(fact.low, fact.high)}) {ends}"
@@ -98,21 +99,21 @@ def _steps(explained: ExplainedFunction, column: int, rows: FloatArray) -> Float
     return np.linspace(low, high, N_STEPS)
 
 
-def _course(curve: FloatArray, draws: FloatArray, about: Fact, *, reach: float) -> Fact:
-    """Say how a curve (n_points,) changes, by the ends or by the range.
+def _course(curve: Curve, about: Fact, *, reach: float) -> Fact:
+    """Say how a curve changes, by the ends or by the range.
 
     A curve whose range is not larger than that of its errors goes up and down by chance. One that
     may rise or fall hardly changes if both are small for the largest ``reach`` of the curves.
     """
-    most, change, reach = HALF * reach, float(curve[-1] - curve[0]), float(np.ptp(curve))
-    by_chance = float(np.quantile(np.ptp(draws - curve, axis=1), INTERVAL_ENDS[1]))
-    if abs(change) < HALF * reach and reach > by_chance:
-        low, high = np.quantile(np.ptp(draws, axis=1), INTERVAL_ENDS).tolist()
-        return replace(about, predicate="goes up and down").moved(reach, low, high)
-    changes = draws[:, -1] - draws[:, 0]
-    low, high = np.quantile(changes, INTERVAL_ENDS).tolist()
-    word, sure = "rises" if change > 0 else "falls", float(np.mean(changes * change > 0))
-    if low < 0 < high and max(-low, high) < most:
+    change, low, high = curve.measured(changes_of)
+    errors = np.ptp(curve.draws - curve.mean, axis=1)
+    by_chance = np.quantile(errors, INTERVAL_ENDS[1])
+    if abs(change) < HALF * curve.reach and curve.reach > by_chance:
+        size = curve.measured(lambda curves: np.ptp(curves, axis=1))
+        return replace(about, predicate="goes up and down").moved(*size)
+    sure = curve.probability(lambda curves: change * changes_of(curves) > 0)
+    word = "rises" if change > 0 else "falls"
+    if low < 0 < high and max(-low, high) < HALF * reach:
         word, sure = "hardly changes", 1.0
     elif sure < LIKELY:
         word, sure = OPEN, 1.0
@@ -120,23 +121,15 @@ def _course(curve: FloatArray, draws: FloatArray, about: Fact, *, reach: float) 
 
 
 def _between_levels(
-    explained: ExplainedFunction,
-    pair: Interaction,
-    column: int,
-    levels: FloatArray,
-    say: Sentences,
-    about: Fact,
+    curves: Sequence[Curve], column: int, other: int, say: Sentences, about: Fact
 ) -> tuple[list[Fact], list[str]]:
     """Say how much the change along a column differs between the levels of a category."""
-    other = next(one for one in pair.columns if one != column)
-    ends = np.array(explained.ends(column))
-    _, drawn = _curves(explained, pair, column, [ends] * len(levels), levels)
-    spreads = np.std([one[:, -1] - one[:, 0] for one in drawn], axis=0)
-    low, spread, high = np.quantile(spreads, (INTERVAL_ENDS[0], 0.5, INTERVAL_ENDS[1])).tolist()
-    fact = replace(about, predicate="changes differ").moved(spread, low, high)
-    first, last = (say.axes[column].end(one) for one in ends.tolist())
+    spreads = np.std([changes_of(one.draws) for one in curves], axis=0)
+    ends = float(np.median(spreads)), *interval(spreads).tolist()
+    fact = replace(about, predicate="changes differ").moved(*ends)
+    first, last = (say.axes[column].end(one) for one in curves[0].places.tolist())
     text = f"the change of {say.y_name} from {first} to {last} of {say.names[column]} differs"
-    by = f"with a standard deviation of {say.amount(spread, low, high)}"
+    by = f"with a standard deviation of {say.amount(*ends)}"
     return [say.measured(fact)], [f"{text} between levels of {say.names[other]}, {by}"]
 
 
@@ -145,7 +138,7 @@ def _of_levels(
 ) -> tuple[list[Fact], list[str]]:
     """Say which levels of two categories are highest and lowest, besides the effects of each."""
     points = np.unique(explained.X[:, pair.columns], axis=0)
-    heights = explained.in_unit(explained.interaction(pair.columns, points))
+    heights = explained.in_unit(explained.mean_of(interaction_of(pair.columns), points))
     facts, texts = [], []
     for word, at in (("most", np.argmax(heights)), ("least", np.argmin(heights))):
         levels = [
@@ -165,19 +158,14 @@ def _reach(explained: ExplainedFunction, column: int) -> float:
 
 def _curves(
     explained: ExplainedFunction,
-    pair: Interaction,
-    column: int,
+    columns: tuple[int, int],
     steps: Sequence[FloatArray],
     levels: FloatArray,
-) -> tuple[list[FloatArray], list[FloatArray]]:
-    """Compute a curve (n_steps,) along a column at each level of the other, with draws of it.
-
-    Each level has its steps. The draws have the shape (n_draws, n_steps).
-    """
-    lengths = [len(one) for one in steps]
-    grid = np.column_stack([np.concatenate(steps), np.repeat(levels, lengths)])
-    points = grid if pair.columns[0] == column else grid[:, ::-1]
-    drawn = explained.in_unit(explained.draws_of_both(pair.columns, points, N_DRAWS))
-    mean = explained.in_unit(explained.both(pair.columns, points))
+) -> list[Curve]:
+    """Compute a curve along the first column at each level of the second, which has its steps."""
+    lengths, both = [len(one) for one in steps], effect_of(columns)
+    points = np.column_stack([np.concatenate(steps), np.repeat(levels, lengths)])
     ends = np.cumsum(lengths)[:-1]
-    return np.split(mean, ends), np.split(drawn, ends, axis=1)
+    means = np.split(explained.in_unit(explained.mean_of(both, points)), ends)
+    drawn = explained.in_unit(explained.draws_of(both, points, N_DRAWS))
+    return list(map(Curve, steps, means, np.split(drawn, ends, axis=1)))

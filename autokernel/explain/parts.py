@@ -1,24 +1,22 @@
 """The parts of an effect along one column, each of which a reader takes for one thing."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import chain
-from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.explain.effects import products_of
-from autokernel.explain.regions import Region
+from autokernel.explain.axes import Axis
+from autokernel.explain.effects import Effect, Factor, effect_of, products_of
+from autokernel.explain.words import interval, listing
 from autokernel.expression import IDENTITY, Expression, Leaf, arrange, slots_of
 from autokernel.kernels import (
     MULTIPLY,
     WANDERING,
-    BaseKernel,
     BroadcastPairs,
+    KernelParameter,
     LagPairs,
     Role,
     Share,
-    role_index,
 )
 from autokernel.typing import FloatArray, IntArray
 
@@ -26,26 +24,25 @@ SAME_PERIOD = 0.02  # relative difference up to which two seasons of a kernel ar
 SAME_SEASON = 0.05  # the same of two kernels
 MAX_PERIOD = 0.5  # extents of the column; the data show a longer one less than twice
 MIN_CORRELATION = 0.1  # after one period, for a function that is said to repeat
+WHOLE_COLUMN = (0.0, 1.0)
+N_PLACES = 4001  # along a column
+HALF, FULL = 0.5, 0.999  # sizes within a region, and where its edges do not bend functions
 
-
-class Slice(NamedTuple):
-    """What a product of a kernel has along one column."""
-
-    number: int  #: of the product in the kernel
-    expression: Expression  #: the factor that depends on the column
-    entries: IntArray  #: of its parameters among those of the kernel
+Edge = tuple[float, float, float]
+"""Where a piece of a region begins or ends, in the unit interval, with a 90 % interval."""
+Piece = tuple[Edge | None, Edge | None]
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Part:
     """A component of the effect of a column, before it is put into words.
 
-    It holds the slices that a reader takes for one thing: all without a season, those with the
+    It holds the factors that a reader takes for one thing: all without a season, those with the
     same season, and what works against each other.
     """
 
     column: int
-    group: Sequence[Slice]
+    group: Sequence[Factor]  # of different products
     theta_of_all: FloatArray  # logs of all parameters of the kernel that is explained
     period: float = np.nan  # with which it repeats, in the unit interval
     is_season: bool = False  # whether it repeats, and does little else
@@ -54,51 +51,79 @@ class Part:
     span: float = np.nan  # of its mean over the training rows, on the scale of the target
 
     @property
-    def numbers(self) -> set[int]:
+    def numbers(self) -> list[int]:
         """The numbers of its products."""
-        return {one.number for one in self.group}
+        return sorted({one.number for one in self.group})
 
     @property
-    def leaves(self) -> list[Leaf]:
-        """The base kernels of all slices."""
-        return [leaf for one in self.group for leaf in one.expression.leaves]
+    def effect(self) -> Effect:
+        """Its function, as the difference from the average over the rows."""
+        return effect_of([self.column], self.numbers)
+
+    @property
+    def leaves(self) -> list[tuple[Leaf, IntArray]]:
+        """The base kernels, with the entries of their parameters in those of the kernel."""
+        return [
+            (node, one.entries[own])
+            for one in self.group
+            for node, own in slots_of(one.expression)
+            if isinstance(node, Leaf)
+        ]
+
+    @property
+    def periods(self) -> list[tuple[KernelParameter, int]]:
+        """The parameters that are periods, with their entries in those of the kernel."""
+        return [
+            (parameter, entry)
+            for leaf, entries in self.leaves
+            for parameter, entry in zip(leaf.kernel.parameters, entries.tolist(), strict=True)
+            if parameter.role == Role.PERIOD
+        ]
 
     @property
     def expression(self) -> Expression:
-        """The kernel along the column, in which equal slices occur once."""
+        """The kernel along the column, in which equal factors occur once."""
         first, *others = {one.expression.canonical: one.expression for one in self.group}.values()
         return arrange(sum(others, start=first))[0]
 
     @property
     def is_of_levels(self) -> bool:
         """Whether it only matters if two values of the column are equal."""
-        return all(leaf.kernel.is_categorical for leaf in self.leaves)
+        return all(leaf.kernel.is_categorical for leaf, _ in self.leaves)
 
     @property
     def regions(self) -> list[str]:
-        """The names of the shares that keep a part of the column, of a function along it."""
+        """The names of the shares that keep a part of the column, of a function along it.
+
+        A factor of shares only says where functions of other columns count.
+        """
         return sorted(
             leaf.canonical
             for one in self.group
+            if not all(isinstance(leaf.kernel, Share) for leaf in one.expression.leaves)
             for leaf in one.expression.leaves
-            if isinstance(leaf.kernel, Share) and not _is_switch(one)
+            if isinstance(leaf.kernel, Share)
         )
 
-    def region(self, highest: float, draws: FloatArray | None = None) -> Region | None:
+    def region(self, highest: float, draws: FloatArray | None = None) -> "Region | None":
         """Return where it plays a part, up to the highest value, None if that is everywhere.
 
         The ``draws`` (n_draws, n_params) are of the logs of all parameters.
         """
         if len(self.group) > 1 or not self.regions:
             return None
-        theta = self.theta_of_all
-        drawn = theta[None] if draws is None else draws
+        x, best = np.linspace(0, highest, N_PLACES), self.theta_of_all
+        drawn = [self._size(x, theta) for theta in (best[None] if draws is None else draws)]
+        return Region.of(x, self._size(x, best), drawn)
+
+    def _size(self, x: FloatArray, theta: FloatArray) -> FloatArray:
+        """Compute by what its shares multiply its function at values (n,) of the column."""
         shares = [
-            (leaf.kernel, np.exp(theta[entries]), np.exp(drawn[:, entries]))
-            for leaf, entries in leaves_of(self.group[0])
+            leaf.kernel.value(np.exp(theta[entries]), BroadcastPairs(x, x))
+            for leaf, entries in self.leaves
             if isinstance(leaf.kernel, Share)
         ]
-        return Region.of(shares, highest)
+        return np.sqrt(np.prod(shares, axis=0))
 
     @property
     def is_free(self) -> bool:
@@ -110,27 +135,36 @@ class Part:
         """The scale of the column on which all its kernels without a period act."""
         scales = {
             leaf.scale
-            for leaf in self.leaves
-            if not (has_period(leaf.kernel) or isinstance(leaf.kernel, Share))
+            for leaf, _ in self.leaves
+            if not (leaf.has_period or isinstance(leaf.kernel, Share))
         }
         return scales.pop() if len(scales) == 1 else IDENTITY
 
-    def repeats_like(self, period: float, accuracy: float = SAME_SEASON) -> bool:
-        """Whether its period is this one, up to a relative difference."""
-        return abs(self.period / period - 1) < accuracy  # never if it is nan
+    def joined_with(self, *others: "Part") -> "Part":
+        """Return the sum of this part and others along its column, as one part."""
+        every = [self, *others]
+        return replace(
+            self,
+            group=[own for one in every for own in one.group],
+            period=max((one.period for one in every if one.period > 0), default=np.nan),
+            is_season=all(one.is_season for one in every),
+        )
 
-    def is_like(self, other: "Part") -> bool:
-        """Whether it is a season that another part has too, or has the same regions."""
+    def repeats_like(self, other: "Part", accuracy: float) -> bool:
+        """Whether both have one period, up to a relative difference."""
+        return abs(self.period / other.period - 1) < accuracy  # never if one is nan
+
+    def stands_for(self, other: "Part", parts: Sequence["Part"] = ()) -> bool:
+        """Whether a factor of another kernel belongs to it, and to none of the other parts.
+
+        A season has those with its period, and what is confined to regions those of the same ones.
+        """
         if self.is_season:
-            return other.repeats_like(self.period)
-        return not other.is_free and self.regions == other.regions
-
-    def stands_for(self, other: "Part", parts: Sequence["Part"]) -> bool:
-        """Whether a slice of another kernel belongs to it, and to none of the other parts."""
-        if not self.is_free:
-            return self.is_like(other)
+            return other.repeats_like(self, SAME_SEASON)
+        if self.regions:
+            return self.regions == other.regions
         rivals = [one for one in parts if not (one.is_free or (self.is_whole and one.is_season))]
-        return not any(one.is_like(other) for one in rivals)
+        return not any(one.stands_for(other) for one in rivals)
 
     def drift(self, step: float, totals: Mapping[int, float]) -> float:
         """Compute the standard deviation of what its levels wander over a step, by their kernels.
@@ -147,96 +181,135 @@ class Part:
                 variance += totals[one.number] * (K[0, 0] + K[1, 1] - 2 * K[0, 1])
         return float(np.sqrt(variance))
 
+    def has_unseen_period(self, longest: float) -> bool:
+        """Whether it repeats with a period below ``longest`` that the data do not show twice."""
+        return any(
+            not parameter.keeps_prior and MAX_PERIOD < np.exp(self.theta_of_all[entry]) < longest
+            for parameter, entry in self.periods
+        )
+
 
 def parts_of(expression: Expression, theta: FloatArray, column: int) -> list[Part]:
-    """Return the slices of a kernel along a column, each as a part, with the period it may have."""
-    slices = [
-        Slice(number, factor.expression, factor.entries)
-        for number, product in enumerate(products_of(expression))
-        for factor in product
-        if column in factor.columns
-    ]
-    return [Part(column, [one], theta, period_of(one, theta)[0]) for one in slices]
+    """Return the factors of a kernel along a column, each as a part, with the period it may have.
+
+    A part whose period is given by the user, or whose kernels all repeat, is a season.
+    """
+    found = []
+    for factor in (one for product in products_of(expression) for one in product):
+        if column in factor.columns:
+            part = Part(column, [factor], theta)
+            period, is_known = _period_of(part)
+            own = [leaf for leaf, _ in part.leaves if not isinstance(leaf.kernel, Share)]
+            is_season = is_known or all(leaf.has_period for leaf in own)
+            is_season = is_season and bool(period > 0)  # not if it is nan
+            found.append(replace(part, period=period, is_season=is_season))
+    return found
 
 
 def joined(parts: Sequence[Part]) -> list[Part]:
     """Join parts along a column that are free, and those with the same period."""
     found: list[Part] = []
     for part in parts:
-        same = [one for one in found if _are_one(part, one)]
-        for one in same:
-            period = max(part.period, one.period, key=lambda value: np.nan_to_num(value))
-            is_season = one.is_season and part.is_season
-            group = [*one.group, *part.group]
-            part = replace(part, group=group, period=period, is_season=is_season)
-        found = [one for one in found if not any(one is other for other in same)] + [part]
+        for one in [one for one in found if _are_one(part, one)]:
+            found.remove(one)
+            part = one.joined_with(part)
+        found.append(part)
     return found
 
 
 def _are_one(one: Part, other: Part) -> bool:
     if one.is_free and other.is_free:
         return True
-    return not (one.regions or other.regions) and one.repeats_like(other.period, SAME_PERIOD)
+    return not (one.regions or other.regions) and one.repeats_like(other, SAME_PERIOD)
 
 
-def period_of(own: Slice, theta: FloatArray) -> tuple[float, bool]:
-    """Return the longest period of a product along one column, and whether the user has given it.
+def _period_of(part: Part) -> tuple[float, bool]:
+    """Return the longest period of one factor, and whether the user has given it.
 
     The period is nan without one that the data show twice before it is forgotten.
     """
-    is_product = all(isinstance(one, Leaf) for one in own.expression.terms(MULTIPLY))
-    factors = [(leaf, np.exp(theta[at])) for leaf, at in leaves_of(own)] if is_product else []
+    factor, *_ = part.group
+    is_product = all(isinstance(one, Leaf) for one in factor.expression.terms(MULTIPLY))
+    every = [
+        (float(np.exp(part.theta_of_all[entry])), parameter.keeps_prior)
+        for parameter, entry in part.periods
+        if is_product
+    ]
     lasting = [
         (period, is_known)
-        for period, is_known in chain.from_iterable(_periods(*one) for one in factors)
-        if _correlation(factors, period) > MIN_CORRELATION
+        for period, is_known in every
+        if (is_known or period <= MAX_PERIOD) and _correlation(part, period) > MIN_CORRELATION
     ]
     return max(lasting, default=(np.nan, False))
 
 
-def _periods(leaf: Leaf, params: FloatArray) -> Iterator[tuple[float, bool]]:
-    for parameter, value in zip(leaf.kernel.parameters, params.tolist(), strict=True):
-        is_known = parameter.keeps_prior
-        if parameter.role == Role.PERIOD and (is_known or value <= MAX_PERIOD):
-            yield value, is_known
-
-
-def _correlation(factors: Sequence[tuple[Leaf, FloatArray]], lag: float) -> float:
+def _correlation(part: Part, lag: float) -> float:
     """Compute the correlation that the factors without a period leave after a lag."""
     lags, kept = LagPairs(np.array([0.0, lag])), 1.0
-    for leaf, params in factors:
-        if (
-            leaf.kernel.is_stationary
-            and leaf.scale == IDENTITY
-            and not isinstance(leaf.kernel, Share)
-        ):
-            now, later = leaf.kernel.value(params, lags)
-            kept *= 1.0 if has_period(leaf.kernel) else float(later / now)
+    for leaf, entries in part.leaves:
+        kernel = leaf.kernel
+        is_of_lags = kernel.is_stationary and leaf.scale == IDENTITY
+        if is_of_lags and not (leaf.has_period or isinstance(kernel, Share)):
+            now, later = kernel.value(np.exp(part.theta_of_all[entries]), lags)
+            kept *= float(later / now)
     return kept
 
 
-def unseen_period(part: Part, longest: float) -> bool:
-    """Whether a part repeats with a period below ``longest`` that the data do not show twice."""
-    return any(
-        parameter.role == Role.PERIOD
-        and not parameter.keeps_prior
-        and MAX_PERIOD < np.exp(part.theta_of_all[entry]) < longest
-        for leaf, entries in chain.from_iterable(map(leaves_of, part.group))
-        for parameter, entry in zip(leaf.kernel.parameters, entries, strict=True)
-    )
+@dataclass(frozen=True, slots=True)
+class Region:
+    """The pieces of a column in which shares keep a component, from left to right.
+
+    A piece has no begin or no end where it reaches the end of the data.
+    """
+
+    pieces: Sequence[Piece]
+    inner: tuple[float, float] | None  # the ends of the only piece, without its edges
+
+    @classmethod
+    def of(cls, x: FloatArray, size: FloatArray, drawn: Sequence[FloatArray]) -> "Region":
+        """Find where the size (n,) of a function is large along x (n,), with draws of the size."""
+        edges = _edges(size, x)
+        similar = [one for one in (_edges(own, x) for own in drawn) if len(one) == len(edges)]
+        ends = interval(np.array(similar or [edges])).T.tolist()
+        first, last = ([None] * bool(one > HALF) for one in size[[0, -1]])
+        bounds = [*first, *((e, *own) for e, own in zip(edges, ends, strict=True)), *last]
+        pieces = list(zip(bounds[::2], bounds[1::2], strict=True))
+        full = x[size > FULL].tolist() if len(pieces) == 1 else []
+        return cls(pieces, (full[0], full[-1]) if len(full) > 1 else None)
+
+    @property
+    def longest(self) -> tuple[float, float]:
+        """The ends of the longest piece within the unit interval."""
+        ends = [(begin[0] if begin else 0.0, end[0] if end else 1.0) for begin, end in self.pieces]
+        return max(ends, key=lambda one: one[1] - one[0], default=WHOLE_COLUMN)
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether the part ends before the data do."""
+        return bool(self.pieces) and self.pieces[-1][1] is not None
+
+    def text(self, axis: Axis, *, is_only: bool) -> str:
+        """Describe the part; ``is_only`` if there is no other column."""
+        if not self.pieces:
+            return "nowhere within the data"
+        texts = [_piece_text(*piece, axis, is_only=is_only) for piece in self.pieces]
+        if not any(texts):
+            return ""
+        return listing(texts) if is_only else f"where {axis.name} is {' or '.join(texts)}"
 
 
-def leaves_of(own: Slice) -> list[tuple[Leaf, IntArray]]:
-    """List the leaves of a slice, with the entries of their parameters in those of the whole."""
-    slots = slots_of(own.expression)
-    return [(node, own.entries[entries]) for node, entries in slots if isinstance(node, Leaf)]
+def _edges(size: FloatArray, x: FloatArray) -> list[float]:
+    """Return the places where a function crosses one half."""
+    before = np.flatnonzero(np.diff(size > HALF))
+    rise = size[before + 1] - size[before]
+    return (x[before] + (HALF - size[before]) / rise * (x[1] - x[0])).tolist()
 
 
-def has_period(kernel: BaseKernel) -> bool:
-    """Whether a base kernel repeats."""
-    return role_index(kernel.parameters, Role.PERIOD) is not None
-
-
-def _is_switch(own: Slice) -> bool:
-    """Whether a slice only says where functions of other columns count."""
-    return all(isinstance(leaf.kernel, Share) for leaf in own.expression.leaves)
+def _piece_text(begin: Edge | None, end: Edge | None, axis: Axis, *, is_only: bool) -> str:
+    """Describe a piece, empty for the whole column."""
+    if begin and end:
+        words = ("between {} and {}", "from {} to {}")[is_only]
+        return words.format(axis.place(*begin), axis.place(*end))
+    if begin:
+        return ("above {}", "from {} onwards")[is_only].format(axis.place(*begin))
+    return ("below {}", "until {}")[is_only].format(axis.place(*end)) if end else ""

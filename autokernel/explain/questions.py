@@ -31,8 +31,8 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
     """Compare the average predictions at rows A (n, n_features) and B (m, n_features)."""
     (first, of_first), (second, of_second) = _averages(model, [A, B])
     rows = [
-        ("A", first, *_ends(of_first), np.nan),
-        ("B", second, *_ends(of_second), np.nan),
+        ("A", first, *interval(of_first).tolist(), np.nan),
+        ("B", second, *interval(of_second).tolist(), np.nan),
         ("A - B", *_signed((first - second, of_first - of_second))),
     ]
     if model.scale.name == "log":  # where predictions are positive
@@ -49,7 +49,7 @@ def average_slopes(
 
     Along a column of few values it is the change from each to the next: nothing is known between.
     """
-    rows = []
+    rows: list[tuple[object, ...]] = []
     if not any(column in one.expression.columns for one in model.mixture.components):
         rows, groups = [(name, 0.0, 0.0, 0.0, np.nan) for name, _ in groups], []
     for name, X in groups:
@@ -121,16 +121,11 @@ def _occurrences(X: FloatArray) -> IntArray:
     return np.array(found)
 
 
-def _signed(side: Side) -> tuple[float, float, float, float]:
+def _signed(side: Side) -> tuple[float, ...]:
     """Return an estimate with its interval, and the probability of its sign, nan if it is zero."""
     estimate, draws = side
     sure = float(np.mean(draws * estimate > 0)) if estimate else np.nan
-    return estimate, *_ends(draws), sure
-
-
-def _ends(draws: FloatArray) -> tuple[float, float]:
-    low, high = interval(draws).tolist()
-    return low, high
+    return estimate, *interval(draws).tolist(), sure
 
 
 def _table(names: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
