@@ -292,7 +292,7 @@ def _panel(description: Description, number: int, rows: _Rows) -> Panel:
         drawn = effect(inputs) - centre + residuals
         around = np.concatenate([*band, drawn[~is_excluded]])
         drawn[is_excluded] = style.at_edge(drawn[is_excluded], around)
-    elif sides[0].has_levels == sides[1].has_levels:
+    else:
         mean = np.where(_is_near(sides), mean, np.nan)
     pairs = zip(sides, inputs.T, strict=True)
     return Panel(
@@ -321,7 +321,14 @@ def _sides(description: Description, number: int) -> list[_Side]:
 
 
 def _is_near(sides: Sequence[_Side]) -> BoolArray:
-    """Return where on a map there are rows: of the same levels, or not too far."""
+    """Return where rows are: not too far on a map, on both sides on the curve of a level."""
+    first, second = sides
+    if first.has_levels and not second.has_levels:
+        every = (second.x[first.x == level] for level in first.steps)
+        ends = [
+            (np.fmin.reduce(x, initial=np.nan), np.fmax.reduce(x, initial=np.nan)) for x in every
+        ]
+        return np.array([(second.steps >= low) & (second.steps <= high) for low, high in ends])
     rows = np.column_stack([side.places(side.x) for side in sides])
     grid = np.meshgrid(*(side.places(side.steps) for side in sides), indexing="ij")
     tree = KDTree(rows[~np.isnan(rows).any(axis=1)])
