@@ -189,6 +189,8 @@ class Description:
 
     def _search(self) -> Iterator[Said]:
         n = len(self._model.rows)
+        if self._model.target.is_constant:
+            return  # no kernel would be better
         if self._n_searched < n:
             text = f"Kernels were searched on {self._n_searched} of the {n} rows."
             how = "search_history_"

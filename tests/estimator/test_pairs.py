@@ -42,7 +42,7 @@ class Kind:
     of_rows: dict = field(default_factory=dict)  # weights and known errors
     writes: dict = field(default_factory=dict)  # by what stands for it in the plain kind
     target: str = ""  # with which kernels begin
-    says: str = "t and z matter"  # in the description
+    says: str = "z explains"  # in the description
     ahead: np.ndarray = field(default_factory=T[N:].copy)  # t of the rows that follow
 
     def model(self, **settings):
