@@ -581,3 +581,106 @@ def test_the_unit_of_a_column_of_dates_is_not_that_of_the_user():
         with pytest.raises(ValueError, match=r"units must not have 'date', which holds dates: "):
             model.describe({"date": unit})
     assert "per year" in model.describe({"age": "years", "y": "litres"})
+
+
+@pytest.mark.parametrize(
+    ("time", "units"),
+    [
+        (pd.date_range("2000-01-01", periods=72, freq="MS"), {}),
+        (2000 + (np.arange(72) + 0.5) / 12, {"time": "years"}),
+    ],
+)
+def test_a_season_has_the_months_of_its_highest_and_lowest_row(time, units):
+    month = np.arange(72) % 12
+    y = 3.0 * (month == 6) - 2.0 * (month == 1) + 0.5 * np.cos(month)
+    kernel = "PER365_2425[time]" if not units else "PER1[time]"
+    periods = {} if not units else {"periods": {"time": 1.0}}
+    text = refitted(kernel, pd.DataFrame({"time": time}), y, **periods).describe(units)
+    assert "in its last cycle, highest in July and lowest in February." in text
+
+
+def test_a_search_of_some_rows_is_the_first_thing_that_is_said():
+    model = refitted("LIN[time]", frame(), T)
+    text = str(Description(model._fitted, n_searched=40, cut="max_time was over"))
+    assert text.startswith("Kernels were searched on 40 of the 60 rows. The search was cut (max_")
+    assert "searched on" not in model.describe()
+
+
+def test_residuals_are_compared_with_categories_that_no_kernel_uses():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.uniform(size=90), "shop": rng.choice([*"abc"], 90)})
+    y = X["x"] + 0.3 * (X["shop"] == "a") + 0.1 * rng.normal(size=90)
+    assert (
+        "The residuals still differ between levels of shop." in refitted("LIN[x]", X, y).describe()
+    )
+    assert "still differ" not in refitted("LIN[x] + CAT[shop]", X, y).describe()
+
+
+def test_an_interaction_is_told_where_rows_of_a_level_are():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"dose": rng.uniform(0, 8, 80), "drug": np.repeat(["old", "new"], 40)})
+    X.loc[X["drug"] == "new", "dose"] /= 4  # up to 2
+    y = X["dose"] * np.where(X["drug"] == "new", 3.0, 1.0) + 0.1 * rng.normal(size=80)
+    text = refitted("CAT[drug] * LIN[dose]", X, y).describe()
+    (last,) = numbers(r"from \S+ to (\S+) where drug is new", text)
+    assert last <= 2
+    (last,) = numbers(r"from \S+ to (\S+) where drug is old", text)
+    assert last > 7
+
+
+def test_categories_that_interact_have_the_levels_that_do_most():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"wool": rng.choice(["A", "B"], 120), "tension": rng.choice([*"LMH"], 120)})
+    y = 4.0 * ((X["wool"] == "A") & (X["tension"] == "L")) + 0.1 * rng.normal(size=120)
+    text = refitted("CAT[wool] * CAT[tension]", X, y).describe()
+    assert re.search(
+        r"exceeds what both effects give most where wool is A and tension is L \(\+1", text
+    )
+
+
+def test_levels_within_levels_have_no_interaction():
+    rng = np.random.default_rng(0)
+    chick = np.repeat([f"c{n}" for n in range(8)], 10)
+    X = pd.DataFrame({"chick": chick, "diet": np.repeat(["corn", "soy"], 40)})
+    y = np.repeat(rng.normal(size=8), 10) + 2.0 * (X["diet"] == "soy") + 0.1 * rng.normal(size=80)
+    text = refitted("CAT[chick] * CAT[diet]", X, y).describe()
+    assert "chick explains" in text
+    assert "interact" not in text
+
+
+def test_a_few_rows_far_from_the_others_do_not_stand_for_a_column():
+    rng = np.random.default_rng(0)
+    hits = np.append(rng.uniform(40, 200, 78), [2000.0, 4000.0])
+    X = pd.DataFrame({"hits": hits, "age": rng.uniform(size=80)})
+    text = refitted("SE[hits] + LIN[age]", X, np.log(hits) + X["age"]).describe()
+    (last,) = numbers(r"rises by \S+ \(.*?\) from \S+ to (\S+?),? ", text.replace("\n", " "))
+    assert last <= 200
+
+
+def test_levels_have_intervals_if_they_are_few_and_a_spread_if_they_are_many():
+    rng = np.random.default_rng(0)
+    shop = np.repeat([f"s{n}" for n in range(9)], 12)
+    X = pd.DataFrame({"shop": shop, "kind": np.tile(["big", "mid", "small"], 36)})
+    y = np.repeat(np.arange(9.0), 12) + np.tile([5.0, 0.0, -5.0], 36) + 0.1 * rng.normal(size=108)
+    text = refitted("CAT[shop] + CAT[kind]", X, y).describe()
+    assert re.search(rf"big \+\S+ {RANGE}, mid \S+ {RANGE} and small -\S+ {RANGE}", text)
+    spread = numbers(r"of 9 levels with a standard deviation of (\S+), differences", text)
+    assert spread == pytest.approx([np.std(np.arange(9.0))], rel=0.05)
+
+
+def test_a_slope_is_measured_by_a_step_that_a_reader_can_see():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"miles": rng.uniform(0, 50_000, 60), "age": rng.uniform(size=60)})
+    y = -2e-4 * X["miles"] + X["age"] + 0.1 * rng.normal(size=60)
+    text = refitted("LIN[miles] + LIN[age]", X, y).describe()
+    (slope,) = numbers(r"the target falls by (\S+) per 10000 of miles", text)
+    assert slope == pytest.approx(2.0, rel=0.05)
+
+
+def test_components_of_one_column_have_different_names():
+    days = pd.date_range("2000-01-01", periods=72, freq="MS")
+    y = 0.1 * np.arange(72) + np.sin(np.pi / 6 * np.arange(72))
+    model = refitted("LIN[date] + PER365_2425[date]", pd.DataFrame({"date": days}), y)
+    names = [one.name for one in model.decompose().components]
+    assert {"date (trend)", "date (yearly season)"} <= {*names}
+    assert {*model.explain(pd.DataFrame({"date": days[:1]}))["effect"]} >= {*names}

@@ -236,3 +236,19 @@ def test_missing_values_and_new_levels_have_rows_of_their_own():
     assert high - low < 3  # not that of two draws of a missing value
     new = X.head(2).assign(shop=["north", "east"])
     assert model.slopes("height", new, by="shop")["rows"].tolist() == ["north", "a new level"]
+
+
+def test_a_slope_along_two_values_is_the_difference_between_them():
+    """A smooth kernel has any derivative at two values, and one difference between them."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"law": np.repeat([0, 1], 30), "kms": rng.uniform(size=60)})
+    y = -3.0 * X["law"] + X["kms"] + 0.1 * rng.normal(size=60)
+    model = small(base_kernels="auto", n_iter=0).refit(X, y, kernel="SE[law] + LIN[kms]")
+    slope = model.slopes("law")
+    assert slope["estimate"][0] == pytest.approx(-3.0, abs=0.15)
+    with_law, without = (X.assign(law=value) for value in (1, 0))
+    apart = model.compare(with_law, without)
+    assert slope["estimate"][0] == pytest.approx(apart["estimate"][2])
+    np.testing.assert_allclose(
+        slope["high"] - slope["low"], np.ptp([apart["low"][2], apart["high"][2]]), rtol=0.1
+    )
