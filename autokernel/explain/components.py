@@ -268,7 +268,7 @@ class ComponentFacts:
         return said, [self._say.season_beyond(lasts, column, noun)]
 
     def _extremes(self) -> list[float]:
-        """Return the places of the lowest and the highest row of the last cycle, if rows tell."""
+        """Return where the last cycle is lowest and highest, without a place if rows are few."""
         end, period = float(self._x.max()), self._part.period
         rows = np.unique(self._x[self._x > end - period * (1 - STILL)])
         if not (self._regular_step and len(rows) >= LEAST_OF_CYCLE):
