@@ -791,7 +791,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             ``x1`` and so on if they have no names. An example is
             ``{"time": "years", "y": "passengers"}``. Columns of dates have none.
         short : bool, default=False
-            Whether to say only what is largest, in at most five lines.
+            Whether to say only what is largest, in at most three lines.
 
         Returns
         -------
