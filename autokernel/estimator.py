@@ -646,10 +646,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         -------
         Decomposition
             ``constant``, ``noise_std`` and ``components``: the effects of columns and their
-            interactions, those of the largest share first, each with ``expression``, ``columns``,
-            ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and ``share``, of the
-            variance explained. A last component without columns is the rest: what averages over
-            kernels and parameters add, and interactions that are small or of more than two columns.
+            interactions, those of the largest share first, each with ``name``, ``expression``,
+            ``columns``, ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and
+            ``share``, of the variance explained. A last component without columns is the rest: what
+            averages over kernels and parameters add, and all interactions but the five largest.
             The constant and the means add up to ``predict``. On another ``scale`` of the target,
             they add up to ``predict_quantiles(X, [0.5])`` on this scale; on the log scale the
             components are factors, and multiply to it.

@@ -49,8 +49,7 @@ MAX_NUMBERS = 3.2e7  # in the covariance matrices of all draws, if there are mor
 N_INDUCING, N_INDUCING_OF_DRAW = 512, 256  # points that stand for many rows
 MAX_EXACT_ROWS_OF_DRAW = 2000  # with more, inducing points stand for them
 TEXT_OF_REST = (
-    "What is left: averages over other kernels and parameters, and interactions that are small or "
-    "of more than two columns."
+    "What is left: averages over other kernels and parameters, and interactions without a sentence."
 )
 
 
@@ -106,7 +105,7 @@ class Decomposition:
     components : list of Component
         Effects of the best kernel on average over the rows, the one of the largest share first. The
         last one may be the rest: what averages over other kernels and parameters add, and
-        interactions that are small or of more than two columns.
+        all interactions but the five largest.
     scale : str
         Scale of the target on which the best kernel acts. On ``"identity"``, ``constant`` and the
         means add up to ``predict``. On ``"log"`` they multiply to the median of
