@@ -34,6 +34,7 @@ from autokernel.typing import FloatArray
 
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
+FLAT = 1.0  # deviations of the noise, below which a curve within a part of a column is flat
 MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
 MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
 NEAR_MIDDLE = 0.15  # of a column, up to which half of a rise is expected to be half way
@@ -60,7 +61,7 @@ class ComponentFacts:
     ) -> None:
         self._explained, self._say, self._part, self._warnings = explained, say, part, warnings
         self._column, self._x = part.column, explained.X[:, part.column]
-        self._spread = model.scale.width
+        self._spread, self._noise = model.scale.width, model.noise_variance**0.5
         self._draws = explained.parameters  # of the parameters
         self._subject = part.expression.to_text(model.columns.feature_names)
         self._region = part.region(explained.ends(part.column)[1], self._draws)
@@ -150,6 +151,11 @@ class ComponentFacts:
         """Describe the curve between two ends of the column."""
         values, view = self._values(ends), self._explained.view(self._part)
         curve = curve_of(self._explained, self._part, values)
+        if self._region and curve.reach < FLAT * self._noise:
+            still = Fact(
+                self._subject, "hardly changes", curve.reach, evidence="range of the curve"
+            )
+            return [(still, f"{self._changes} hardly changes.")]
         fact = direction(curve, self._subject)
         if self._has_two_values and fact.probability >= LIKELY * curve.present:
             return [self._difference(fact, curve.places)]
@@ -228,7 +234,8 @@ class ComponentFacts:
         first, *more = (one.predicate for one, _ in said)
         if heading(first) * fact.value <= 0 or "jumps" in more:
             fact = replace(fact, predicate=fact.predicate.replace("continues", "changes"))
-        return [self._say.beyond(fact, self._column, *self._explained.ends(self._column))]
+        ends, reach = self._explained.ends(self._column), self._explained.in_unit(self._part.span)
+        return [self._say.beyond(fact, self._column, *ends, reach=float(reach))]
 
     def _repeating(self, region: Region | None) -> tuple[list[Said], list[Said]]:
         """Describe a season, or a curve with a season around it, and how it continues."""

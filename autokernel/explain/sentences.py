@@ -248,17 +248,18 @@ class Sentences:
         text = f"where {name} is {high}, {self.y_name} is {than} where it is {low}"
         return measured, f"{self.begun(begin, perhaps(text, fact.probability))}."
 
-    def beyond(self, fact: Fact, column: int, begin: float, end: float) -> Said:
-        """Say how a curve continues after its end."""
+    def beyond(self, fact: Fact, column: int, begin: float, end: float, *, reach: float) -> Said:
+        """Say how a curve that has a ``reach`` continues after its end."""
         axis, measured = self.axes[column], self.measured(fact)
         far = end + NEAR_BEYOND * (end - begin)
         until = f"until {axis.place(far)}"
         if axis.origin is None and not axis.unit:
             until = f"until {self.names[column]} is {axis.place(far)}"
         if fact.probability < SURE:
-            change = self.between(fact.low, fact.high)
-            text = f"Its course beyond the data is uncertain: it changes by {change} {until}."
-            return replace(measured, predicate="is open beyond", probability=1.0), text
+            text = "Its course beyond the data is uncertain"
+            if fact.high - fact.low <= reach:  # else anything may come
+                text = f"{text}: it changes by {self.between(fact.low, fact.high)} {until}"
+            return replace(measured, predicate="is open beyond", probability=1.0), f"{text}."
         if fact.predicate == "is open beyond":
             return fact, "The data cover less than two periods, so it cannot be extrapolated."
         way = f"{_BEYOND.get(fact.predicate, '')}{'rises' if fact.value > 0 else 'falls'}"

@@ -684,3 +684,21 @@ def test_components_of_one_column_have_different_names():
     names = [one.name for one in model.decompose().components]
     assert {"date (trend)", "date (yearly season)"} <= {*names}
     assert {*model.explain(pd.DataFrame({"date": days[:1]}))["effect"]} >= {*names}
+
+
+def test_a_flat_part_of_a_column_hardly_changes():
+    y = np.where(T < 4, 0.0, 3.0 * (T - 4)) + 0.05 * np.random.default_rng(0).normal(size=60)
+    theta = [0.4, 1e-3, 0.5, 1e-4, 1.0, 0.4]
+    text = described("CP[time](SE[time], LIN[time])", theta, y=y, spread=1e-3, noise=1e-2)
+    assert re.search(r"Until 195\S+ \([^)]*\), the target hardly changes\.", text), text
+
+
+def test_beyond_the_data_anything_may_come_or_little():
+    texts = [
+        described("SE[time]", [length, 1.0], y=np.sin(T), spread=1e-3, noise=1e-3)
+        for length in (0.05, 0.4)
+    ]
+    assert "Its course beyond the data is uncertain. " in f"{texts[0]} ".replace("\n", " "), texts[
+        0
+    ]
+    assert "uncertain: it changes by" in texts[1] or "Beyond the data it" in texts[1], texts[1]

@@ -663,6 +663,11 @@ def matters(reader: Reader, match: Match) -> bool:
     return all(low <= p[name] <= high + 1e-9 for name in names)
 
 
+def is_flat(reader: Reader, match: Match) -> bool:
+    """Whether a part of a column ranges over less than the noise."""
+    return bool(np.ptp(reader.curve()[1]) <= 1.5 * np.sqrt(reader.model.noise_variance_))
+
+
 def is_constant(reader: Reader, match: Match) -> bool:
     names = re.split(r", | and ", match["names"])
     return all(np.ptp(reader.values(name)) == 0 for name in names)
@@ -803,7 +808,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"(?P<until>\S+){UNIT}{PERHAPS}\.",
         beyond,
     ),
-    (r"(?:Its course beyond the data is uncertain:|The data cover less than two) .+", is_said),
+    (r"Its course beyond the data is uncertain\b.*|The data cover less than two .+", is_said),
     (r"Its level drifts by about .+ from one row to the next\.", is_said),
     (rf"(?P<n>)?(?:It|The cycle) repeats beyond the data{PERHAPS}\.", repeats),
     (rf"Beyond the data half of its swing is left after {N}{UNIT}{PERHAPS}\.", repeats),
@@ -818,6 +823,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     ),
     (r"(?P<does>(?:[Ww]here|.+ the average).+)\.", does),
     (r"It does not vary over the data\.", is_said),
+    (rf"(?:{WHERE})?It hardly changes\.", is_flat),
     (r"(?:The residuals still|Intervals are too|Residuals were not) .+", is_said),
 )
 """What a description says, and how it is checked: the first pattern that a sentence has counts."""
