@@ -57,6 +57,7 @@ def set_ticks(ax: "Axes", which: str, values: npt.NDArray[Any], *, is_log: bool 
         axis.set_ticks(named, list(map(short, values[named])))
         axis.set_tick_params(rotation=20 if which == "x" else 0)  # degrees
     elif values.dtype.kind == "M":
+        # the dates of matplotlib have no types
         by_date = dates.AutoDateLocator(**_DATES)  # type: ignore[no-untyped-call]
         axis.set_major_locator(by_date)
         axis.set_major_formatter(dates.ConciseDateFormatter(by_date))  # type: ignore[no-untyped-call]

@@ -22,8 +22,8 @@ MULTIPLIED = "kernels in which the columns are multiplied"
 def said_of(explained: ExplainedFunction, pair: Interaction, say: Sentences) -> list[Said]:
     """Describe an interaction: the change along a column at two values or levels of the other.
 
-    Of a category of many levels, the standard deviation between them is given, of two categories
-    the levels that are highest and lowest together.
+    Of a category of many levels, the standard deviation between them is given; of two categories,
+    the two levels that together exceed both effects most, and those that fall short of them most.
     """
     names = say.names[pair.columns[0]], say.names[pair.columns[1]]
     sure = explained.probability_of_interaction(pair.columns)
@@ -136,7 +136,7 @@ def _between_levels(
 def _of_levels(
     explained: ExplainedFunction, pair: Interaction, say: Sentences, about: Fact
 ) -> tuple[list[Fact], list[str]]:
-    """Say which levels of two categories are highest and lowest, besides the effects of each."""
+    """Say which levels of two categories exceed both effects most, and which fall short most."""
     points = np.unique(explained.X[:, pair.columns], axis=0)
     heights = explained.in_unit(explained.mean_of(interaction_of(pair.columns), points))
     facts, texts = [], []
