@@ -1,9 +1,10 @@
 """A fitted kernel as a scikit-learn kernel in the units of X."""
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.gaussian_process.kernels import Hyperparameter, Kernel, WhiteKernel
 
 from autokernel.data import Columns
@@ -25,7 +26,42 @@ from autokernel.kernels import (
 from autokernel.typing import FloatArray
 
 
-class FeatureKernel(Kernel):
+class _OuterKernel(Kernel):
+    """A kernel of other kernels, whose parameters have the place of their kernel as a prefix."""
+
+    def _inner(self) -> dict[str, Kernel]:
+        """Return the inner kernels by their prefixes."""
+        raise NotImplementedError
+
+    def get_params(self, deep: bool = True) -> dict[str, Any]:
+        """Return the parameters of this kernel and, with a prefix, of the inner kernels."""
+        inner = self._inner() if deep else {}
+        return super().get_params() | {
+            prefix + name: value
+            for prefix, kernel in inner.items()
+            for name, value in kernel.get_params().items()
+        }
+
+    def set_params(self, **params: Any) -> Self:
+        """Set parameters of this kernel and, with a prefix, of the inner kernels."""
+        inner = self._inner()
+        super().set_params(**{k: v for k, v in params.items() if not k.startswith(tuple(inner))})
+        for prefix, kernel in self._inner().items():
+            own = {k.removeprefix(prefix): v for k, v in params.items() if k.startswith(prefix)}
+            kernel.set_params(**own)
+        return self
+
+    @property
+    def hyperparameters(self) -> list[Hyperparameter]:
+        """Hyperparameters of the inner kernels."""
+        return [
+            Hyperparameter(prefix + h.name, h.value_type, h.bounds, h.n_elements)
+            for prefix, kernel in self._inner().items()
+            for h in kernel.hyperparameters
+        ]
+
+
+class FeatureKernel(_OuterKernel):
     """Apply a kernel to one shifted column: ``k(X[:, feature] - shift, Y[:, feature] - shift)``.
 
     With a transform, the kernel is that of the transformed column, of which the shift is
@@ -68,18 +104,8 @@ class FeatureKernel(Kernel):
         self.name = name
         self.transform = transform
 
-    def get_params(self, deep: bool = True) -> dict[str, Any]:
-        """Return the parameters of this kernel and, with a prefix, of the inner kernel."""
-        inner = self.kernel.get_params() if deep else {}
-        return super().get_params() | {f"kernel__{name}": value for name, value in inner.items()}
-
-    @property
-    def hyperparameters(self) -> list[Hyperparameter]:
-        """Hyperparameters of the inner kernel."""
-        return [
-            Hyperparameter(f"kernel__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for h in self.kernel.hyperparameters
-        ]
+    def _inner(self) -> dict[str, Kernel]:
+        return {"kernel__": self.kernel}
 
     def __eq__(self, other: object) -> bool:
         return (
@@ -140,20 +166,21 @@ class FeatureKernel(Kernel):
 Bounds = tuple[float, float] | Sequence[tuple[float, float]]
 
 
-class WrappedKernel(Kernel):
+class WrappedKernel(_OuterKernel):
     """A base kernel or an operator of this package as a scikit-learn kernel.
 
     The parameters, within ``params_bounds``, are those on the scaled column ``(x - shift) / scale``
-    of the index ``feature``; there is none for an operator that acts on no column. The operands of
-    an operator are kernels on all columns. The name of the column is for the text of the kernel.
+    of the index ``feature``; there is none for an operator that acts on no column. With the bounds
+    ``"fixed"``, they are none of theta. The operands of an operator are kernels on all columns. The
+    name of the column is for the text of the kernel.
     """
 
     def __init__(
         self,
         part: BaseKernel | Operator,
-        params: Sequence[float] = (),
+        params: npt.ArrayLike = (),
         scale: float = 1.0,
-        params_bounds: Bounds = (1e-5, 1e5),
+        params_bounds: Bounds | str = (1e-5, 1e5),
         operands: Sequence[Kernel] = (),
         feature: int | None = 0,
         shift: float = 0.0,
@@ -173,39 +200,29 @@ class WrappedKernel(Kernel):
         """Hyperparameters of the kernel or operator, followed by those of the operands."""
         n_own = len(self.part.parameters)
         own = [Hyperparameter("params", "numeric", self.params_bounds, n_own)] if n_own else []
-        return own + [
-            Hyperparameter(f"operands__{number}__{h.name}", h.value_type, h.bounds, h.n_elements)
-            for number, operand in enumerate(self.operands)
-            for h in operand.hyperparameters
-        ]
+        return own + super().hyperparameters
+
+    def _inner(self) -> dict[str, Kernel]:
+        return {f"operands__{number}__": one for number, one in enumerate(self.operands)}
 
     @property
-    def theta(self) -> FloatArray:
-        """Logs of the hyperparameters."""
-        own = np.log(np.asarray(self.params, dtype=float))
-        return np.concatenate([own, *(operand.theta for operand in self.operands)])
-
-    @theta.setter
-    def theta(self, theta: FloatArray) -> None:
-        start = len(self.params)
-        self.params = tuple(np.exp(theta[:start]))
-        for operand in self.operands:
-            stop = start + operand.n_dims
-            operand.theta = theta[start:stop]
-            start = stop
+    def _values(self) -> FloatArray:
+        """The parameters as an array (n_params,), also if there is one, which may be a number."""
+        return np.atleast_1d(np.asarray(self.params, dtype=float))
 
     def __call__(
         self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
     ) -> Any:
         """Compute the kernel matrix (n, m), optionally its gradient (n, m, n_dims) in theta."""
-        params, rows = np.asarray(self.params, dtype=float), self._scaled(X)
+        params, rows = self._values, self._scaled(X)
         pairs = BroadcastPairs(rows[:, None], (rows if Y is None else self._scaled(Y))[None])
         if not eval_gradient:
             return self._value([one(X, Y) for one in self.operands], params, pairs)
         found = [operand(X, eval_gradient=True) for operand in self.operands]
         values = [value for value, _ in found]
         K = self._value(values, params, pairs)
-        own = log_derivatives(lambda at: self._value(values, at, pairs), params)
+        is_fixed = isinstance(self.params_bounds, str)
+        own = () if is_fixed else log_derivatives(lambda at: self._value(values, at, pairs), params)
         by_operand: Iterable[FloatArray] = ()
         if isinstance(self.part, Operator):
             by_operand = self.part.adjoints(Operands(values, params, pairs), np.ones_like(K))
@@ -213,13 +230,13 @@ class WrappedKernel(Kernel):
             slope[:, :, None] * gradient
             for slope, (_, gradient) in zip(by_operand, found, strict=True)
         ]
-        return K, np.concatenate([*(slope[:, :, None] for slope in own), *slopes], axis=2)
+        every = [np.empty((*K.shape, 0)), *(slope[:, :, None] for slope in own), *slopes]
+        return K, np.concatenate(every, axis=2)
 
     def diag(self, X: FloatArray) -> FloatArray:
         """Compute the diagonal (n,) of the kernel matrix."""
         x, values = self._scaled(X), [operand.diag(X) for operand in self.operands]
-        params = np.asarray(self.params, dtype=float)
-        return self._value(values, params, BroadcastPairs(x, x))
+        return self._value(values, self._values, BroadcastPairs(x, x))
 
     def _value(
         self, values: Sequence[FloatArray], params: FloatArray, pairs: BroadcastPairs
@@ -236,12 +253,13 @@ class WrappedKernel(Kernel):
         return isinstance(other, WrappedKernel) and (
             (self.part, self.feature, self.shift, self.scale)
             == (other.part, other.feature, other.shift, other.scale)
-            and tuple(self.params) == tuple(other.params)
+            and np.array_equal(self._values, other._values)
+            and np.array_equal(self.params_bounds, other.params_bounds)
             and list(self.operands) == list(other.operands)
         )
 
     def __repr__(self) -> str:
-        own = np.asarray(self.params, dtype=float)
+        own = self._values
         if isinstance(self.part, BaseKernel):
             named = zip(self.part.parameters, own, strict=True)
             return f"{self.part.name}({', '.join(f'{one.name}={v:.3g}' for one, v in named)})"

@@ -4,6 +4,7 @@ import pickle
 
 import numpy as np
 import pytest
+from scipy.optimize import minimize
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.gaussian_process.kernels import (
@@ -15,9 +16,9 @@ from sklearn.gaussian_process.kernels import (
 )
 
 from autokernel.data import Column, Columns
-from autokernel.expression import Leaf, Operation
+from autokernel.expression import Leaf, Operation, n_kernel_params, parse_expression
 from autokernel.inference import cross_covariance, diagonal_covariance
-from autokernel.kernels import BASE_KERNELS
+from autokernel.kernels import BASE_KERNELS, OPERATORS
 from autokernel.model.sklearn_kernel import (
     FeatureKernel,
     WrappedKernel,
@@ -25,7 +26,7 @@ from autokernel.model.sklearn_kernel import (
 )
 from tests.kernels.gate import GATE
 from tests.model.cases import BUILT_IN, Constant, dense_predictions, random_case
-from tests.own_kernels import OU
+from tests.own_kernels import BY_CALL, OU
 
 
 def make_kernels():
@@ -50,7 +51,24 @@ def make_kernels():
             operands=[rough, WrappedKernel(GATE, (0.2,), operands=[rough, ConstantKernel(0.3)])],
             feature=1,
         ),
+        "change point": WrappedKernel(
+            OPERATORS["CP"], (0.4, 0.2), operands=[rough, FeatureKernel(CATEGORIES, 0)]
+        ),
+        "change window of a sum": 0.5
+        + WrappedKernel(
+            OPERATORS["CW"],
+            (0.4, 0.5, 0.1),
+            operands=[FeatureKernel(WALK, 0), FeatureKernel(2.0 * RBF([0.5]), 1)],
+        ),
+        "product of trends": FeatureKernel(WrappedKernel(BASE_KERNELS["IRW"], (0.3, 0.6, 0.2)), 0)
+        * FeatureKernel(WrappedKernel(BASE_KERNELS["IOU"], (0.5, 0.6, 0.2)), 1),
+        "function of a user": WrappedKernel(BY_CALL, (0.4, 1.5)),
     }
+
+
+WALK = WrappedKernel(BASE_KERNELS["RW"], (0.3, 1.0))
+CATEGORIES = WrappedKernel(BASE_KERNELS["CAT"], (0.3, 0.2))
+WRAPPED = ("kernel", "kernel of the package", "kernel with one parameter", "operation")
 
 
 @pytest.fixture(params=make_kernels())
@@ -79,14 +97,16 @@ def test_copies_are_equal_and_share_nothing(kernel):
 
 
 def test_kernels_that_differ_in_anything_are_not_equal():
-    several = list(make_kernels().values())
-    assert [[one == other for other in several] for one in several] == np.eye(7).tolist()
-    for one in several[2:]:
+    several = make_kernels()
+    equal = [[one == other for other in several.values()] for one in several.values()]
+    assert equal == np.eye(len(several)).tolist()
+    for one in map(several.__getitem__, WRAPPED):
         settings = one.get_params(deep=False)
         others = {
             "part": BASE_KERNELS["SE"],
             "scale": 2.1,
             "params": tuple(np.add(one.params, 0.1)),
+            "params_bounds": "fixed",
             "operands": settings["operands"][::-1] or [RBF()],  # an operation is not symmetric
             "feature": 7,
             "shift": 3.0,
@@ -103,6 +123,48 @@ def test_theta_goes_in_as_it_comes_out(kernel):
     assert sum(h.n_elements for h in kernel.hyperparameters) == kernel.n_dims == len(kernel.bounds)
     assert np.all(kernel.bounds[:, 0] < kernel.theta)
     assert np.all(kernel.theta < kernel.bounds[:, 1])
+
+
+def test_a_fixed_hyperparameter_is_none_of_theta_nor_of_the_gradient(kernel):
+    X = points(6)
+    K, whole = kernel(X, eval_gradient=True)
+    start, names = 0, [h.name for h in kernel.hyperparameters]
+    for h in kernel.hyperparameters:
+        own = np.arange(start, start := start + h.n_elements)
+        fixed = clone(kernel).set_params(**{f"{h.name}_bounds": "fixed"})
+        for one in (fixed, clone(fixed), pickle.loads(pickle.dumps(fixed))):
+            assert one == fixed
+            assert one != kernel
+            assert [each.name for each in one.hyperparameters] == names
+            np.testing.assert_array_equal(one.theta, np.delete(kernel.theta, own))
+            bounds = one.bounds.reshape(-1, 2)  # without any, scikit-learn's have one axis
+            np.testing.assert_array_equal(bounds, np.delete(kernel.bounds, own, axis=0))
+            values, gradient = one(X, eval_gradient=True)
+            np.testing.assert_array_equal(values, K)
+            np.testing.assert_array_equal(gradient, np.delete(whole, own, axis=2))
+        moved = fixed.clone_with_theta(fixed.theta + 0.1)
+        np.testing.assert_array_equal(moved.get_params()[h.name], kernel.get_params()[h.name])
+        # exponentials of logs are rounded
+        np.testing.assert_allclose(moved.theta, fixed.theta + 0.1, rtol=1e-13, atol=1e-15)
+    every = clone(kernel).set_params(**{f"{name}_bounds": "fixed" for name in names})
+    assert every.n_dims == len(every.bounds) == every(X, eval_gradient=True)[1].shape[2] == 0
+
+
+def test_each_hyperparameter_is_a_parameter_that_can_be_set(kernel):
+    start = 0
+    for h in kernel.hyperparameters:
+        own = slice(start, start := start + h.n_elements)
+        found = kernel.get_params()[h.name]
+        np.testing.assert_allclose(np.exp(kernel.theta[own]), found, rtol=1e-14)
+        value = 10.0 if h.n_elements == 1 else [10.0] * h.n_elements
+        other = clone(kernel).set_params(**{h.name: value})
+        assert other != kernel
+        expected = kernel.theta
+        expected[own] = np.log(10.0)
+        np.testing.assert_array_equal(other.theta, expected)
+        np.testing.assert_allclose(other(points(4)), kernel.clone_with_theta(expected)(points(4)))
+    with pytest.raises(ValueError, match="Invalid parameter"):
+        kernel.set_params(lenghtscale=1.0)
 
 
 def test_gradient_equals_finite_differences(kernel):
@@ -149,6 +211,53 @@ def test_a_regressor_optimises_it(kernel):
         values.append(free.log_marginal_likelihood_value_)
         assert len(values) < 10
     assert np.diff(values).min() >= -1e-9
+
+
+@pytest.mark.filterwarnings("ignore:The optimal value found:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.filterwarnings("ignore:lbfgs failed to conv:sklearn.exceptions.ConvergenceWarning")
+@pytest.mark.parametrize(
+    "text",
+    [
+        "RW[0] + SE[0]",
+        "IRW[0] + LIN[0]",
+        "IOU[0] * CAT[1]",
+        "OU[0] * SE[0]",
+        "CP[0](SE[0], CAT[1])",
+        "CW[0](RW[0], LIN[0])",
+    ],
+)
+def test_a_search_with_fixed_parameters_ends_at_the_maximum_of_the_others(text):
+    rng = np.random.default_rng(0)
+    X = np.column_stack([np.linspace(0, 1, 20), rng.integers(0, 3, 20) / 2])
+    y = np.sin(8 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=20)
+    expression = parse_expression(text, base_kernels=[OU])
+    n_params = n_kernel_params(expression)
+    kernel = to_sklearn(
+        expression, np.log(np.full(n_params + 1, 0.3)), columns=columns_of((0, 1), (0, 1))
+    )
+    names = [h.name for h in kernel.hyperparameters if h.name.endswith("params")]
+    assert names
+    for name in names:  # those of kernels that scikit-learn lacks
+        some = clone(kernel).set_params(**{f"{name}_bounds": "fixed"})
+        assert some.n_dims == len(some.bounds) == some(X, eval_gradient=True)[1].shape[2]
+        assert gain_without_slopes(GaussianProcessRegressor(some), X, y - y.mean()) < 0.01
+
+
+def gain_without_slopes(gpr, X, y):
+    """By how many nats a local search without slopes improves on the maximum of a regressor."""
+    # a run that starts where the last one has stopped continues what a line search has ended early
+    gpr.fit(X, y)
+    gpr = GaussianProcessRegressor(gpr.kernel_).fit(X, y)
+    theta, bounds = gpr.kernel_.theta, gpr.kernel_.bounds
+    simplex = np.clip(theta + 0.02 * np.eye(len(theta) + 1, len(theta), -1), *bounds.T)
+    found = minimize(
+        lambda at: -gpr.log_marginal_likelihood(at),
+        theta,
+        method="Nelder-Mead",
+        bounds=bounds,
+        options={"maxfev": 60 * len(theta), "initial_simplex": simplex},
+    )
+    return -found.fun - gpr.log_marginal_likelihood_value_
 
 
 @pytest.mark.parametrize("inner", [RBF(0.7), DotProduct(0.4)], ids=str)
