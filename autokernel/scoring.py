@@ -3,8 +3,14 @@
 import numpy as np
 import numpy.typing as npt
 from scipy.stats import norm
-from sklearn.base import BaseEstimator
+from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.compose import TransformedTargetRegressor
 from sklearn.pipeline import Pipeline
+from sklearn.utils import column_or_1d
+
+from autokernel.typing import FloatArray
+
+STEP = 1e-6  # of the largest transformed target, for a slope
 
 
 def log_predictive_density_score(
@@ -18,9 +24,10 @@ def log_predictive_density_score(
     Parameters
     ----------
     estimator : estimator
-        A fitted ``AutoKernelGPRegressor``, a search over one, or a ``Pipeline`` that ends in one.
-        Of another estimator, the density is normal, with the mean and the standard deviation of
-        ``predict(X, return_std=True)``.
+        A fitted ``AutoKernelGPRegressor``, a search over one, a ``Pipeline`` that ends in one, or a
+        ``TransformedTargetRegressor`` around one, whose density is that of ``y`` before the
+        transform. Of another estimator, the density is normal, with the mean and the standard
+        deviation of ``predict(X, return_std=True)``.
     X : array-like of shape (n_samples, n_features)
         Inputs.
     y : array-like of shape (n_samples,)
@@ -31,14 +38,20 @@ def log_predictive_density_score(
     TypeError
         If the estimator predicts no standard deviation.
     """
-    while isinstance(estimator, Pipeline) or hasattr(estimator, "best_estimator_"):
-        if not isinstance(estimator, Pipeline):
+    log_slopes: FloatArray | float = 0.0
+    while True:
+        if isinstance(estimator, Pipeline):
+            X = estimator[:-1].transform(X) if len(estimator) > 1 else X
+            estimator = estimator[-1]
+        elif isinstance(estimator, TransformedTargetRegressor):
+            y, own = _transformed(estimator.transformer_, column_or_1d(y).astype(float))
+            log_slopes, estimator = log_slopes + own, estimator.regressor_
+        elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
-            continue
-        X = estimator[:-1].transform(X) if len(estimator) > 1 else X
-        estimator = estimator[-1]
+        else:
+            break
     if hasattr(estimator, "log_predictive_density"):
-        return float(np.mean(estimator.log_predictive_density(X, y)))
+        return float(np.mean(estimator.log_predictive_density(X, y) + log_slopes))
     try:
         mean, std = estimator.predict(X, return_std=True)
     except TypeError as error:
@@ -46,4 +59,22 @@ def log_predictive_density_score(
             "log_predictive_density_score needs an estimator whose predict takes return_std, got "
             f"{type(estimator).__name__}"
         ) from error
-    return float(norm.logpdf(np.asarray(y, dtype=float), mean, std).mean())
+    return float(np.mean(norm.logpdf(np.asarray(y, dtype=float), mean, std) + log_slopes))
+
+
+def _transformed(transformer: TransformerMixin, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Transform targets (n,); returns also the logs of the slopes, by which densities change.
+
+    The slope is that of the inverse, whose argument may be any number. A target that the inverse
+    does not return has no density: the log is ``-inf``.
+    """
+    with np.errstate(all="ignore"):  # the log of a target that is not positive
+        z = transformer.transform(y[:, None])[:, 0]
+        z = np.where(np.isfinite(z), z, 0.0)
+        step = STEP * (np.abs(z).max() or 1.0)
+        back, above, below = (
+            transformer.inverse_transform(one[:, None])[:, 0] for one in (z, z + step, z - step)
+        )
+        log_slopes = -np.log(np.abs(above - below) / (2 * step))
+    is_possible = np.isclose(back, y, rtol=STEP, atol=STEP * np.abs(y).max())
+    return z, np.where(is_possible, log_slopes, -np.inf)

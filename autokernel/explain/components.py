@@ -167,18 +167,19 @@ class ComponentFacts:
 
     def _values(self, ends: tuple[float, float]) -> FloatArray:
         """Return values of the column between ends: all if they are few, or evenly spaced."""
-        low, high = self._explained.ends(self._column)
+        limits = [self._explained.ends(self._column)]
         if not self._is_only and self._axis.origin is None:
             places = self._explained.view(self._part).forward(self._x)
-            low, high = central(self._x, places)
-        low, high = max(low, ends[0]), min(high, ends[1])
+            limits.insert(0, central(self._x, places))  # unless the ends are among the others
+        every = ((max(low, ends[0]), min(high, ends[1])) for low, high in limits)
+        low, high = next((one for one in every if one[0] < one[1]), ends)
         values = np.unique(self._x)
         inside = values[(values >= low) & (values <= high)]
         if len(values) <= MAX_VALUES and len(inside) >= 2:
             return inside  # nothing is known between them
         grid, view = self._explained.steps(self._part, N_GRID, (low, high)), self._explained.view
         at, rows = (view(self._part).forward(one) for one in (grid, inside))
-        near = np.abs(at[:, None] - rows).min(axis=1) <= np.ptp(at) / (N_GRID - 1)
+        near = np.abs(at[:, None] - rows).min(axis=1, initial=np.inf) <= np.ptp(at) / (N_GRID - 1)
         near[[0, -1]] = True  # what draws do far from rows is not known
         return grid[near]
 

@@ -47,6 +47,7 @@ MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a s
 ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
 LARGE_ERROR = 1.5  # deviations of the noise, from which the error is worth a sentence
 LARGE_ROUNDING = 0.1  # of the variance of the noise, from which rounding is worth a sentence
+TINY = np.finfo(float).tiny
 USED = "kernels that use the column"
 
 
@@ -312,9 +313,10 @@ class Description:
         yield from _are(
             [name for name, p in rows if p <= EXCLUDED], "not used by the kernels of weight"
         )
-        yield from _are(
-            [name for name, fixed in zip(self.names, is_fixed, strict=True) if fixed], "constant"
-        )
+        n = len(self.explained.X)
+        what = f"constant in the {n} rows of the fit" if n < len(self._model.rows) else "constant"
+        every = zip(self.names, is_fixed, strict=True)
+        yield from _are([name for name, fixed in every if fixed], what)
         yield from self._alike()
 
     @property
@@ -379,7 +381,7 @@ class Description:
     def _resolution(self) -> Iterator[Said]:
         model, unit, name = self._model, self._say.unit, self._say.begun("", self._say.y_name)
         rounding = model.typical_rounding
-        share = rounding / max(rounding + model.scaled_noise_variance, np.finfo(float).tiny)
+        share = rounding / max(rounding + model.scaled_noise_variance, TINY)
         if share >= LARGE_ROUNDING:
             step = resolution_with(model.mixture.data.noise.rounding[0] * model.target.width**2)
             fact = Fact(Y_NAME, "is rounded to", step, unit=unit, evidence="training targets")
@@ -394,9 +396,10 @@ class Description:
             "errors of predictions of each row from all others",
         )
         if self._held_out is None:
-            of, how = "its variance", "variance of the fit to the rows"
+            of = "the variance of the rows that it was fitted to, and may explain less of others"
+            how = "variance of the fit to the rows"
         errors = self._held_out[1] if self._held_out else rows.y - model.mixture.mean(rows.X)
-        explained = max(0.0, 1 - float(np.mean(errors**2) / np.var(rows.y)))
+        explained = max(0.0, 1 - float(np.mean(errors**2) / max(rows.y.var(), TINY)))
         fact = Fact(Y_NAME, "explained", explained, evidence=how)
         yield fact, f"The fit explains {percent(explained)} of {of}."
         data = model.transformed

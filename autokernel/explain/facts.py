@@ -97,7 +97,8 @@ class Curve:
 def central(x: FloatArray, places: FloatArray) -> tuple[float, float]:
     """Return the ends of some values (n,), without 2.5 % of the rows at an end if they are far off.
 
-    They are if they take three times as much of the column, at places (n,) on its scale.
+    They are if they take three times as much of the column, at places (n,) on its scale, and leave
+    more than one value.
     """
     order, n_outside = np.argsort(places, kind="stable"), int(OUTSIDE * len(x))
     ends = []
@@ -105,6 +106,8 @@ def central(x: FloatArray, places: FloatArray) -> tuple[float, float]:
         outside = abs(places[order[inner]] - places[order[end]])
         is_far = outside > 3 * OUTSIDE * np.ptp(places)
         ends.append(float(x[order[inner if is_far else end]]))
+    if ends[0] == ends[1]:
+        return float(x[order[0]]), float(x[order[-1]])
     return ends[0], ends[1]
 
 

@@ -110,7 +110,7 @@ def _as_column(column: npt.ArrayLike) -> npt.NDArray[Any]:
 def _cell(value: object, form: str) -> str:
     if isinstance(value, (float, np.floating)):
         number = float(value)
-        text = "" if np.isnan(number) else format(number, form)
+        text = format(number, form) if np.isfinite(number) else ""
         return format(number, ".0f") if "e+" in text and abs(number) < MAX_WRITTEN else text
     if isinstance(value, (bool, np.bool_)):
         return "*" if value else ""

@@ -739,7 +739,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         scale,
     ),
     (
-        rf"The fit explains {P} of (?:the variance of held-out rows|its variance)\.",
+        rf"The fit explains {P} of the variance of (?:held-out rows|the rows that it .*? others)\.",
         explains,
     ),
     (
@@ -761,7 +761,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         r"(?P<names>.+?) (?:is|are) not used by .+\.",
         matters,
     ),
-    (r"(?P<names>.+?) (?:is|are) constant\.", is_constant),
+    (r"(?P<names>.+?) (?:is|are) constant(?: in the \d+ rows of the fit)?\.", is_constant),
     (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
     (rf"Predictions average .+ by {AMOUNT} \(root mean.+", averaging),
     (
