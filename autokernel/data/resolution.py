@@ -25,9 +25,10 @@ def resolution_of(y: FloatArray) -> float:
     powers = 10.0 ** np.arange(np.floor(np.log10(least)), np.ceil(np.log10(extent)) + 1)
     steps = np.concatenate([np.outer(powers, (1, 2, 5)).ravel(), _FRACTIONS])
     for step in np.unique(steps[(steps >= least) & (steps <= extent)])[::-1]:
-        multiples = values / step
-        tolerance = min(_TOLERANCE, _PRECISION * largest / step)
-        if np.abs(multiples - np.rint(multiples)).max() <= tolerance:
+        multiples, tolerance = values / step, min(_TOLERANCE, _PRECISION * largest / step)
+        whole = np.rint(multiples)
+        is_exact = np.abs(multiples - whole).max() <= tolerance
+        if is_exact and len(np.unique(whole)) >= _MIN_DISTINCT:
             return float(step)
     return 0.0
 

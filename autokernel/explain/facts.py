@@ -32,6 +32,7 @@ LIKELY = 0.7  # the same of a direction
 MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
 JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
 LEAST_OF_JUMP = 4  # points of a curve that may have a jump
+LEAST_SWING = 1e-6  # of the larger one of two swings, which are compared
 MIN_TURN = 0.1  # part of the range by which a turn or the growth of a swing must stand out
 SURE_TURN = 0.97  # share of draws with which it must
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to continue
@@ -274,7 +275,8 @@ def season(
     sign, word = (1, "grows") if last > first else (-1, "shrinks")
     least = MIN_TURN * max(first, last)
     changed = curve.probability(lambda drawn: sign * (_swings(drawn)[:, :2] @ [-1.0, 1.0]) > least)
-    ratio, how = last / first if first > 0 else np.inf, "ratio of the last cycle to the first"
+    floor, how = LEAST_SWING * max(first, last) or 1.0, "ratio of the last cycle to the first"
+    ratio = max(last, floor) / max(first, floor)
     grows = Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
     weights, means = explained.means_of_draws(part, values)
     _, now, *_, far = _swings(explained.in_unit(means)).T

@@ -74,7 +74,7 @@ def between(value: float, low: float, high: float, unit: str) -> str:
     """
     if not (np.isfinite(low) and np.isfinite(high)) or low == value == high:
         return with_unit(value, unit)
-    spread = max(high - low, 1e-9 * abs(value))
+    spread = max(high - low, 1e-9 * max(abs(value), abs(low), abs(high)))
     decimals = -int(np.floor(np.log10(spread / 3)))
     least = min(abs(low), abs(high))
     decimals += bool(low * high > 0 and least < 10.0 ** (1 - decimals))

@@ -252,6 +252,7 @@ def rounded_table(n_samples=60, *, step=1.0, noise=0.2):
         ([20.2, 20.6, 21.0], 0.2),
         ([0.25, 0.5, 1.75], 0.25),
         ([1e6 + 0.1, 1e6 + 0.7, 1e6 + 1.3], 0.1),
+        ([0, 1e6, 1e6 + 1e-3], 0.0),  # two values, which differ by less than single precision
         ([5, 5, 5], 0.0),  # a constant does not show how it was recorded
         ([0, 1], 0.0),  # nor do the names of two cases
         (np.sqrt([2, 3, 5, 7]), 0.0),
