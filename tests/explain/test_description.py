@@ -7,7 +7,7 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autokernel import PosteriorAveraging
+from autokernel import AutoKernelGPRegressor, PosteriorAveraging
 from autokernel.explain import Description
 from autokernel.expression import parse_expression
 from tests.explain.models import random_expressions, refitted, sum_of, with_kernel
@@ -702,3 +702,69 @@ def test_beyond_the_data_anything_may_come_or_little():
         0
     ]
     assert "uncertain: it changes by" in texts[1] or "Beyond the data it" in texts[1], texts[1]
+
+
+@pytest.mark.parametrize(("n", "n_rare"), [(60, 1), (100, 2), (130, 3)])
+@pytest.mark.parametrize("kernel", ["CAT[kind] + LIN[x]", "CAT[kind] * SE[x]"])
+@pytest.mark.parametrize("others", ["a", "ac"])
+def test_a_level_of_few_rows_is_described_as_the_others(n, n_rare, kernel, others):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"kind": rng.choice([*others], n), "x": rng.uniform(size=n)})
+    X.loc[n - n_rare :, "kind"] = "rare"
+    y = X["x"] + 3.0 * (X["kind"] == "rare") + 0.1 * rng.normal(size=n)
+    text = refitted(kernel, X, y).describe()
+    pattern = (
+        r"rare \+(\S+) \(" if len(others) > 1 else r"where kind is rare, .* higher by (\S+) \("
+    )
+    (height,) = numbers(pattern, text)
+    # its prior draws an effect of one row towards zero
+    assert 2.0 < height < 3.2, text
+
+
+@pytest.mark.parametrize("values", [(0.0, 1.0), (5.0, 5.5, 6.0), (-1e6, 1e6)])
+def test_a_column_whose_rows_have_one_value_but_a_few_is_described(values):
+    rng = np.random.default_rng(0)
+    first, *others = values
+    x = np.append(np.full(100 - len(others), first), others)
+    X = pd.DataFrame({"dose": x, "time": rng.uniform(size=100)})
+    y = X["time"] + 2.0 * (x > first) + 0.05 * rng.normal(size=100)
+    text = refitted("SE[dose] + LIN[time]", X, y).describe()
+    (change,) = numbers(r"dose explains .*?(?:rises|higher) by (\d\S*)", text.replace("\n", " "))
+    assert 1.5 < change < 2.2, text
+
+
+@pytest.mark.filterwarnings("ignore::UserWarning")  # a rough fit
+def test_a_level_that_the_rows_of_the_fit_do_not_have_is_not_said_to_be_none():
+    n, texts = 1200, []
+    for seed in range(3):
+        rng = np.random.default_rng(seed)
+        X = pd.DataFrame({"rare": ["a"] * (n - 1) + ["b"], "x": rng.normal(size=n)})
+        model = AutoKernelGPRegressor(random_state=seed, max_time=0.001)
+        texts.append(model.fit(X, X["x"] + 0.1 * rng.normal(size=n)).describe())
+        assert "rare is constant." not in texts[-1]
+        assert np.isfinite(model.explain(X.iloc[[-1]])["contribution"]).all()
+    assert re.search(r"rare is constant in the \d+ rows of the fit\.", "".join(texts))
+
+
+@pytest.mark.parametrize("theta", [[0.525, 0.4, 0.02], [0.525, 0.5, 0.03], [0.5, 0.38, 0.02]])
+def test_a_part_that_is_whole_between_two_rows_only_is_described(theta):
+    near = (T < 3.5) | (T > 7)
+    kernel = parse_expression("CW[time](SE[time], LIN[time])", ["time"])
+    model = with_kernel(frame()[near], np.sin(T[near]), kernel, np.log([*theta, *SE, *LIN]))
+    assert re.search(r"From 195\S+ \(.*\) to 195\S+ \(.*\), the target", model.describe())
+
+
+@pytest.mark.parametrize("approximation", ["neighbours", "inducing"])
+def test_of_many_rows_the_fit_is_not_said_to_explain_others(approximation):
+    n = 1050
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.uniform(size=n), "z": rng.uniform(size=n)})
+    y = np.sin(6 * X["x"]) + 0.3 * rng.normal(size=n)
+    settings = {"approximation": approximation, "n_inducing": 20}
+    model = refitted("SE[x]", X, y, **settings)
+    (share,) = numbers(
+        r"The fit explains (\d+) % of the variance of the rows that it was fitted to, and may "
+        r"explain less of others\.",
+        model.describe(),
+    )
+    assert share == pytest.approx(100 * (1 - np.var(y - model.predict(X)) / np.var(y)), abs=0.51)
