@@ -63,18 +63,13 @@ def log_predictive_density_score(
 
 
 def _transformed(transformer: TransformerMixin, y: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Transform targets (n,); returns also the logs of the slopes, by which densities change.
-
-    The slope is that of the inverse, whose argument may be any number. A target that the inverse
-    does not return has no density: the log is ``-inf``.
-    """
+    """Return transformed targets (n,), and the logs of the slopes, ``-inf`` where there is none."""
     with np.errstate(all="ignore"):  # the log of a target that is not positive
         z = transformer.transform(y[:, None])[:, 0]
         z = np.where(np.isfinite(z), z, 0.0)
         step = STEP * (np.abs(z).max() or 1.0)
-        back, above, below = (
-            transformer.inverse_transform(one[:, None])[:, 0] for one in (z, z + step, z - step)
-        )
-        log_slopes = -np.log(np.abs(above - below) / (2 * step))
+        moved = [z, z + step, z - step]  # the inverse takes any number, the transform may not
+        back, above, below = (transformer.inverse_transform(one[:, None])[:, 0] for one in moved)
+        log_slopes = np.log(2 * step / np.abs(above - below))
     is_possible = np.isclose(back, y, rtol=STEP, atol=STEP * np.abs(y).max())
     return z, np.where(is_possible, log_slopes, -np.inf)

@@ -94,7 +94,7 @@ class ComponentFacts:
     def _within_and_beyond(self) -> tuple[list[Said], list[Said]]:
         """Describe the component within the data, and beyond them, if it is surely there."""
         part, region = self._part, self._region
-        sure, is_hidden = self._explained.probability(self._whole), self._is_warned("is hidden")
+        sure, is_hidden = self._explained.probability(self._whole), "is hidden" in self._warnings
         if is_hidden or (self._is_only and sure < SURE):
             how = "outliers that mask it" if is_hidden else "kernels that have such a component"
             fact = Fact(self._subject, "is possible", probability=sure, evidence=how)
@@ -133,9 +133,6 @@ class ComponentFacts:
         begin, end = region.longest
         return part.is_season and part.period <= MAX_PERIOD * (end - begin)
 
-    def _is_warned(self, *predicates: str) -> bool:
-        return any(one.startswith(predicates) for one in self._warnings)
-
     @property
     def _has_two_values(self) -> bool:
         return len(np.unique(self._x)) == 2
@@ -152,9 +149,8 @@ class ComponentFacts:
         values, view = self._values(ends), self._explained.view(self._part)
         curve = curve_of(self._explained, self._part, values)
         if self._region and curve.reach < FLAT * self._noise:
-            still = Fact(
-                self._subject, "hardly changes", curve.reach, evidence="range of the curve"
-            )
+            how = "range of the curve"
+            still = Fact(self._subject, "hardly changes", curve.reach, evidence=how)
             return [(still, f"{self._changes} hardly changes.")]
         fact = direction(curve, self._subject)
         if self._has_two_values and fact.probability >= LIKELY * curve.present:

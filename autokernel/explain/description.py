@@ -302,34 +302,24 @@ class Description:
         if len(self.names) == 1 or not self._model.evaluation.expression.leaves:
             return
         is_fixed = np.ptp(self.explained.X, axis=0) == 0
-        rows = [
-            (name, sure)
-            for name, sure, fixed in zip(self.names, self._used, is_fixed, strict=True)
-            if not fixed
-        ]
-        yield from _may_matter(
-            [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN and name not in self._doubted]
-        )
-        yield from _are(
-            [name for name, p in rows if p <= EXCLUDED], "not used by the kernels of weight"
-        )
+        every = [*zip(self.names, self._used, is_fixed, strict=True)]
+        rows = [(name, p) for name, p, fixed in every if not fixed]
+        unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
+        yield from _may_matter([one for one in unsure if one[0] not in self._doubted])
+        unused = [name for name, p in rows if p <= EXCLUDED]
+        yield from _are(unused, "not used by the kernels of weight")
         n = len(self.explained.X)
         what = f"constant in the {n} rows of the fit" if n < len(self._model.rows) else "constant"
-        every = zip(self.names, is_fixed, strict=True)
-        yield from _are([name for name, fixed in every if fixed], what)
+        yield from _are([name for name, _, fixed in every if fixed], what)
         yield from self._alike()
 
     @property
     def _doubted(self) -> set[str]:
         """The columns whose effects are said with a probability."""
-        said = (
-            (self.names[self.parts[n].column], self._component(n))
-            for n in range(self.explained.n_large)
-        )
         return {
-            name
-            for name, own in said
-            if any(fact.probability < CERTAIN for fact, text in own if text)
+            self.names[self.parts[number].column]
+            for number in range(self.explained.n_large)
+            if any(fact.probability < CERTAIN for fact, text in self._component(number) if text)
         }
 
     def _averaging(self) -> str:
@@ -338,18 +328,15 @@ class Description:
         if added <= np.sqrt(MIN_AVERAGING_SHARE) * self._model.scale.width:
             return ""
         amount = self._say.amount(float(self.explained.in_unit(added)))
-        by = f"{amount} (root mean square over the data)"
         text = "Predictions average over other kernels and parameters too, which changes them by"
-        return f"{text} {by}."
+        return f"{text} {amount} (root mean square over the data)."
 
     def _best_kernel(self) -> str:
         """Say which kernel is described, and how probable it is, if there are others."""
         names, best = self._model.columns.feature_names, self._model.evaluation
-        p = {
-            one.evaluation.expression.to_text(names): one.probability for one in self._model.kernels
-        }
+        p = {one.evaluation.expression: one.probability for one in self._model.kernels}
         text = best.expression.to_text(names)
-        sure = f"its probability among those that were evaluated is {p[text]:.2f}"
+        sure = f"its probability among those that were evaluated is {p[best.expression]:.2f}"
         has_others = len(p) > 1 and best.expression.leaves
         return f"This describes the best kernel, {text}; {sure}." if has_others else ""
 
@@ -430,9 +417,8 @@ def _in_one(said: Iterator[Said] | Sequence[Said]) -> str:
 
 def _are(names: Sequence[str], what: str) -> Iterator[Said]:
     if names:
-        fact = Fact(
-            listing(names), f"is {what.split(' by ')[0]}", probability=CERTAIN, evidence=USED
-        )
+        predicate = f"is {what.split(' by ')[0]}"
+        fact = Fact(listing(names), predicate, probability=CERTAIN, evidence=USED)
         yield fact, f"{listing(names)} {'is' if len(names) == 1 else 'are'} {what}."
 
 

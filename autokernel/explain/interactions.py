@@ -42,7 +42,8 @@ def _details(
     every = [column for column in pair.columns if not say.axes[column].levels]
     if not every:
         return _of_levels(explained, pair, say, about)
-    column = max(every, key=lambda one: (len(values[one]) > 2, _reach(explained, one)))
+    spans = {one.column: one.span for one in sorted(explained.parts, key=lambda one: one.span)}
+    column = max(every, key=lambda one: (len(values[one]) > 2, spans[one]))
     other = next(one for one in pair.columns if one != column)
     levels, width = values[other], 0.0
     if say.axes[other].levels and len(levels) > MAX_LEVELS:
@@ -150,10 +151,6 @@ def _of_levels(
         texts.append(f"where {listing(levels)} ({say.signed(heights[at], np.ptp(heights))})")
     text = f"{say.y_name} exceeds what both effects give most {texts[0]}"
     return facts, [text, f"falls short of it most {texts[1]}"]
-
-
-def _reach(explained: ExplainedFunction, column: int) -> float:
-    return max(part.span for part in explained.parts if part.column == column)
 
 
 def _curves(

@@ -2,6 +2,7 @@
 
 import re
 import textwrap
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from html import escape
 from typing import Any
@@ -237,14 +238,9 @@ def scale_table(model: FittedModel) -> Table:
 
     The columns of the table are those of ``AutoKernelGPRegressor.scales_``.
     """
-    found: dict[tuple[str, str], float] = {}
-
-    def add(subject: str, scale: str, probability: float) -> None:
-        key = subject, scale
-        found[key] = found.get(key, 0.0) + probability
-
+    found = defaultdict[tuple[str, str], float](float)
     for kernel in model.kernels:
-        add("target", kernel.evaluation.expression.target, kernel.probability)
+        found["target", kernel.evaluation.expression.target] += kernel.probability
     for column, name in enumerate(model.columns.names):
         views = [
             {leaf.scale for leaf in kernel.evaluation.expression.leaves if leaf.column == column}
@@ -253,7 +249,7 @@ def scale_table(model: FittedModel) -> Table:
         used = sum(k.probability for k, own in zip(model.kernels, views, strict=True) if own)
         for kernel, own in zip(model.kernels, views, strict=True):
             for scale in sorted(own):
-                add(name, scale, kernel.probability / used / len(own))
+                found[name, scale] += kernel.probability / used / len(own)
     subjects, scales = zip(*found, strict=True)
     columns = {"subject": subjects, "scale": scales, "probability": list(found.values())}
     return Table(columns)

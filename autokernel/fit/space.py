@@ -77,12 +77,13 @@ class Space:
         finds_seasons: bool = True,
     ) -> None:
         self._given, self._searched, self._arguments = given, searched, arguments
-        self._columns = columns = searched.inputs.columns
+        self._columns = searched.inputs.columns
         self._chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
         self._check_periods(periods)
         used = self._used_columns()
-        self._unchanging = frozenset(c for c in used if self._is_unchanging(columns[c]))
+        every = enumerate(self._columns.every)
+        self._unchanging = frozenset(c for c, one in every if self._is_unchanging(one))
         self._periodic = self._periodic_columns(used, finds_seasons=finds_seasons)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]

@@ -60,6 +60,16 @@ class _OuterKernel(Kernel):
             for h in kernel.hyperparameters
         ]
 
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, type(self)):
+            return False
+        own, others = self.get_params(deep=False), other.get_params(deep=False)
+        return all(  # a number and an array of it are one
+            np.array_equal(np.atleast_1d(own[key]), np.atleast_1d(others[key]))
+            for key in own
+            if key != "name"
+        )
+
 
 class FeatureKernel(_OuterKernel):
     """Apply a kernel to one shifted column: ``k(X[:, feature] - shift, Y[:, feature] - shift)``.
@@ -107,37 +117,10 @@ class FeatureKernel(_OuterKernel):
     def _inner(self) -> dict[str, Kernel]:
         return {"kernel__": self.kernel}
 
-    def __eq__(self, other: object) -> bool:
-        return (
-            isinstance(other, FeatureKernel)
-            and self.feature == other.feature
-            and self.shift == other.shift
-            and self.transform == other.transform
-            and bool(self.kernel == other.kernel)
-        )
-
     def __call__(
-        self,
-        X: FloatArray,
-        Y: FloatArray | None = None,
-        eval_gradient: bool = False,
+        self, X: FloatArray, Y: FloatArray | None = None, eval_gradient: bool = False
     ) -> Any:
-        """Compute the kernel matrix of the column, and its gradient in theta if requested.
-
-        Parameters
-        ----------
-        X : array-like of shape (n_samples_X, n_features)
-            Inputs of the rows.
-        Y : array-like of shape (n_samples_Y, n_features), optional
-            Inputs of the columns, by default X.
-        eval_gradient : bool, default=False
-            Whether to return the gradient as well, which requires that Y is None.
-
-        Returns
-        -------
-        ndarray of shape (n_samples_X, n_samples_Y), or a pair of it and its gradient
-            The values of the inner kernel.
-        """
+        """Compute the kernel matrix (n, m), optionally its gradient (n, m, n_dims) in theta."""
         right = None if Y is None else self._column(Y)
         return self.kernel(self._column(X), right, eval_gradient=eval_gradient)
 
@@ -163,9 +146,6 @@ class FeatureKernel(_OuterKernel):
         return Scale(self.transform, shift=self.shift).forward(x)
 
 
-Bounds = tuple[float, float] | Sequence[tuple[float, float]]
-
-
 class WrappedKernel(_OuterKernel):
     """A base kernel or an operator of this package as a scikit-learn kernel.
 
@@ -180,7 +160,7 @@ class WrappedKernel(_OuterKernel):
         part: BaseKernel | Operator,
         params: npt.ArrayLike = (),
         scale: float = 1.0,
-        params_bounds: Bounds | str = (1e-5, 1e5),
+        params_bounds: npt.ArrayLike = (1e-5, 1e5),
         operands: Sequence[Kernel] = (),
         feature: int | None = 0,
         shift: float = 0.0,
@@ -249,15 +229,6 @@ class WrappedKernel(_OuterKernel):
         """Return False, because it is not known whether the kernel is stationary."""
         return False
 
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, WrappedKernel) and (
-            (self.part, self.feature, self.shift, self.scale)
-            == (other.part, other.feature, other.shift, other.scale)
-            and np.array_equal(self._values, other._values)
-            and np.array_equal(self.params_bounds, other.params_bounds)
-            and list(self.operands) == list(other.operands)
-        )
-
     def __repr__(self) -> str:
         own = self._values
         if isinstance(self.part, BaseKernel):
@@ -306,8 +277,7 @@ def to_sklearn(
         return white
 
     def name(column: int | None) -> str | None:
-        has_name = columns.has_names and column is not None
-        return columns.names[column] if has_name and column is not None else None
+        return columns.names[column] if columns.has_names and column is not None else None
 
     def leaf(leaf: Leaf, own: FloatArray) -> Kernel:
         view = columns.scale(leaf.view)
@@ -330,7 +300,6 @@ def to_sklearn(
             shift, scale = columns[column].low, columns[column].extent
         values = tuple(own.tolist())
         bounds = tuple(map(bounds_around, values))
-        own_name = name(column)
-        return WrappedKernel(operator, values, scale, bounds, operands, column, shift, own_name)
+        return WrappedKernel(operator, values, scale, bounds, operands, column, shift, name(column))
 
     return fold(expression, params[:-1], leaf, join) + white
