@@ -138,6 +138,14 @@ def test_a_column_without_values_is_refused():
         small().fit(empty, np.arange(5.0))
 
 
+@pytest.mark.parametrize("known", [[1.0], [2.0, 2.0], [0.0, 0.5]])
+def test_no_kernel_changes_along_a_column_with_gaps(known):
+    column = np.append(known, np.full(9 - len(known), np.nan))
+    rows = np.column_stack([np.linspace(0, 1, 9), column])
+    with pytest.raises(ValueError, match="change-points on columns of numbers that are all known"):
+        small().refit(rows, rows[:, 0], "CP[1](SE[0], LIN[0])")
+
+
 def test_an_infinite_value_is_no_gap():
     wrong = X.copy()
     wrong[3, 1] = np.inf

@@ -101,7 +101,7 @@ def effect_of(rng, column):
         codes = pd.factorize(series)[0]
         return rng.normal(size=codes.max() + 2)[codes]
     x = series.astype("int64") if series.dtype.kind == "M" else series.astype(float)
-    x = x.fillna(x.median()).to_numpy(dtype=float)
+    x = x.fillna(x.median()).fillna(0.0).to_numpy(dtype=float)
     x = (x - x.min()) / (np.ptp(x) or 1.0)
     n_waves, phase = rng.uniform(0.2, 8), rng.uniform(0, 6)
     curves = 3 * x, np.sin(6 * n_waves * x + phase), 2.0 * (x > 0.6), 4 * x**2
