@@ -10,6 +10,8 @@ import sklearn
 
 _INNER_FOLDERS = tuple(str(Path(file).parent) for file in (__file__, sklearn.__file__))
 
+_SHOWN = 80  # characters of a text on both sides of an error
+
 
 class AutoKernelError(Exception):
     """Base class of the errors that this package defines."""
@@ -20,8 +22,8 @@ class ExpressionSyntaxError(AutoKernelError, ValueError):
 
     def __init__(self, message: str, text: str, position: int) -> None:
         before, after = text[:position], text[position:]
-        start = before.rpartition("\n")[2]
-        line = start + after.partition("\n")[0]
+        start = before.rpartition("\n")[2][-_SHOWN:]
+        line = start + after.partition("\n")[0][:_SHOWN]
         super().__init__(f"{message}\n    {line}\n    {' ' * len(start)}^")
         self.message = message
         self.text = text

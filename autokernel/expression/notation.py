@@ -27,15 +27,17 @@ from autokernel.kernels import (
 )
 from autokernel.validation import did_you_mean
 
+MAX_LEAVES = 1000  # of a text: the memory of a sum grows with the square of their number
+
 _WORD = re.compile(r"[A-Za-z_]\w*")
-_COLUMN = re.compile(
-    r"""\s*\[\s*
+_COLUMN = re.compile(  # no blank can match twice, so that long texts take linear time
+    r"""\s*+\[\s*+
         (?P<view>
-            (?:(?P<scale>[A-Za-z]\w*)\(\s*)?
-            (?:"(?P<quoted>(?:[^"\\]|\\.)*)"|(?P<plain>[^\[\]"]*?))
-            (?(scale)\s*\))
+            (?:(?P<scale>[A-Za-z]\w*+)\(\s*+)?
+            (?:"(?P<quoted>(?:[^"\\]|\\.)*+)"\s*+|(?P<plain>[^\[\]"]*))
+            (?(scale)\)\s*+)
         )
-        \s*\]""",
+        \]""",
     re.VERBOSE | re.DOTALL,
 )
 _TARGET = re.compile(r"\s*(?P<name>[A-Za-z]\w*)\(y\)\s*~\s*")
@@ -176,6 +178,8 @@ class _Parser:
         """Join operands, none of which may be the null model."""
         if self.null_position is not None:
             raise self._error(STANDS_ALONE, self.null_position)
+        if sum(one.n_leaves for one in operands) > MAX_LEAVES:
+            raise self._error(f"expected at most {MAX_LEAVES} base kernels, got more")
         return Operation(operator, *operands, column=column)
 
     def _atom(self) -> Expression:
@@ -212,7 +216,7 @@ class _Parser:
 
     def _scale(self, match: re.Match[str]) -> str | None:
         """Return the name of a scale, None for a column whose name may look like one."""
-        return None if match["view"] in (self.feature_names or ()) else match["scale"]
+        return None if match["view"].rstrip() in (self.feature_names or ()) else match["scale"]
 
     def _unknown_scale(
         self, what: str, name: str, known: Sequence[str], position: int | None = None
@@ -242,7 +246,7 @@ class _Parser:
                 raise self._error(f"expected the column of {operator.symbol} in square brackets")
             if self._scale(match) is not None:
                 raise self._error(
-                    f"{operator.symbol} acts on a column as it is, got {match['view']!r}",
+                    f"{operator.symbol} acts on a column as it is, got {match['view'].rstrip()!r}",
                     match.start("scale"),
                 )
             column, self.position = self._column(match), match.end()
@@ -260,6 +264,7 @@ class _Parser:
         plain = match["plain"]
         if match["scale"] is not None and self._scale(match) is None:
             plain = match["view"]  # a name such as "log(age)"
+        plain = None if plain is None else plain.rstrip()
         begins = match.start("plain") if match["plain"] is not None else match.start("quoted")
         if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):
             column = int(plain)

@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
-from functools import partial, reduce
+from functools import reduce
 from itertools import count
 from numbers import Integral
 from typing import NamedTuple, TypeVar
@@ -113,8 +113,7 @@ class Expression(ABC):
         """
         if not self._has_parameters:
             return self.leaves
-        below = tuple(node for operand in self.operands for node in operand.nodes)
-        return (self.on(IDENTITY), *below) if self.parameters else below
+        return tuple(one for one in self.subtrees() if isinstance(one, Leaf) or one.parameters)
 
     @property
     @abstractmethod
@@ -148,7 +147,11 @@ class Expression(ABC):
     @property
     def depth(self) -> int:
         """Number of operators on the longest path from the root to a leaf."""
-        return max((1 + operand.depth for operand in self.operands), default=0)
+        return fold_nodes(
+            self,
+            lambda leaf, node: 0,  # noqa: ARG005
+            lambda tree, node, below: max((1 + one for one in below), default=0),  # noqa: ARG005
+        )
 
     @property
     def columns(self) -> frozenset[int]:
@@ -157,43 +160,57 @@ class Expression(ABC):
 
     def subtrees(self) -> "Iterator[Expression]":
         """Yield this tree and all trees below it, parents first, left before right."""
-        yield self.on(IDENTITY)
-        for operand in self.operands:
-            yield from operand.subtrees()
+        above = [self.on(IDENTITY)]
+        while above:  # without recursion, as in all that follows: a sum is as deep as it is long
+            yield (tree := above.pop())
+            above += reversed(tree.operands)
 
     def subtree(self, index: int) -> "Expression":
         """Return the subtree at ``index`` of :meth:`subtrees`, without visiting the others."""
-        if index == 0:
-            return self.on(IDENTITY)
-        which, below = self._below(index)
-        return self.operands[which].subtree(below)
+        return self._path(index)[0].on(IDENTITY)
 
     def replace(self, index: int, new: "Expression") -> "Expression":
         """Return a copy in which the subtree at ``index`` of :meth:`subtrees` is ``new``."""
-        if index == 0:
-            return new.on(self.target)
-        which, below = self._below(index)
-        operands = list(self.operands)
-        operands[which] = operands[which].replace(below, new)
-        assert isinstance(self, Operation)  # the only trees with operands
-        return Operation(self.operator, *operands, column=self.column, target=self.target)
+        old, path = self._path(index)
+        new = new.on(old.target)
+        for tree, which in reversed(path):
+            operands = [*tree.operands[:which], new, *tree.operands[which + 1 :]]
+            new = Operation(tree.operator, *operands, column=tree.column, target=tree.target)
+        return new
 
     def terms(self, operator: Operator) -> "tuple[Expression, ...]":  # noqa: ARG002 - of operations
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
         return (self.on(IDENTITY),)
 
-    @abstractmethod
     def to_text(self, feature_names: Sequence[str] | None = None) -> str:
         """Write the expression in Python's precedence, with column names if they are given."""
 
-    def _below(self, index: int) -> tuple[int, int]:
-        """Return which operand contains the subtree at ``index`` > 0, and the index in it."""
-        below = index - 1
-        for which, operand in enumerate(self.operands):
-            if 0 <= below < operand.n_subtrees:
-                return which, below
-            below -= operand.n_subtrees
-        raise IndexError(f"index must be in [0, {self.n_subtrees}) for {self}, got {index}")
+        def written(view: View | None, what: Expression) -> str:
+            return "" if view is None else view.to_text(feature_names, what.canonical)
+
+        text: str = fold_nodes(
+            self,
+            lambda leaf, _: leaf.kernel.name + written(leaf.view, leaf),
+            lambda tree, _, below: _joined(
+                tree.operator, tree.operands, below, written(tree.view, tree)
+            ),
+        )
+        return _on_target(self.target, text)
+
+    def _path(self, index: int) -> "tuple[Expression, list[tuple[Operation, int]]]":
+        """Return the subtree at an index, and all above it with the numbers of their operands."""
+        if not 0 <= index < self.n_subtrees:
+            raise IndexError(f"index must be in [0, {self.n_subtrees}) for {self}, got {index}")
+        tree: Expression = self
+        path: list[tuple[Operation, int]] = []
+        while index:
+            assert isinstance(tree, Operation)  # the only trees with operands
+            index, which = index - 1, 0
+            while index >= (size := tree.operands[which].n_subtrees):
+                index, which = index - size, which + 1
+            path.append((tree, which))
+            tree = tree.operands[which]
+        return tree, path
 
     def _term_texts(self, operator: Operator) -> tuple[str, ...]:  # noqa: ARG002 - of operations
         """Return the canonical texts of the terms, sorted, in brackets if necessary."""
@@ -204,6 +221,9 @@ class Expression(ABC):
 
     def __repr__(self) -> str:
         return f"<Expression {self}>"
+
+    def __deepcopy__(self, memo: object) -> "Expression":
+        return self  # it is never modified
 
     def __add__(self, other: "Expression") -> "Operation":
         return Operation(ADD, self, other)
@@ -255,10 +275,6 @@ class Leaf(Expression):
     def has_period(self) -> bool:
         """Whether the base kernel repeats itself, which it does on the column as it is."""
         return role_index(self.kernel.parameters, Role.PERIOD) is not None
-
-    def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        text = self.kernel.name + self.view.to_text(feature_names, self.canonical)
-        return _on_target(self.target, text)
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
@@ -347,11 +363,6 @@ class Operation(Expression):
         joined = reduce(lambda left, right: Operation(self.operator, left, right), terms)
         return joined.on(self.target)
 
-    def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        texts = [operand.to_text(feature_names) for operand in self.operands]
-        where = "" if self.view is None else self.view.to_text(feature_names, self.canonical)
-        return _on_target(self.target, _joined(self.operator, self.operands, texts, where))
-
     def _term_texts(self, operator: Operator) -> tuple[str, ...]:
         own = self.operator
         if (own is operator or own == operator) and own.commutes:
@@ -364,9 +375,25 @@ class Operation(Expression):
         return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A pickle holds only these four fields, as all others are computed from them.
-        made = partial(Operation, self.operator, column=self.column, target=self.target)
-        return made, self.operands
+        # A list, as a pickle of operands in operands is limited in depth; the rest is computed.
+        parts = [
+            one if isinstance(one, Leaf) else (one.declared, len(one.operands), one.column)
+            for one in self.subtrees()
+        ]
+        return _assembled, (parts, self.target)
+
+
+def _assembled(parts: Sequence[Leaf | tuple[Operator, int, int | None]], target: str) -> Expression:
+    """Make an expression of its subtrees, each a leaf or an operator that joins some operands."""
+    made: list[Expression] = []
+    for part in reversed(parts):
+        if isinstance(part, Leaf):
+            made.append(part)
+        else:
+            operator, n_operands, column = part
+            operands = [made.pop() for _ in range(n_operands)]
+            made.append(Operation(operator, *operands, column=column))
+    return made[0].on(target)
 
 
 def _checked_operation(
@@ -520,13 +547,14 @@ def fold_nodes(
     ``leaf`` and ``join`` get the index of a tree among ``Expression.nodes``, None for an operator
     without parameters.
     """
-    nodes = count()
-
-    def result(tree: Expression) -> Result:
+    nodes, results = count(), list[Result]()
+    above: list[tuple[Operation, int | None, int]] = []  # with the number of results before each
+    for tree in expression.subtrees():
         if isinstance(tree, Leaf):
-            return leaf(tree, next(nodes))
-        assert isinstance(tree, Operation)  # the only other kind of tree
-        node = next(nodes) if tree.parameters else None
-        return join(tree, node, [result(operand) for operand in tree.operands])
-
-    return result(expression)
+            results.append(leaf(tree, next(nodes)))
+        elif isinstance(tree, Operation):
+            above.append((tree, next(nodes) if tree.parameters else None, len(results)))
+        while above and len(results) == above[-1][2] + len(above[-1][0].operands):
+            operation, node, start = above.pop()
+            results[start:] = [join(operation, node, results[start:])]
+    return results[0]
