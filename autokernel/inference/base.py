@@ -13,7 +13,7 @@ from autokernel.inference.data import TrainingData
 from autokernel.kernels import ADD, NOISE_VARIANCE
 from autokernel.typing import FloatArray
 
-MAX_KEPT_ROWS = 10_000  # of which predictors keep the means, for each term
+MAX_KEPT_BYTES = 2**20  # of means and their inputs that a predictor keeps for its next call
 
 
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
@@ -177,7 +177,7 @@ class GlobalPredictor(Predictor):
         rows = X[:1] if (inputs == inputs[:1]).all() else X
         parts = [term.cross(block, self.knots) @ self.weights for block in self._blocks(rows)]
         mean = np.concatenate(parts) if len(rows) == len(X) else np.repeat(parts[0], len(X))
-        if len(X) <= MAX_KEPT_ROWS:
+        if (inputs.nbytes + mean.nbytes) * len(self._terms) <= MAX_KEPT_BYTES:
             self._last_means[term] = inputs, mean
         return mean
 
