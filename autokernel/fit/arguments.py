@@ -13,6 +13,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import CRITERIA, Criterion, check_criterion, parameters_of
+from autokernel.exceptions import warn_user
 from autokernel.expression import COLUMN_SCALES, IDENTITY, TARGET_SCALES, Expression
 from autokernel.kernels import (
     BASE_KERNELS,
@@ -182,7 +183,11 @@ def check_memory(
     if isinstance(memory, Memory):
         return memory
     folder = Path(memory).expanduser().resolve()  # workers may have another working folder
-    return Memory(folder, verbose=0)
+    try:
+        return Memory(folder, verbose=0)
+    except OSError as error:
+        warn_user(f"memory must be a folder that can be made ({error}): no result is kept")
+        return None
 
 
 def check_base_kernels_by_column(

@@ -1,15 +1,18 @@
 """Results of a search, which another search reads instead of computing them again."""
 
 import json
+import warnings
 from collections.abc import Callable, Iterable
 from dataclasses import fields
 from typing import Any, TypeVar
 
 import numpy as np
 from joblib import Memory
+from joblib.memory import CacheWarning
 
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.starts import WarmStart
+from autokernel.exceptions import warn_user
 from autokernel.expression import Expression
 from autokernel.kernels import BaseKernel, Operator, definition, is_built_in
 from autokernel.version import __version__
@@ -24,6 +27,8 @@ class Store:
     with those of ``known``, unless the code of one of the base kernels or operators has changed.
     The folder is not part of a pickle.
     """
+
+    _can_write = True  # to the folder, as far as is known
 
     def __init__(
         self,
@@ -60,10 +65,24 @@ class Store:
         return found
 
     def put(self, key: str, record: Any) -> None:
-        """Keep a record; a file gets its name only when it is complete."""
+        """Keep a record; a file gets its name only when it is complete.
+
+        If that fails, a warning says so, and the folder is only read from then on.
+        """
         self._keep(key, record)
-        if self._backend is not None:
-            self._backend.dump_item(_path(key), record)
+        if self._backend is None or not self._can_write:
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("error", CacheWarning)  # how joblib reports any error
+            try:
+                self._backend.dump_item(_path(key), record)
+                return
+            except CacheWarning as warning:
+                self._can_write, reason = False, warning.__context__
+        warn_user(
+            f"memory must be a folder that can be written to, got {self._backend.location!r} "
+            f"({reason}): what it holds is read, and new results are not kept"
+        )
 
     def forget_unused(self) -> None:
         """Forget the results that a search has not used, except those in the folder."""
