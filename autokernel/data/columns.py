@@ -1,13 +1,13 @@
 """The columns of X: what each is, and how the search sees its values."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from autokernel.data.scales import SCALES, Identity, Scale, scale_of_record
+from autokernel.data.scales import SCALES, Identity, Scale
 from autokernel.expression import COLUMN_SCALES, IDENTITY, View
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean, index_of_column
@@ -104,25 +104,6 @@ class Columns:
         is_date = [number in kinds and kinds[number] is None for number in range(n_features)]
         levels = [kinds.get(number) for number in range(n_features)]
         return cls(tuple(map(Column, known, is_date, levels)), has_names=names is not None)
-
-    @property
-    def record(self) -> dict[str, object]:
-        """All that is known of the columns as plain data, for :meth:`of_record`."""
-        return {"has_names": self.has_names, "every": [asdict(column) for column in self.every]}
-
-    @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> "Columns":
-        """Make the columns of a record."""
-        every = []
-        for one in record["every"]:
-            levels, scales = one["levels"], one["scales"]
-            known = {
-                "levels": None if levels is None else Levels(tuple(levels[0]), levels[1]),
-                "places": tuple(one["places"]),
-                "scales": {name: scale_of_record(scale) for name, scale in scales.items()},
-            }
-            every.append(Column(**{**one, **known}))
-        return cls(tuple(every), has_names=record["has_names"])
 
     def of_rows(self, X: FloatArray) -> "Columns":
         """Return the columns with the unit intervals of inputs X (n_samples, n_features)."""

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any, ClassVar, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
@@ -71,6 +71,11 @@ class Scale:
     unit: float = 1.0  # then in the units of the user
     shift: float = 0.0
     width: float = 1.0
+
+    @staticmethod
+    def of_fields(name: str, **numbers: float) -> "Scale":
+        """Return the scale of this name with its numbers."""
+        return (Identity if name == IDENTITY else Scale)(name, **numbers)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """Compute ``t(u)`` of a column; a number beyond the scale counts as the smallest one."""
@@ -222,11 +227,6 @@ class Identity(Scale):
     ) -> FloatArray:
         """Return the covariance (n, n)."""
         return covariance
-
-
-def scale_of_record(record: Mapping[str, Any]) -> Scale:
-    """Make the scale that ``dataclasses.asdict`` has written."""
-    return (Identity if record["name"] == IDENTITY else Scale)(**record)
 
 
 def _covariance_of_exponentials(log_mean: FloatArray, c: FloatArray) -> FloatArray:

@@ -1,13 +1,12 @@
 """The target: its standardisation, and the scales on which its kernel may act."""
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
 from autokernel.data.noise import RowNoise
-from autokernel.data.scales import SCALES, Identity, Scale, mean_and_variance, scale_of_record
+from autokernel.data.scales import SCALES, Identity, Scale, mean_and_variance
 from autokernel.expression import IDENTITY, TARGET_SCALES
 from autokernel.typing import FloatArray
 
@@ -55,18 +54,6 @@ class Target:
         """Return a target that is used as it comes."""
         others = {name: Scale(name) for name in TARGET_SCALES}
         return cls(0.0, 1.0, {IDENTITY: Identity(IDENTITY), **others})
-
-    @property
-    def record(self) -> dict[str, object]:
-        """All numbers as plain data, of which :meth:`of_record` makes the same target."""
-        scales = [asdict(scale) for scale in self.scales.values()]
-        return {"shift": self.shift, "scale": self.width, "scales": scales}
-
-    @classmethod
-    def of_record(cls, record: Mapping[str, Any]) -> "Target":
-        """Make the target of a record."""
-        scales = {one["name"]: scale_of_record(one) for one in record["scales"]}
-        return cls(float(record["shift"]), float(record["scale"]), scales)
 
     @property
     def is_constant(self) -> bool:

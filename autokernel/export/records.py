@@ -1,22 +1,33 @@
 """Fitted estimators as plain data, which JSON can hold."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any
+from typing import Any, TypedDict
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import Columns, RowNoise, Target
+from autokernel.data.plain import as_plain, read, refuse
 from autokernel.estimator import AutoKernelGPRegressor
+from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
-from autokernel.explain import history_table
-from autokernel.expression import custom_parts
+from autokernel.explain import Table, history_table
+from autokernel.expression import (
+    COLUMN_SCALES,
+    IDENTITY,
+    TARGET_SCALES,
+    custom_parts,
+    n_kernel_params,
+)
+from autokernel.fit.arguments import Arguments
 from autokernel.inference import (
     ExactPredictor,
     InducingPredictor,
     MakePredictor,
     NeighbourPredictor,
+    Predictor,
     TrainingData,
     one_blas_thread,
 )
@@ -27,20 +38,79 @@ from autokernel.model import (
     MixturePredictor,
     Outliers,
 )
-from autokernel.model.packing import as_columns, from_columns
-from autokernel.typing import FloatArray
+from autokernel.search import MEANINGS, History, columns_of
+from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 """Version of the records; it changes whenever an older reader would misread one."""
 
-_PREDICTORS = {
-    "exact": ExactPredictor,
-    "inducing": InducingPredictor,
-    "neighbours": NeighbourPredictor,
+MAX_DEPTH = 4  # of lists in the parameters of an estimator
+
+_PREDICTORS: Mapping[str, tuple[Callable[..., Predictor], str | None]] = {
+    "exact": (ExactPredictor, None),
+    "inducing": (InducingPredictor, "n_inducing"),
+    "neighbours": (NeighbourPredictor, "n_neighbours"),
 }
+"""The predictors, and what they count."""
 _FORMAT = "autokernel"
 _OF_SEARCH = ("n_iter_", "stop_reason_")
+_NEVER_READ = ("memory", "n_jobs")  # parameters that reach files and processes
+_TYPES = {"f": FloatArray, "i": IntArray, "O": tuple[str, ...]}  # of columns of the history
+
+
+class _Rows(TypedDict):
+    X: FloatArray
+    y: FloatArray
+
+
+class _Noise(TypedDict):
+    weights: FloatArray
+    errors: FloatArray
+    rounding: FloatArray
+    log_slopes: FloatArray
+
+
+class _Predictor(TypedDict):
+    name: str
+    number: int | None
+
+
+class _Model(TypedDict):
+    evaluation: int
+    scaled_noise_variance: float
+    kernels: tuple[KernelPosterior, ...]
+    approximation: str
+    outliers: Outliers
+    rows: IntArray
+    columns: Columns
+    target: Target
+    noise: _Noise
+    rows_of_model: _Rows | None
+    predictor: _Predictor
+    components: tuple[MixtureComponent, ...]
+    tail_share: float
+
+
+class _Search(TypedDict):
+    history: Mapping[str, object]
+    tried: tuple[str, ...]
+    n_iter_: int
+    stop_reason_: str
+
+
+class _Record(TypedDict):
+    format: str
+    version: int
+    autokernel: str
+    settings: Mapping[str, object]
+    target_name: str | None
+    X_train: FloatArray
+    y_train: FloatArray
+    end: float
+    resolution: float
+    model: _Model
+    search: _Search | None
 
 
 def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
@@ -48,8 +118,8 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
 
     :func:`from_dict` makes an estimator of it that predicts the same to the last bit. Unlike a
     pickle, the dict can be shared: reading it runs no foreign code. It holds the training data.
-    Parameters that are objects, such as a strategy, are left out with a warning, and so is the
-    state that a warm start needs.
+    Callbacks, parameters that are objects, such as a strategy, and ``memory`` and ``n_jobs``, which
+    reach files and processes, are left out with a warning. What a warm start needs is left out too.
 
     Parameters
     ----------
@@ -68,21 +138,24 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     search = None
     if hasattr(model, "search_history_"):
         history = {
-            name: {"dtype": values.dtype.str, "values": _as_json(values)}
+            name: {"type": values.dtype.kind, "values": values}
             for name, values in model.search_history_.items()
         }
         search = {"history": history, "tried": model._tried}
-        search |= {name: _as_json(getattr(model, name)) for name in _OF_SEARCH}
-    settings, objects = {}, []
-    for name, value in model.get_params(deep=False).items():
+        search |= {name: getattr(model, name) for name in _OF_SEARCH}
+    given = model.get_params(deep=False)
+    left_out = [name for name in _NEVER_READ if given.pop(name) is not None]
+    left_out += ["callbacks"] * bool(getattr(model, "_skl_callbacks", ()))
+    settings = {}
+    for name, value in given.items():
         try:
             settings[name] = _written_setting(value)
         except TypeError:
-            objects.append(name)
-    if objects:
+            left_out.append(name)
+    if left_out:
         warn_user(
-            f"to_dict leaves out what is no plain data, {', '.join(objects)}: the model that is "
-            "read has the default instead, and predicts the same"
+            f"to_dict leaves out {', '.join(left_out)}, which a file must not choose or cannot "
+            "hold: the model that is read has the default instead, and predicts the same"
         )
     return {
         "format": _FORMAT,
@@ -90,22 +163,29 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "autokernel": __version__,
         "settings": settings,
         "target_name": model.target_name_,
-        "X_train": _as_json(model.X_train_),
-        "y_train": _as_json(model.y_train_),
-        "end": _as_json(model._end),
-        "resolution": model.resolution_,
-        "model": record,
-        "search": search,
+        **as_plain(
+            {
+                "X_train": model.X_train_,
+                "y_train": model.y_train_,
+                "end": model._end,
+                "resolution": model.resolution_,
+                "model": record,
+                "search": search,
+            }
+        ),
     }
 
 
 def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     """Make a fitted estimator of the dict that :func:`to_dict` has returned.
 
+    All types, sizes and numbers are checked. ``memory`` and ``n_jobs`` are never read.
+
     Raises
     ------
     ValueError
-        If the dict is of another format or version, or an entry is missing.
+        If the dict is of another format or version, or a value is not valid: the message says its
+        key, what is expected, and what is got.
     """
     if not isinstance(record, Mapping):
         raise ValueError(
@@ -113,63 +193,95 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
             "json.loads makes a dict of a text"
         )
     if record.get("format") != _FORMAT:
-        raise ValueError(
-            f"record must be the dict that to_dict returns, with the format {_FORMAT!r}, got "
-            f"{record.get('format')!r}"
-        )
+        raise refuse("record.format", f"{_FORMAT!r}, as to_dict writes it", record.get("format"))
     if record.get("version") != FORMAT_VERSION:
         raise ValueError(
-            f"record must have the version {FORMAT_VERSION}, got {record.get('version')!r}: "
+            f"record.version must be {FORMAT_VERSION}, got {record.get('version')!r}: "
             f"autokernel {record.get('autokernel')} has written it, and can read it"
         )
-    try:
-        return _estimator(record)
-    except KeyError as error:
-        raise ValueError(
-            f"record must be the dict that to_dict returns, but has no {error}"
-        ) from error
-    except (TypeError, ValueError, IndexError, AttributeError) as error:
-        raise ValueError(
-            f"record must be the dict that to_dict returns, but cannot be read: {error}"
-        ) from error
+    return _estimator(read(_Record, record, "record"))
 
 
-def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
-    settings = {name: _read_setting(value) for name, value in record["settings"].items()}
-    model = AutoKernelGPRegressor(**settings)
-    X, y = _array(record["X_train"]), _array(record["y_train"])
+def _estimator(record: _Record) -> AutoKernelGPRegressor:
+    X, y = record["X_train"], record["y_train"]
+    if X.ndim != 2 or not X.size:
+        raise ValueError(f"record.X_train must be rows of columns, got the shape {X.shape}")
+    _check_shape(y, (len(X),), "record.y_train")
+    model = _with_settings(record["settings"])
     model._set_fitted(_fitted_model(record["model"], X, y), X, y)
-    model.target_name_, model.resolution_ = record["target_name"], float(record["resolution"])
-    model._end = float(record["end"])
+    model.target_name_, model.resolution_ = record["target_name"], record["resolution"]
+    model._end = record["end"]
     search = record["search"]
     if search is not None:
-        model._tried = search["tried"]
-        history = {
-            name: np.array(column["values"], dtype=column["dtype"])
-            for name, column in search["history"].items()
-        }
-        model.search_history_ = history_table(history)
-        for name in _OF_SEARCH:
-            setattr(model, name, search[name])
+        if search["stop_reason_"] not in MEANINGS:
+            what = f"one of {', '.join(MEANINGS)}"
+            raise refuse("record.search.stop_reason_", what, search["stop_reason_"])
+        model._tried = list(search["tried"])
+        model.search_history_ = _history(search["history"], len(model._tried))
+        model.n_iter_, model.stop_reason_ = search["n_iter_"], search["stop_reason_"]
     return model
+
+
+def _with_settings(settings: Mapping[str, object]) -> AutoKernelGPRegressor:
+    """Return an estimator with the parameters of a record, which must be valid."""
+    unread = [name for name in _NEVER_READ if settings.get(name) is not None]
+    if unread:
+        warn_user(f"from_dict does not read {', '.join(unread)}: set them yourself")
+    model, known = AutoKernelGPRegressor(), AutoKernelGPRegressor().get_params(deep=False)
+    for name, value in settings.items():
+        key = f"record.settings.{name}"
+        if name not in known:
+            raise refuse(key, f"one of the parameters {', '.join(known)}", value)
+        if name not in _NEVER_READ:
+            model.set_params(**{name: _read_setting(value, key)})
+    try:
+        model._validate_params()
+        Arguments.of(model)
+    except (TypeError, ValueError, OverflowError) as error:
+        raise ValueError(f"record.settings must be parameters of a fit: {error}") from error
+    return model
+
+
+def _history(columns: Mapping[str, Any], n_rows: int) -> Table:
+    """Read the columns of a search, which are those that every search has."""
+    read_columns = {}
+    for name in columns_of([History(1.0)]):
+        key, column = f"record.search.history.{name}", columns.get(name)
+        if not isinstance(column, Mapping) or column.get("type") not in (*_TYPES,):
+            raise refuse(key, f"an object whose type is one of {', '.join(_TYPES)}", column)
+        kind = column["type"]
+        values = np.array(
+            read(_TYPES[kind], column.get("values"), f"{key}.values"),
+            dtype=object if kind == "O" else None,
+        )
+        _check_shape(values, (n_rows,), f"{key}.values")
+        read_columns[name] = values
+    return history_table(read_columns)
 
 
 def _written_setting(value: Any) -> Any:
     """Write a parameter; a mapping, whose keys may be numbers, becomes a list of its items."""
     if isinstance(value, Mapping):
-        return {"items": [[_as_json(key), _written_setting(one)] for key, one in value.items()]}
-    return _as_json(value)
+        return {"items": [[as_plain(key), _written_setting(one)] for key, one in value.items()]}
+    return as_plain(value)
 
 
-def _read_setting(value: Any) -> Any:
+def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
     """Read a parameter that :func:`_written_setting` has written; lists become tuples."""
+    if depth > MAX_DEPTH:
+        raise refuse(key, f"at most {MAX_DEPTH} lists in each other", value)
     if isinstance(value, Mapping):
-        return {key: _read_setting(one) for key, one in value["items"]}
-    return tuple(map(_read_setting, value)) if isinstance(value, list) else value
+        items = _read_setting(value.get("items"), f"{key}.items", depth + 1)
+        if not isinstance(items, tuple) or any(np.shape(one)[:1] != (2,) for one in items):
+            raise refuse(key, "an object with items, pairs of a column and a value", value)
+        return dict(items)
+    if isinstance(value, list):
+        return tuple(_read_setting(one, key, depth + 1) for one in value)
+    return read(Any, value, key)
 
 
 def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str, Any]:
-    """Write a model; its rows only if they are not all rows of the estimator."""
+    """Return what a model consists of; its rows only if they are not all rows of the estimator."""
     mixture, data = model.mixture, model.mixture.data
     custom = custom_parts([one.expression for one in mixture.components])
     custom += custom_parts([one.evaluation.expression for one in model.kernels])
@@ -180,83 +292,121 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         )
     has_all = np.array_equal(data.X, model.columns.inputs(X).values, equal_nan=True)
     has_all = has_all and np.array_equal(data.y, model.target.forward(y))
-    state = model.__getstate__()
-    del state["mixture"]
+    make = mixture.make_predictor
+    function, counts = (make.func, make.keywords) if isinstance(make, partial) else (make, {})
+    (name,) = (name for name, (known, _) in _PREDICTORS.items() if known is function)
     return {
-        **_as_json(state),
-        "columns": _as_json(model.columns.record),
-        "target": _as_json(model.target.record),
-        "noise": _as_json(data.noise.record),
-        "rows_of_model": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
-        "predictor": _predictor_record(mixture.make_predictor),
-        "components": _as_json(as_columns(mixture.components)),
+        "evaluation": model.number_of_best,
+        "scaled_noise_variance": model.scaled_noise_variance,
+        "kernels": model.kernels,
+        "approximation": model.approximation,
+        "outliers": model.outliers,
+        "rows": model.rows,
+        "columns": model.columns,
+        "target": model.target,
+        "noise": dict(zip(_Noise.__annotations__, data.noise.record, strict=True)),
+        "rows_of_model": None if has_all else {"X": data.X, "y": data.y},
+        "predictor": {"name": name, "number": next(iter(counts.values()), None)},
+        "components": mixture.components,
         "tail_share": mixture.tail_share,
     }
 
 
-def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedModel:
-    columns, target = Columns.of_record(record["columns"]), Target.of_record(record["target"])
-    inputs, targets = columns.inputs(X, first_row=0), target.forward(y)
-    rows = record["rows_of_model"]
-    if rows is not None:
-        values = _array(rows["X"]).reshape(-1, X.shape[1])
-        inputs, targets = columns.scaled(values, first_row=0), _array(rows["y"])
-    noise = RowNoise.of_record(targets.shape, record["noise"])
-    with one_blas_thread():  # as in the fit, for bit-identical results
-        mixture = MixturePredictor(
-            from_columns(MixtureComponent, record["components"]),
-            TrainingData(inputs, targets, noise, target),
-            _make_predictor(record["predictor"]),
-            tail_share=float(record["tail_share"]),
-        )
-    kernels = from_columns(KernelPosterior, record["kernels"])
-    numbers, deviations, X_excluded, y_excluded = record["outliers"]
+def _fitted_model(record: _Model, X: FloatArray, y: FloatArray) -> FittedModel:
+    kernels, outliers = record["kernels"], record["outliers"]
+    best, key = record["evaluation"], "record.model"
+    _require(0 <= best < len(kernels), f"{key}.evaluation", "the index of a kernel", best)
+    _check_shape(record["rows"], (len(y),), f"{key}.rows")
+    for values, field in zip(outliers, Outliers._fields, strict=True):
+        shape = (len(outliers.rows), X.shape[1])[: 1 + (field == "X" and len(outliers.rows) > 0)]
+        _check_shape(values, shape, f"{key}.outliers.{field}")
+    for n, one in enumerate(kernels):
+        _check_kernel(one.evaluation, record, f"{key}.kernels[{n}].evaluation")
+        n_params = one.evaluation.n_params
+        _check_shape(one.draws, (len(one.draws), n_params), f"{key}.kernels[{n}].draws")
+        _check_shape(one.evaluation.hessian, (n_params,) * 2, f"{key}.kernels[{n}].hessian")
     return FittedModel(
-        evaluation=kernels[record["evaluation"]].evaluation,
-        scaled_noise_variance=float(record["scaled_noise_variance"]),
-        mixture=mixture,
+        evaluation=kernels[best].evaluation,
+        scaled_noise_variance=record["scaled_noise_variance"],
+        mixture=_mixture(record, X, y),
         kernels=kernels,
         approximation=record["approximation"],
-        outliers=Outliers(
-            np.array(numbers, dtype=int),
-            _array(deviations),
-            _array(X_excluded).reshape(-1, X.shape[1]),
-            _array(y_excluded),
-        ),
-        rows=np.array(record["rows"], dtype=int),
+        outliers=outliers._replace(X=outliers.X.reshape(-1, X.shape[1])),
+        rows=record["rows"],
     )
 
 
-def _as_json(value: Any) -> Any:
-    """Write numbers and arrays as JSON holds them; numbers that are not finite become texts."""
-    if isinstance(value, np.ndarray):
-        value = value.tolist()
-    if isinstance(value, (list, tuple)):
-        return [_as_json(one) for one in value]
-    if isinstance(value, Mapping):
-        return {str(name): _as_json(one) for name, one in value.items()}
-    if isinstance(value, (bool, np.bool_)):
-        return bool(value)
-    if isinstance(value, (int, np.integer)):
-        return int(value)
-    if isinstance(value, (float, np.floating)):
-        return float(value) if np.isfinite(value) else str(float(value))
-    if value is None or isinstance(value, str):
-        return value if value is None else str(value)  # not that of an enumeration
-    raise TypeError(f"{value!r} is no plain data")
+def _mixture(record: _Model, X: FloatArray, y: FloatArray) -> MixturePredictor:
+    columns, target, key = record["columns"], record["target"], "record.model"
+    _check_columns(columns, X)
+    _require(IDENTITY in target.scales, f"{key}.target.scales", "scales with the identity", None)
+    for name, scale in target.scales.items():
+        is_known = name == scale.name and name in (IDENTITY, *TARGET_SCALES)
+        _require(is_known, f"{key}.target.scales.{name}.name", "that of a scale", scale.name)
+    for n, one in enumerate(record["components"]):
+        _check_kernel(one, record, f"{key}.components[{n}]")
+    inputs, targets = columns.inputs(X, first_row=0), target.forward(y)
+    rows = record["rows_of_model"]
+    if rows is not None:
+        _check_shape(rows["X"], (len(rows["X"]), X.shape[1]), f"{key}.rows_of_model.X")
+        _check_shape(rows["y"], (len(rows["X"]),), f"{key}.rows_of_model.y")
+        inputs, targets = columns.scaled(rows["X"], first_row=0), rows["y"]
+    of_rows: dict[str, Any] = {**record["noise"]}
+    for name, values in of_rows.items():
+        _check_shape(values, targets.shape[: values.ndim], f"{key}.noise.{name}")
+    noise = RowNoise.of_record(targets.shape, of_rows.values())
+    data = TrainingData(inputs, targets, noise, target)
+    make = _make_predictor(record["predictor"], f"{key}.predictor")
+    try:
+        with one_blas_thread(), np.errstate(all="ignore"):  # as in the fit, for identical bits
+            share = record["tail_share"]
+            mixture = MixturePredictor(record["components"], data, make, tail_share=share)
+            moments = mixture.moments(inputs.values[:1])
+    except (LinAlgError, ValueError) as error:
+        raise ValueError(f"{key} must be a model that can predict: {error}") from error
+    _require(bool(np.isfinite(moments).all()), key, "a model whose predictions are finite", "nan")
+    return mixture
 
 
-def _array(values: Any) -> FloatArray:
-    return np.array(values, dtype=float)
+def _check_columns(columns: Columns, X: FloatArray) -> None:
+    key = "record.model.columns.every"
+    _require(len(columns) == X.shape[1], key, f"the {X.shape[1]} columns of X", len(columns))
+    for n, (column, x) in enumerate(zip(columns.every, X.T, strict=True)):
+        known = x[~np.isnan(x)]
+        if column.levels is not None:
+            is_level = np.isin(known, np.arange(len(column.levels.values))).all()
+            _require(bool(is_level), f"{key}[{n}].levels", "those of all numbers of X", "fewer")
+        _require(len(column.places) > 0, f"{key}[{n}].places", "one number or more", ())
+        for name, scale in column.scales.items():
+            is_known = name == scale.name and name in COLUMN_SCALES
+            _require(is_known, f"{key}[{n}].scales.{name}.name", "that of a scale", scale.name)
 
 
-def _predictor_record(make: MakePredictor) -> dict[str, Any]:
-    function, settings = (make.func, make.keywords) if isinstance(make, partial) else (make, {})
-    (name,) = (name for name, known in _PREDICTORS.items() if known is function)
-    return {"name": name, **settings}
+def _check_kernel(one: Evaluation | MixtureComponent, record: _Model, key: str) -> None:
+    """Check that a kernel has columns and a scale of the model, and a number for each parameter."""
+    expression, n = one.expression, len(record["columns"])
+    _require(max(expression.columns, default=0) < n, key, f"a kernel of {n} columns", expression)
+    is_known = expression.target in record["target"].scales
+    _require(is_known, key, "a kernel on a scale of the target", expression)
+    _check_shape(one.theta, (n_kernel_params(expression) + 1,), f"{key}.theta")
 
 
-def _make_predictor(record: Mapping[str, Any]) -> MakePredictor:
-    settings = {name: value for name, value in record.items() if name != "name"}
-    known = _PREDICTORS[record["name"]]
-    return partial(known, **settings) if settings else known
+def _make_predictor(record: _Predictor, key: str) -> MakePredictor:
+    name, number = record["name"], record["number"]
+    _require(name in _PREDICTORS, f"{key}.name", f"one of {', '.join(_PREDICTORS)}", name)
+    known, counted = _PREDICTORS[name]
+    if counted is None:
+        return known
+    _require(number is not None and number > 0, f"{key}.number", "a whole number from 1", number)
+    return partial(known, **{counted: number})
+
+
+def _require(is_valid: bool, key: str, expected: str, got: object) -> None:
+    if not is_valid:
+        raise refuse(key, expected, got)
+
+
+def _check_shape(values: Any, shape: tuple[int, ...], key: str) -> None:
+    _require(
+        np.shape(values) == shape, key, f"an array of the shape {shape}", str(np.shape(values))
+    )

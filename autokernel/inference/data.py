@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from autokernel.data import Columns, Inputs, RowNoise, Target
+from autokernel.data.plain import as_plain, read
 from autokernel.expression import IDENTITY, Expression, Leaf, View
 from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs, with_gaps
@@ -75,9 +76,9 @@ class TrainingData:
 
     def __getstate__(self) -> dict[str, Any]:
         plain, inputs = self._plain, self.inputs  # pairs are computed again
-        of_columns = {"columns": inputs.columns.record, "target": self.target.record}
+        numbers = as_plain([inputs.columns, self.target])
         return {
-            "numbers": json.dumps(of_columns),  # files of skops need much room for each object
+            "numbers": json.dumps(numbers),  # files of skops need much room for each object
             "inputs": [inputs.values, inputs.rows],
             "y": plain.y,
             "noise": plain.noise.record,
@@ -85,10 +86,10 @@ class TrainingData:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        numbers, y = json.loads(state["numbers"]), state["y"]
-        inputs = Inputs(Columns.of_record(numbers["columns"]), *state["inputs"])
+        (columns, target), y = json.loads(state["numbers"]), state["y"]
+        inputs = Inputs(read(Columns, columns, "columns"), *state["inputs"])
         noise = RowNoise.of_record(y.shape, state["noise"])
-        plain = TrainingData(inputs, y, noise, Target.of_record(numbers["target"]))
+        plain = TrainingData(inputs, y, noise, read(Target, target, "target"))
         vars(self).update(vars(plain.on(state["scale"])))
 
     @property

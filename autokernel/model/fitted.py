@@ -16,7 +16,7 @@ from autokernel.expression import IDENTITY, changes_along
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
 from autokernel.model.averaging import KernelPosterior, MixtureComponent
 from autokernel.model.mixture import TAIL_SHARE, MixturePredictor
-from autokernel.model.packing import as_columns, from_columns
+from autokernel.model.packing import pack, unpack
 from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray, IntArray
 
@@ -67,15 +67,19 @@ class FittedModel:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
-        evaluations = [one.evaluation for one in self.kernels]
-        best = next(n for n, one in enumerate(evaluations) if one is self.evaluation)
-        return {**state, "kernels": as_columns(self.kernels), "evaluation": best}
+        packed = pack(self.kernels, (one.evaluation.expression for one in self.kernels))
+        return {**state, "kernels": packed, "evaluation": self.number_of_best}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kernels = from_columns(KernelPosterior, state["kernels"])
+        kernels = unpack(KernelPosterior, state["kernels"])
         read = {"kernels": kernels, "evaluation": kernels[state["evaluation"]].evaluation}
         for name, value in {**state, **read}.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def number_of_best(self) -> int:
+        """The index of the best kernel among those that are believed."""
+        return next(n for n, one in enumerate(self.kernels) if one.evaluation is self.evaluation)
 
     @property
     def columns(self) -> Columns:

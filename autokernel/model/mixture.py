@@ -20,7 +20,7 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model.averaging import MixtureComponent
-from autokernel.model.packing import as_columns, from_columns
+from autokernel.model.packing import pack, unpack
 from autokernel.typing import FloatArray
 
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
@@ -115,11 +115,12 @@ class MixturePredictor:
         return same and not others
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**vars(self), "_predictors": None, "components": as_columns(self.components)}
+        packed = pack(self.components, (one.expression for one in self.components))
+        return {**vars(self), "_predictors": None, "components": packed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.components = tuple(from_columns(MixtureComponent, state["components"]))
+        self.components = unpack(MixtureComponent, state["components"])
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) at inputs (n, n_features)."""

@@ -1,0 +1,172 @@
+"""Plain data, which JSON can hold: how objects are written, and read as their annotations say."""
+
+import reprlib
+from collections.abc import Callable, Mapping
+from dataclasses import fields, is_dataclass
+from types import MappingProxyType, NoneType
+from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+
+import numpy as np
+
+from autokernel.data.checks import MAX_MAGNITUDE
+from autokernel.expression import Expression, parse_expression
+from autokernel.typing import FloatArray, IntArray
+
+_MAX, _MIN = 1e300, 1e-300
+_RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
+    dict.fromkeys(("X", "y", "X_train", "y_train", "end"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
+    | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
+    | dict.fromkeys(("extent", "unit", "width", "weight", "weights"), (_MIN, _MAX))
+    | dict.fromkeys(("errors", "rounding", "scaled_noise_variance", "resolution"), (0.0, _MAX))
+    | dict.fromkeys(("theta", "draws", "log_slopes"), (-700.0, 700.0))
+    | dict.fromkeys(("probability", "tail_share"), (0.0, 1.0))
+)
+"""The ranges of numbers by the names of their fields; others may be infinite or nan."""
+_MAY_BE_MISSING = ("X", "X_train")
+"""Fields whose numbers may be nan besides."""
+
+_FINITE = 2.0**53  # up to which numbers count whole ones
+
+
+def as_plain(value: Any) -> Any:
+    """Write an object as JSON holds it; numbers that are not finite become texts.
+
+    Raises
+    ------
+    TypeError
+        If it is none of data classes, mappings, sequences, sets, arrays, expressions and scalars.
+    """
+    value = value.tolist() if hasattr(value, "tolist") else value
+    if is_dataclass(value) and not isinstance(value, (type, Expression)):
+        value = {field.name: getattr(value, field.name) for field in fields(value)}
+    if isinstance(value, Mapping):
+        return {str(name): as_plain(one) for name, one in value.items()}
+    if isinstance(value, (set, frozenset)):
+        value = sorted(value)
+    if isinstance(value, (list, tuple)):
+        return [as_plain(one) for one in value]
+    if isinstance(value, float):
+        return value if np.isfinite(value) else str(value)
+    if isinstance(value, (str, Expression)):
+        return str(value)  # not that of an enumeration
+    if value is None or isinstance(value, (bool, int)):
+        return value
+    raise TypeError(f"{value!r} is no plain data")
+
+
+Parse = Callable[[str], Expression]
+
+
+def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) -> Any:
+    """Read what :func:`as_plain` has written, and check all types and numbers.
+
+    Parameters
+    ----------
+    kind : type or annotation
+        A scalar, an array of :mod:`autokernel.typing`, an :class:`Expression`, ``Any`` for any
+        scalar, or a data class, named tuple, typed dict, mapping or tuple of them, or None.
+    given : object
+        The plain data.
+    key : str
+        Where they are, for messages.
+    parse : callable
+        Reads the text of an expression.
+
+    Raises
+    ------
+    ValueError
+        If they are not of this kind; the message says the key, what is expected, and what is got.
+    """
+    origin, args = get_origin(kind), get_args(kind)
+    if NoneType in args:
+        return None if given is None else read(args[0], given, key, parse=parse)
+    if kind in (FloatArray, IntArray):
+        return _array(given, key, is_whole=kind == IntArray)
+    if kind is Expression:
+        return _expression(given, key, parse)
+    if origin is tuple:
+        items = _checked(list, given, key, "a list")
+        return tuple(read(args[0], one, f"{key}[{n}]", parse=parse) for n, one in enumerate(items))
+    if origin is Mapping:
+        items = _checked(Mapping, given, key, "an object")
+        return {name: read(args[1], items[name], f"{key}.{name}", parse=parse) for name in items}
+    if is_dataclass(kind) or hasattr(kind, "_fields") or is_typeddict(kind):
+        return _record(kind, given, key, parse)
+    return _scalar(kind, given, key)
+
+
+def refuse(key: str, expected: str, got: object) -> ValueError:
+    """Return the error of a value that is not what a key must have."""
+    is_short = isinstance(got, (str, float, bool, NoneType)) or (
+        isinstance(got, int) and abs(got) < _FINITE
+    )
+    shown = reprlib.repr(got) if is_short else f"a {type(got).__name__}"
+    return ValueError(f"{key} must be {expected}, got {shown}")
+
+
+def _checked(kind: Any, given: Any, key: str, expected: str) -> Any:
+    if not isinstance(given, kind):
+        raise refuse(key, expected, given)
+    return given
+
+
+def _record(kind: Any, given: Any, key: str, parse: Parse) -> Any:
+    """Read an object that has just the fields of a class; named tuples are lists."""
+    hints = get_type_hints(kind)
+    if hasattr(kind, "_fields"):
+        items = _checked(list, given, key, "a list")
+        if len(items) != len(hints):
+            raise refuse(key, f"a list of {', '.join(hints)}", given)
+        given = dict(zip(hints, items, strict=True))
+    elif is_dataclass(kind):
+        hints = {field.name: hints[field.name] for field in fields(kind)}
+    for name in [*hints, *_checked(Mapping, given, key, "an object")]:
+        if name not in given or name not in hints:
+            fault = "has no" if name in hints else "has an unknown"
+            raise ValueError(f"{key} must have the keys {', '.join(hints)}, but {fault} {name!r}")
+    values = {n: read(hint, given[n], f"{key}.{n}", parse=parse) for n, hint in hints.items()}
+    return getattr(kind, "of_fields", kind)(**values)
+
+
+def _expression(given: Any, key: str, parse: Parse) -> Expression:
+    try:
+        return parse(_scalar(str, given, key))
+    except ValueError as error:
+        raise ValueError(f"{key} must be a kernel: {error}") from error
+
+
+def _scalar(kind: Any, given: Any, key: str) -> Any:
+    if kind is float:
+        if isinstance(given, str) and given in ("nan", "inf", "-inf"):
+            given = float(given)
+        if isinstance(given, bool) or not isinstance(given, (int, float)):
+            raise refuse(key, "a number", given)
+        return float(_array(given, key))
+    if kind is int:
+        is_whole = isinstance(given, int) and not isinstance(given, bool)
+        if not is_whole or abs(given) > _FINITE:
+            raise refuse(key, "a whole number", given)
+        return given
+    if kind is Any:
+        return _checked((str, int, float, NoneType), given, key, "a text, a number or null")
+    return _checked(kind, given, key, "true or false" if kind is bool else "a text")
+
+
+def _array(given: Any, key: str, *, is_whole: bool = False) -> Any:
+    """Read numbers in lists of one length, in the range of the field."""
+    try:
+        values = np.array(given, dtype=float)
+    except (TypeError, ValueError, OverflowError):
+        raise refuse(key, "numbers in lists of one length", given) from None
+    name = key.rpartition(".")[2].partition("[")[0]
+    low, high = (0.0, _FINITE) if is_whole else _RANGES.get(name, (-np.inf, np.inf))
+    is_valid = (values >= low) & (values <= high)
+    if is_whole:
+        is_valid &= values == np.round(values)
+    elif name in _MAY_BE_MISSING or name not in _RANGES:
+        is_valid |= np.isnan(values)
+    if not np.all(is_valid):
+        what = "whole numbers" if is_whole else "numbers"
+        wrong = float(values[~is_valid][0])
+        raise refuse(key, f"{what} from {low:g} to {high:g}", wrong)
+    return values.astype(np.intp) if is_whole else values
