@@ -272,7 +272,11 @@ def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
         raise refuse(key, f"at most {MAX_DEPTH} lists in each other", value)
     if isinstance(value, Mapping):
         items = _read_setting(value.get("items"), f"{key}.items", depth + 1)
-        if not isinstance(items, tuple) or any(np.shape(one)[:1] != (2,) for one in items):
+        is_valid = isinstance(items, tuple) and all(
+            isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], (str, int))
+            for one in items
+        )
+        if not is_valid:
             raise refuse(key, "an object with items, pairs of a column and a value", value)
         return dict(items)
     if isinstance(value, list):

@@ -21,7 +21,8 @@ def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
     """Return a fitted estimator with this kernel, its log parameters and draws around them."""
     model = refitted("NOISE", X, y)
     fitted, whole = model._fitted, np.append(theta, np.log(noise))
-    evaluation = replace(fitted.evaluation, expression=expression, theta=whole)
+    unknown = np.full((len(whole), len(whole)), np.nan)
+    evaluation = replace(fitted.evaluation, expression=expression, theta=whole, hessian=unknown)
     only = [MixtureComponent(expression, whole, 1.0)]
     mixture = MixturePredictor(only, fitted.mixture.data, ExactPredictor)
     draws = whole + spread * np.random.default_rng(0).normal(size=(50, len(whole)))
