@@ -39,10 +39,10 @@ class Deadline:
         earlier._latest = self
         return earlier
 
-    def check(self) -> None:
-        """Raise an ``OutOfTimeError`` if the deadline has passed."""
-        if self.has_passed:
-            raise OutOfTimeError("the time for this evaluation is over")
+    def check(self, seconds: float = 0.0) -> None:
+        """Raise an ``OutOfTimeError`` if less than the seconds of the next step are left."""
+        if self.seconds_left <= seconds:
+            raise OutOfTimeError("the time is over")
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuilt_deadline, (self._moment, self.seconds_left, platform.node())

@@ -209,12 +209,12 @@ class Evaluator:
             log_structure_prior=log_prior,
         )
 
-    def run_roughly(self, expression: Expression) -> Evaluation:
+    def run_roughly(self, expression: Expression, deadline: Deadline = NEVER) -> Evaluation:
         """Fit one kernel quickly, on a few rows; the record has no score."""
         status = "a rough fit on some of the rows"
         try:
             with kernel_errors(), one_blas_thread():
-                posterior = self._posterior(arrange(expression)[0])
+                posterior = self._posterior(arrange(expression)[0], deadline)
                 mode = self._find_modes.rough_mode(posterior)
                 return record_fit(expression, posterior, mode, status=status)
         except EvaluationError as error:
@@ -344,8 +344,13 @@ def _rebuilt_evaluator(
 
 def parts_of_kernel(expression: Expression) -> tuple[object, ...]:
     """Return what identifies a kernel, as parts of a digest."""
-    trees = expression.subtrees()
-    return (str(expression), *((*definition(one.declared), repr(one.view)) for one in trees))
+    definitions: dict[BaseKernel | Operator, tuple[str, ...]] = {}
+    parts: list[object] = [str(expression)]
+    for one in expression.subtrees():
+        if one.declared not in definitions:
+            definitions[one.declared] = definition(one.declared)
+        parts.append((*definitions[one.declared], repr(one.view)))
+    return tuple(parts)
 
 
 def digest(*parts: object) -> str:

@@ -1,6 +1,7 @@
 """The search of the highest mode: many short runs, long runs of the best, scans."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import partial
 
@@ -20,6 +21,7 @@ from autokernel.evidence.starts import (
     warm_points,
     with_warm_starts,
 )
+from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Expression, Leaf, arrange, splits
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, Priors, Role
@@ -234,10 +236,18 @@ class ModeSearch:
         return modes, sum(calls.values()) + (subsample.n_evaluations if subsample else 0)
 
     def rough_mode(self, posterior: LogPosterior) -> Point:
-        """Find a point near a mode of the log posterior of an arranged kernel, on few rows."""
+        """Find a point near a mode of the log posterior of an arranged kernel, on few rows.
+
+        At the deadline, it is the best point so far; one is always tried.
+        """
         rough = posterior.on_rows(self._rows[:_ROUGH_ROWS])
-        starts = self._starting_points(rough, [], purpose="rough")
-        return _runs(rough, highest(rough, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)[0]
+        first = LogPosterior.exact(rough.expression, rough.data, priors=self._priors)
+        first.value(first.centre)
+        with suppress(OutOfTimeError):
+            starts = self._starting_points(rough, [], purpose="rough")
+            _runs(rough, highest(rough, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)
+        best = max(rough, first, key=lambda one: one.best_value)
+        return Point(best.best, best.best_value)
 
     def _from_parts(
         self, expression: Expression, deadline: Deadline

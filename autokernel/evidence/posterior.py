@@ -1,6 +1,8 @@
 """The log posterior of the parameters of a kernel, its gradient and Hessian."""
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from math import sqrt
 
@@ -13,6 +15,7 @@ from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
 from autokernel.kernels import LogGammaPrior, Priors, Role
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
+N_TIMED_ROWS = 500  # rows of a call that is timed, to know how long one of more rows takes
 _ONE_SIDED = 3e-5  # one-sided step in a log parameter
 _LONGEST_ONE_SIDED = 1e-3  # longest one-sided step in standard deviations
 _FIRST = 3e-3  # first central step in a log parameter
@@ -95,9 +98,10 @@ _WIDEST = np.log(1e6)  # largest distance of theta from the logs of the prior me
 class LogPosterior:
     """The unnormalised log posterior: the log likelihood plus the log density of the priors.
 
-    Once the deadline has passed, every call raises an ``OutOfTimeError``. ``n_evaluations`` counts
-    the likelihood calls so far, failed ones included. ``centre`` (n_params,) are the logs of the
-    prior means, which lie between the bounds ``lower`` and ``upper`` of theta.
+    A call that cannot end before the deadline raises an ``OutOfTimeError``. ``n_evaluations``
+    counts the likelihood calls so far, failed ones included. ``centre`` (n_params,) are the logs of
+    the prior means, which lie between the bounds ``lower`` and ``upper`` of theta, and ``best`` is
+    the best theta so far, with its ``best_value``.
     """
 
     def __init__(
@@ -106,9 +110,10 @@ class LogPosterior:
         self.likelihood, self.deadline = likelihood, deadline
         self.expression, self.data = likelihood.expression, likelihood.data
         self._priors = priors
-        self.n_evaluations = 0
+        self.n_evaluations, self._seconds = 0, 0.0  # of the longest call
         self.prior = LogGammaPrior.of(likelihood.parameters, priors=priors)
         self.centre = np.log(self.prior.shape / self.prior.rate)
+        self.best, self.best_value = self.centre, -np.inf
         self.lower, self.upper = self.centre - _WIDEST, self.centre + _WIDEST
         mean_square = self.data.mean_square
         if NOISE_FLOOR * mean_square > 0:
@@ -158,26 +163,49 @@ class LogPosterior:
 
         This is a third of the work of :meth:`value_and_gradient`.
         """
-        self._begin_call()
-        return self.likelihood.value(theta) + float(self.prior.log_density(theta))
+        with self._call():
+            value = self.likelihood.value(theta) + float(self.prior.log_density(theta))
+        self._remember(theta, value)
+        return value
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
-        self._begin_call()
-        value, gradient = self.likelihood.value_and_gradient(theta)
-        log_prior = float(self.prior.log_density(theta))
-        return value + log_prior, gradient + self.prior.gradient(theta)
+        with self._call():
+            value, gradient = self.likelihood.value_and_gradient(theta)
+        value += float(self.prior.log_density(theta))
+        self._remember(theta, value)
+        return value, gradient + self.prior.gradient(theta)
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
-        self._begin_call()
         if not isinstance(self.likelihood, ExactLikelihood):
             raise NotImplementedError("criterion='loo' needs approximation='exact'")
-        return self.likelihood.leave_one_out(theta)
+        with self._call():
+            return self.likelihood.leave_one_out(theta)
 
-    def _begin_call(self) -> None:
-        self.deadline.check()
+    def _remember(self, theta: FloatArray, value: float) -> None:
+        if value > self.best_value:
+            self.best, self.best_value = theta.copy(), value
+
+    def _expected_seconds(self) -> float:
+        """Expect the time of the first call of an exact likelihood of many rows, by that of few."""
+        n = len(self.data.y)
+        if n <= N_TIMED_ROWS or not isinstance(self.likelihood, ExactLikelihood):
+            return 0.0
+        few = self.on_rows(np.arange(N_TIMED_ROWS))
+        few.value_and_gradient(self.centre)
+        return few._seconds * (n / N_TIMED_ROWS) ** 3
+
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """Count and time a call; one that is expected to end after the deadline is not begun."""
+        if self.n_evaluations == 0 and self.deadline.seconds_left < np.inf:
+            self._seconds = self._expected_seconds()
+        self.deadline.check(self._seconds)
         self.n_evaluations += 1
+        began = time.perf_counter()
+        yield
+        self._seconds = max(self._seconds, time.perf_counter() - began)
 
     def hessian(self, theta: FloatArray) -> FloatArray:
         """Compute the Hessian (n_params, n_params) of the *negative* log posterior.

@@ -12,6 +12,7 @@ from scipy.stats import qmc
 
 from autokernel.data.periodogram import distinct_values, periodogram, periodogram_periods
 from autokernel.data.scales import mean_and_variance
+from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
@@ -80,9 +81,10 @@ class Magnitudes:
         return self._periods[view, within]
 
 
-def columns_with_season(data: TrainingData) -> list[int]:
+def columns_with_season(data: TrainingData, deadline: Deadline = NEVER) -> list[int]:
     """Find the columns along which a linear model leaves a period that chance does not explain.
 
+    Columns that are not reached before the deadline are taken to have none.
     A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
     """
     X, y, weights = data.inputs.filled, data.y, data.noise.influence
@@ -92,6 +94,8 @@ def columns_with_season(data: TrainingData) -> list[int]:
     _, variance = mean_and_variance(residual, weights)
     found: list[int] = []
     for column, x in enumerate(X.T):
+        if deadline.has_passed:
+            break
         for period in periodogram_periods(x, residual, weights=weights)[:1]:
             extent = np.ptp(x)
             centred, cycles = (x - x.min()) / extent - 0.5, extent / np.array([period])

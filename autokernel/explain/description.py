@@ -75,6 +75,7 @@ class Description:
         y_name = target_name or UNNAMED
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
+        self._is_rough = not np.isfinite(model.evaluation.score)  # nothing is known
 
     def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
         """Compute the components at inputs (n, n_features), without words if it has to be fast."""
@@ -128,7 +129,7 @@ class Description:
         """The numbers of what is described, parts before interactions, the largest share first."""
         n = len(self.parts)
         every = [*range(self.explained.n_large), *range(n, n + len(self.interactions))]
-        return sorted(every, key=lambda number: -self.share(number))
+        return [] if self._is_rough else sorted(every, key=lambda number: -self.share(number))
 
     @property
     def parts(self) -> list[Part]:
@@ -192,6 +193,11 @@ class Description:
         n = len(self._model.rows)
         if self._model.target.is_constant:
             return  # no kernel would be better
+        if self._is_rough:
+            fact = Fact("search", "has no score", evidence="search_history_")
+            why = "The search was cut before any kernel had a score: the model is a rough fit of"
+            yield fact, f"{why} one kernel to some rows, and what matters is not known."
+            return
         if self._n_searched < n:
             text = f"Kernels were searched on {self._n_searched} of the {n} rows."
             how = "search_history_"
@@ -208,6 +214,8 @@ class Description:
     @cached_property
     def _residuals(self) -> list[Said]:
         found, model = list(of_outliers(self._model)), self._model
+        if self._is_rough:
+            return []
         if model.target.is_constant:
             return found
         y, has_tried_log = model.target.inverse(model.mixture.data.y), self._has_tried_log
@@ -232,7 +240,9 @@ class Description:
             part = self.parts[number]
             facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
             own = next(n for n, one in enumerate(self.parts) if one.column == part.column)
-            matters = [self._matters(part.column)] if own == number and len(self.names) > 1 else []
+            is_judged = part.column not in self._model.unjudged
+            is_first = own == number and len(self.names) > 1
+            matters = [self._matters(part.column)] if is_first and is_judged else []
             self._components[number] = [*facts.all(), *matters]
         return self._components[number]
 
@@ -249,6 +259,8 @@ class Description:
 
     def _small(self) -> Iterator[Said]:
         small = self.parts[self.explained.n_large :]
+        if self._is_rough:
+            return
         if small:
             columns = sorted({part.column for part in small})
             names, share = [self.names[one] for one in columns], sum(part.share for part in small)
@@ -286,6 +298,8 @@ class Description:
             text = f"{name} is noise {has} {deviation} around its {kind}, {written}"
             return [(noise, f"No structure was found: {text}.")]
         mean = Fact(Y_NAME, kind, average, unit=unit, evidence=f"{kind} of the training targets")
+        if self._is_rough:
+            return [(mean, f"The {kind} of {name} is {written}.")]
         what, more = "The noise", ""
         if self._has_outliers:
             what, more = "What is left", ", widened by outliers"
@@ -299,8 +313,12 @@ class Description:
 
     def _columns(self) -> Iterator[Said]:
         """Say which columns may matter, which are not used, and which are nearly the same."""
-        if len(self.names) == 1 or not self._model.evaluation.expression.leaves:
+        if len(self.names) == 1 or self._is_rough or not self._model.evaluation.expression.leaves:
             return
+        if unjudged := [self.names[one] for one in self._model.unjudged]:
+            matter = "matters" if len(unjudged) == 1 else "matter"
+            text = f"Whether {listing(unjudged)} {matter} is not known, as the search was cut."
+            yield Fact(listing(unjudged), "is not judged", evidence=USED), text
         is_fixed = np.ptp(self.explained.X, axis=0) == 0
         every = [*zip(self.names, self._used, is_fixed, strict=True)]
         rows = [(name, p) for name, p, fixed in every if not fixed]

@@ -215,22 +215,24 @@ def inclusion_table(model: FittedModel) -> Table:
     lengthscale so wide that it hardly matters; ``repeats``: the target repeats itself along the
     column, with a period that is shorter than the extent of the data; ``linear``: the target, on
     the scale of the kernel, is the sum of a straight line in this column and a function of the
-    others.
+    others. All are nan for a column of which this is not known.
     """
     columns = range(len(model.columns))
     weights = np.array([kernel.probability for kernel in model.kernels])
     expressions = [kernel.evaluation.expression for kernel in model.kernels]
-    depends = np.array([[c in one.columns for c in columns] for one in expressions], dtype=float)
+    used = [one.columns for one in expressions]
+    depends = np.array([[c in own for c in columns] for own in used], dtype=float)
     repeats = np.array([[_repeats(kernel, c) for c in columns] for kernel in model.kernels])
-    linear = np.array([[_is_linear(one, c) for c in columns] for one in expressions], dtype=float)
-    return Table(
-        {
-            "column": model.columns.names,
-            "depends": weights @ depends,
-            "repeats": weights @ repeats,
-            "linear": weights @ linear,
-        }
-    )
+    bent = [[term.columns for term in one.terms(ADD) if not _is_line(term)] for one in expressions]
+    is_bent = np.array([[any(c in own for own in of_one) for c in columns] for of_one in bent])
+    found = {
+        "depends": weights @ depends,
+        "repeats": weights @ repeats,
+        "linear": weights @ (depends * ~is_bent),
+    }
+    for probabilities in found.values():
+        probabilities[list(model.unjudged)] = np.nan
+    return Table({"column": model.columns.names, **found})
 
 
 def scale_table(model: FittedModel) -> Table:
@@ -255,12 +257,8 @@ def scale_table(model: FittedModel) -> Table:
     return Table(columns)
 
 
-def _is_linear(expression: Expression, column: int) -> bool:
-    with_it = [term for term in expression.terms(ADD) if column in term.columns]
-    return bool(with_it) and all(
-        isinstance(term, Leaf) and term.kernel.is_linear and term.scale == IDENTITY
-        for term in with_it
-    )
+def _is_line(term: Expression) -> bool:
+    return isinstance(term, Leaf) and term.kernel.is_linear and term.scale == IDENTITY
 
 
 def _repeats(kernel: KernelPosterior, column: int) -> float:

@@ -7,6 +7,7 @@ import numpy as np
 from autokernel.typing import FloatArray
 
 INTERVAL_ENDS = (0.05, 0.95)  # levels of the ends of a central 90 % interval
+MAX_LISTED = 12  # items of a sentence
 CERTAIN = 0.95  # probability from which none is written
 _DIGITS = 3
 _PLURALS = frozenset(
@@ -151,7 +152,9 @@ def percent(share: float) -> str:
 
 
 def listing(items: Sequence[str]) -> str:
-    """Join items by commas, the last one by "and"."""
+    """Join items by commas, the last one by "and"; of very many, the first ones."""
+    if len(items) > MAX_LISTED:
+        items = [*items[: MAX_LISTED - 1], f"{len(items) - MAX_LISTED + 1} others"]
     *others, last = items
     return f"{', '.join(others)} and {last}" if others else last
 

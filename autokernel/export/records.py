@@ -83,6 +83,7 @@ class _Model(TypedDict):
     approximation: str
     outliers: Outliers
     rows: IntArray
+    unjudged: tuple[int, ...]
     columns: Columns
     target: Target
     noise: _Noise
@@ -324,6 +325,8 @@ def _fitted_model(record: _Model, X: FloatArray, y: FloatArray) -> FittedModel:
     for values, field in zip(outliers, Outliers._fields, strict=True):
         shape = (len(outliers.rows), X.shape[1])[: 1 + (field == "X" and len(outliers.rows) > 0)]
         _check_shape(values, shape, f"{key}.outliers.{field}")
+    for column in record["unjudged"]:
+        _require(0 <= column < X.shape[1], f"{key}.unjudged", "indices of columns", column)
     for n, one in enumerate(kernels):
         _check_kernel(one.evaluation, record, f"{key}.kernels[{n}].evaluation")
         n_params = one.evaluation.n_params
@@ -337,6 +340,7 @@ def _fitted_model(record: _Model, X: FloatArray, y: FloatArray) -> FittedModel:
         approximation=record["approximation"],
         outliers=outliers._replace(X=outliers.X.reshape(-1, X.shape[1])),
         rows=record["rows"],
+        unjudged=record["unjudged"],
     )
 
 

@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.data import RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, reason_of, warn_user
+from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Point, Run
@@ -27,6 +27,7 @@ from autokernel.model import (
     share_of_tails,
 )
 from autokernel.search import StopReason
+from autokernel.search.loop import MAX_ERROR_OF_ESTIMATE
 from autokernel.typing import FloatArray
 
 TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
@@ -61,9 +62,7 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     if reason is StopReason.INTERRUPTED:
         return model_of(run, best)
     others = [one for one in scored if one is not best[0]]
-    return _completed(
-        run, best, others, deadline.earlier(run.conditioning_seconds), tries_more=True
-    )
+    return _completed(run, best, others, deadline.earlier(run.reserved_seconds), tries_more=True)
 
 
 def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
@@ -180,7 +179,10 @@ def _averaged(
 ) -> Result:
     """Average over kernels and parameters, both fitted to the rows of the evaluator."""
     evaluation, averaging = best[0], run.arguments.averaging
-    kernels = posterior_over_kernels(evaluator, [evaluation, *others], deadline=deadline)
+    seconds = run.conditioning_seconds(len(evaluator.data.y))  # of each component
+    of_all = seconds * (averaging.n_components if averaging else 0)
+    until = deadline.earlier(min(of_all, 0.5 * max(0.0, deadline.seconds_left)))
+    kernels = posterior_over_kernels(evaluator, [evaluation, *others], deadline=until)
     if averaging is None:
         return best, kernels, best[1]
     averaged = kernels
@@ -189,8 +191,9 @@ def _averaged(
     try:
         with one_blas_thread():
             components = averaging.components(averaged)
+            deadline.check(len(components) * seconds - run.reserved_seconds)
             mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
-    except (LinAlgError, MemoryError) as error:
+    except (LinAlgError, MemoryError, OutOfTimeError) as error:
         warn_user(
             f"averaging has failed ({reason_of(error)}): this model predicts by "
             f"{evaluation.expression} at its best parameters",
@@ -206,7 +209,8 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     Rows of a series do not show it, as those on both sides of a row know whether a level breaks.
     Without the time to leave rows out, tails are those of the prior.
     """
-    needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * run.conditioning_seconds
+    seconds = run.conditioning_seconds(len(mixture.data.y))
+    needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * seconds
     if run.arguments.strategy.preset.learns_tails and deadline.seconds_left > needed:
         with suppress(LinAlgError, MemoryError), one_blas_thread():
             probabilities, _ = mixture.leave_one_out()
@@ -229,7 +233,29 @@ def _complete(run: Run, result: Result) -> FittedModel:
         approximation=f"{predictor.text}{of_rows}",
         outliers=Outliers(given.rows[numbers], deviations, given.X[numbers], given.y[numbers]),
         rows=run.rows,
+        unjudged=_unjudged(run, evaluation),
     )
+
+
+def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
+    """Return the columns that a search that was cut has neither left out nor added.
+
+    One is left out by a kernel that has all of the others, and added by one that has these too. It
+    is fitted, or estimated to be worse.
+    """
+    if not run.was_cut:
+        return ()
+    known = [one.expression.columns for one in run.history.best_first()]
+    with suppress(OutOfTimeError):  # if not known yet
+        changes = run.search_task.neighbours(best)
+        known += [one.expression.columns for one in changes if one.score < best.score]
+        forms, least = run.search_task.simplifications(best), best.score - MAX_ERROR_OF_ESTIMATE
+        known += [one.expression.columns for one in forms if one.score < least]
+    used, every = best.expression.columns, range(len(run.columns))
+    added = {c for own in known if own >= used for c in own - used}
+    left = {c for c in used if any(c not in own and own >= used - {c} for own in known)}
+    constant = {number for number in every if not run.columns[number].varies}
+    return tuple(sorted(set(every) - added - left - constant))
 
 
 def _only(evaluation: Evaluation, draws: FloatArray | None = None) -> KernelPosterior:

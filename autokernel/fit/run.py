@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
+from itertools import chain
 from numbers import Integral
 
 import numpy as np
@@ -11,10 +12,16 @@ import numpy as np
 from autokernel.data import FitData
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator
+from autokernel.evidence.posterior import N_TIMED_ROWS
 from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.arguments import Arguments
-from autokernel.fit.rows import outliers_after_search, outliers_before_search, training_data
+from autokernel.fit.rows import (
+    SHARE_OF_TIME,
+    outliers_after_search,
+    outliers_before_search,
+    training_data,
+)
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.many_rows import (
@@ -40,6 +47,7 @@ from autokernel.validation import check_seed
 EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
+ROUGH_SHARE = 0.3  # of the time, at most for a rough fit
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
 MAX_CHANGES_OF_ROWS = 2  # in one fit, if the best kernel changes which of them fit
@@ -67,6 +75,7 @@ class Run:
         seed: int,
         n_iter: int,
         start: Sequence[Expression] = (),
+        deadline: Deadline = NEVER,
     ) -> None:
         self.given, self.outliers, self.arguments, self.seed = given, outliers, arguments, seed
         self.store, self._n_iter = store, n_iter
@@ -79,7 +88,8 @@ class Run:
         self.columns = searched.inputs.columns
         if self.n_searched < n:
             searched = searched.take(np.sort(shuffled_rows(n, seed)[: self.n_searched]))
-        self.space = Space(kept, searched, arguments)
+        until = deadline.earlier((1 - SHARE_OF_TIME) * deadline.seconds_left)
+        self.space = Space(kept, searched, arguments, deadline=until)
         self.evaluator = self.evaluator_of(searched, by_bounds=by_bounds)
         self.task = Task(
             self.space.grammar,
@@ -92,7 +102,8 @@ class Run:
             fingerprint=self.evaluator.fingerprint(),
         )
         self.history = History(self.evaluator.n_samples)
-        self.conditioning_seconds = 0.0  # that are kept for the model, if time is limited
+        self.was_cut = False  # before it could leave out columns of the best kernel
+        self._timed = 0, 0.0  # rows on which a kernel was conditioned, and the seconds
         self._best: Point | None = None
         self._rough: Point | None = None
 
@@ -126,6 +137,11 @@ class Run:
         )
 
     @property
+    def search_task(self) -> Task:
+        """The task with the deadline of the search, and the estimates that it has made."""
+        return self._search.task
+
+    @property
     def n_trials(self) -> int:
         """Largest number of trials; each of the two prunings counts as one."""
         return self._search.n_trials
@@ -140,12 +156,15 @@ class Run:
                 "every column of X is constant, so that the model is noise alone: predictions are "
                 "the mean of y"
             )
+        self.was_cut = True  # by Ctrl-C, unless it ends
         until = deadline.earlier(self._reserved_seconds(deadline))
         n_jobs, store = self.arguments.n_jobs, self.store
         evaluate = partial(evaluate_in_parallel, self.evaluator, n_jobs=n_jobs, store=store)
         try:
             with one_blas_thread():
-                return self._search.run(evaluate, deadline=until, observer=observer)
+                reason = self._search.run(evaluate, deadline=until, observer=observer)
+            self.was_cut = reason in EARLY
+            return reason
         finally:
             until.cancel()  # nothing else stops threads that still work
 
@@ -168,14 +187,35 @@ class Run:
                 return self._best
         return None
 
-    def rough(self) -> Point | None:
-        """Fit the first kernel of the design quickly on a few rows, or the next one if it fails."""
-        for expression in () if self._rough else self._search.design:
-            with suppress(EvaluationError):
-                evaluation = self.evaluator.run_roughly(expression)
-                self._rough = evaluation, condition(evaluation, self.evaluator.data)
-                break
+    def rough(self, deadline: Deadline = NEVER) -> Point | None:
+        """Fit the first kernel of the design or a quick one roughly, the next one if both fail.
+
+        It is conditioned on the rows of the search, or on a few of them if that would take long.
+        """
+        if self._rough is None:
+            first, *others = self._search.design
+            rival = next((one for one in self._search.quick if one.leaves), first)
+            fits = [self.evaluator.run_roughly(one, deadline) for one in {first: 0, rival: 0}]
+            fits.sort(key=lambda fit: -fit.log_posterior)
+            for evaluation in chain(fits, map(self.evaluator.run_roughly, others)):
+                with suppress(EvaluationError):
+                    self._rough = evaluation, self._conditioned(evaluation, deadline)
+                    break
         return self._rough
+
+    def _conditioned(self, evaluation: Evaluation, deadline: Deadline) -> MixturePredictor:
+        data, began = self.evaluator.data, time.perf_counter()
+        n = min(len(data.y), N_TIMED_ROWS)
+        few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:n]))
+        mixture = condition(evaluation, few)
+        self._timed = n, time.perf_counter() - began
+        is_quick = self.conditioning_seconds(len(data.y)) < max(0.0, deadline.seconds_left)
+        return condition(evaluation, data) if is_quick and n < len(data.y) else mixture
+
+    def conditioning_seconds(self, n_rows: int) -> float:
+        """Expect how long a kernel is conditioned on rows, if time is limited."""
+        n, seconds = self._timed
+        return seconds * (n_rows / n) ** 3 if n else 0.0
 
     def on_other_rows(self, *, deadline: Deadline, best: Evaluation | None = None) -> "Run | None":
         """Return the run that goes on without the rows that do not fit the best kernel.
@@ -204,6 +244,7 @@ class Run:
             seed=self.seed,
             n_iter=self._n_iter - self.history.n_searched,
             start=[one.expression for one in self.history.best_first()[:N_STARTS_AGAIN]],
+            deadline=deadline,
         )
 
     def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
@@ -238,12 +279,14 @@ class Run:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""
         if deadline.seconds_left == np.inf:
             return 0.0
-        rough, began = self.rough(), time.perf_counter()
-        if rough is not None:
-            condition(rough[0], self.evaluator.data)
-        self.conditioning_seconds = RESERVED_REFITS * (time.perf_counter() - began)
+        self.rough(deadline.earlier((1 - ROUGH_SHARE) * deadline.seconds_left))
         share = AVERAGING_SHARE if self.searches_all_exactly else ALL_ROWS_SHARE
-        return self.conditioning_seconds + share * deadline.seconds_left
+        return self.reserved_seconds + share * max(0.0, deadline.seconds_left)
+
+    @property
+    def reserved_seconds(self) -> float:
+        """Seconds to keep for predictions of the best kernel, if time is limited."""
+        return RESERVED_REFITS * self.conditioning_seconds(self.n_searched)
 
 
 def first_run(
@@ -258,7 +301,8 @@ def first_run(
         store.seed = check_seed(arguments.random_state)
     seed = store.seed
     outliers = outliers_before_search(given, arguments, store, seed=seed, deadline=deadline)
-    return Run(given, outliers, arguments, store, seed=seed, n_iter=arguments.n_iter)
+    n_iter = arguments.n_iter
+    return Run(given, outliers, arguments, store, seed=seed, n_iter=n_iter, deadline=deadline)
 
 
 def last_with_kernel(runs: Sequence[Run]) -> Run:

@@ -14,6 +14,7 @@ from autokernel.data.scales import (
     scales_of_target,
 )
 from autokernel.data.steps import seasons_of, shows_cycles
+from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user
 from autokernel.expression import (
@@ -58,8 +59,9 @@ class Space:
     Dates and categories are not rescaled unless the user names a scale, as their zero has no
     meaning. Categories have a kernel of their levels, and those with an order also kernels of
     numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
-    the ``searched`` rows show a season, unless ``finds_seasons`` is false. The ``grammar`` has the
-    columns that vary and that have base kernels, and the search begins with the kernels ``start``.
+    the ``searched`` rows show a season, as far as the deadline allows, unless ``finds_seasons`` is
+    false. The ``grammar`` has the columns that vary and that have base kernels, and the search
+    begins with the kernels ``start``.
 
     Raises
     ------
@@ -75,6 +77,7 @@ class Space:
         arguments: Arguments,
         *,
         finds_seasons: bool = True,
+        deadline: Deadline = NEVER,
     ) -> None:
         self._given, self._searched, self._arguments = given, searched, arguments
         self._columns = searched.inputs.columns
@@ -84,7 +87,7 @@ class Space:
         used = self._used_columns()
         every = enumerate(self._columns.every)
         self._unchanging = frozenset(c for c, one in every if self._is_unchanging(one))
-        self._periodic = self._periodic_columns(used, finds_seasons=finds_seasons)
+        self._periodic = self._periodic_columns(used, deadline if finds_seasons else None)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
@@ -108,10 +111,10 @@ class Space:
             )
         return used
 
-    def _periodic_columns(self, used: Sequence[int], *, finds_seasons: bool) -> set[int]:
+    def _periodic_columns(self, used: Sequence[int], deadline: Deadline | None) -> set[int]:
         found: Collection[int] = [c for c in used if not self._columns[c].levels]
         if len(found) > MAX_FEW_COLUMNS:
-            found = columns_with_season(self._searched) if finds_seasons else ()
+            found = columns_with_season(self._searched, deadline) if deadline else ()
         return {c for c in found if shows_cycles(self._given.X[:, c])}
 
     @staticmethod

@@ -64,6 +64,7 @@ class FittedModel:
     approximation: str  # how predictions are computed, as the user reads it
     outliers: Outliers
     rows: IntArray  # (n_samples,), the other rows, as they are counted in ``X``
+    unjudged: tuple[int, ...] = ()  # columns of the kernel that no search has tried to leave out
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property
 from typing import NamedTuple
@@ -80,7 +80,7 @@ class Search:
         tol: float = 0.0,
         store: Store | None = None,
     ) -> None:
-        self._strategy, self._task, self._history = strategy, task, history
+        self._strategy, self.task, self._history = strategy, task, history
         self._store = store or Store()
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
         design: tuple[Expression, ...] = ()
@@ -91,7 +91,8 @@ class Search:
         on_scale = [
             one.on(targets[0]) if one.target == IDENTITY else one for one in (*task.start, *design)
         ]
-        self.design = (*map(self._plain, on_scale), *(NOISE.on(target) for target in targets))
+        self._noise = [NOISE.on(target) for target in targets]
+        self.design = (*map(self._plain, on_scale), *self._noise)
 
     @property
     def n_trials(self) -> int:
@@ -112,21 +113,21 @@ class Search:
         initial design are given none, and a part of the time. After the deadline nothing is
         proposed; evaluations check the time themselves.
         """
-        self._task = replace(self._task, deadline=deadline)
+        self.task = replace(self.task, deadline=deadline)
         observer = observer or Observer()
         began = time.perf_counter()
         with closing(self._batches()) as batches:
             for batch in batches:
                 until = deadline
-                if batch.phase == Phase.INITIAL and np.isfinite(deadline.seconds_left):
-                    until = deadline.earlier(SHARE_AFTER_DESIGN * deadline.seconds_left)
+                if batch.share and np.isfinite(deadline.seconds_left):
+                    until = deadline.earlier(batch.share * deadline.seconds_left)
                 with closing(evaluate_all(batch.kernels, batch.known, until)) as evaluations:
                     for kernel in batch.kernels:
                         observer.begin(batch.phase)
                         evaluation = next(evaluations)
                         if evaluation is None:
                             observer.abandon()
-                            if until is deadline or not self._history.best_first():
+                            if until is deadline or deadline.has_passed:
                                 return StopReason.MAX_TIME
                             break  # what is known can still be pruned
                         elapsed = time.perf_counter() - began
@@ -138,35 +139,53 @@ class Search:
 
     def _reason_to_stop(self) -> StopReason:
         if not self._strategy.preset.explores:
-            has_passed = self._task.deadline.has_passed
+            has_passed = self.task.deadline.has_passed
             return StopReason.MAX_TIME if has_passed else StopReason.EXHAUSTED
         if self._history.n_searched >= self._n_iter:
             return StopReason.N_ITER
-        if self._task.deadline.has_passed:
+        if self.task.deadline.has_passed:
             return StopReason.MAX_TIME
         if self._history.has_converged(self._tol):
             return StopReason.CONVERGED
         evaluated = (evaluation.expression for evaluation in self._history.evaluations)
         known = [expression for expression in evaluated if expression.leaves]  # not NOISE
-        is_exhausted = self._task.any_unknown(known) is None
+        is_exhausted = self.task.any_unknown(known) is None
         return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
 
     def _batches(self) -> Generator["_KernelBatch", None, None]:
         """Yield the kernels to evaluate next; the caller appends their trials to the history."""
         history = self._history
-        with suppress(OutOfTimeError):  # in a proposal
+        try:
             design = list(map(Estimate, history.without_known(self.design)))
-            yield _KernelBatch(design, [], Phase.INITIAL)
+            yield _KernelBatch(design, [], Phase.INITIAL, share=SHARE_AFTER_DESIGN)
+            if len(history) < len(design) and not self.task.deadline.has_passed:
+                n = 1 + len(self._noise)
+                others = [] if history.best_first() else self.quick[n:]
+                for some, share in ((self.quick[:n], 0.0), (others, SHARE_AFTER_DESIGN)):
+                    if quick := list(map(Estimate, history.without_known(some))):
+                        yield _KernelBatch(quick, [], Phase.INITIAL, share=share)
             yield from self._pruning()
             while (
                 history.n_searched < self._n_iter
-                and self._task.grammar.columns
-                and not self._task.deadline.has_passed
+                and self.task.grammar.columns
+                and not self.task.deadline.has_passed
                 and not history.has_converged(self._tol)
                 and (batch := self._proposed()).kernels
             ):
                 yield batch
             yield from self._pruning()
+        except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
+            self.task.deadline.cancel()
+
+    @cached_property
+    def quick(self) -> list[Expression]:
+        """List noise and single base kernels, the first of the columns that explain most."""
+        left, data = {}, self.task.data
+        for column in self.task.grammar.columns:
+            powers = np.vander(data.inputs.filled[:, column] - 0.5, 3)
+            left[column] = np.var(data.y - powers @ np.linalg.lstsq(powers, data.y)[0])
+        bases = sorted(self.task.grammar.bases, key=lambda one: left[min(one.columns)])
+        return [*bases[:1], *self._noise, *bases[1:]]
 
     def _proposed(self) -> "_KernelBatch":
         """Let the strategy propose the next batch, which may be empty."""
@@ -177,7 +196,7 @@ class Search:
         def propose() -> Iterator[Estimate]:
             rng = np.random.default_rng([self._seed, PROPOSAL_STREAM, start])
             for one in self._strategy.propose(
-                self._task, before, n_proposals=self._batch_size, rng=rng
+                self.task, before, n_proposals=self._batch_size, rng=rng
             ):
                 yield one if isinstance(one, Estimate) else Estimate(self._plain(one))
 
@@ -195,11 +214,11 @@ class Search:
         """
         history = self._history
 
-        while self._strategy.preset.explores and not self._task.deadline.has_passed:
+        while self._strategy.preset.explores and not self.task.deadline.has_passed:
             simpler = self._remembered(
                 "simpler kernels",
                 history,
-                lambda: map(Estimate, simpler_than_best(history, self._task)[: self._batch_size]),
+                lambda: map(Estimate, simpler_than_best(history, self.task)[: self._batch_size]),
             )
             if not simpler:
                 return
@@ -211,7 +230,7 @@ class Search:
         """Read from the store which kernels followed these trials, or make and keep them."""
         key = digest(self._definition, what, *before.definition)
         found = self._store.get(
-            key, lambda records: [read_estimate(one, self._task.parse) for one in records]
+            key, lambda records: [read_estimate(one, self.task.parse) for one in records]
         )
         if found is None:
             found = list(make())
@@ -223,16 +242,16 @@ class Search:
         """Digest of all that proposals depend on, besides the history."""
         own = type(self._strategy)
         try:
-            objects = sorted(self._strategy.get_params().items()), self._task.structure_prior
+            objects = sorted(self._strategy.get_params().items()), self.task.structure_prior
             settings = joblib.hash(objects)
         except UNPICKLABLE:  # they are made again
             settings = uuid4().hex
         strategy = (own.__module__, own.__qualname__, settings)
-        return digest(*self._task.definition, strategy, self._seed, self._batch_size)
+        return digest(*self.task.definition, strategy, self._seed, self._batch_size)
 
     def _plain(self, expression: Expression) -> Expression:
         """Return the normal form of an expression, if the grammar of the task reduces it."""
-        return normal_form(expression) if self._task.grammar.reduces else expression
+        return normal_form(expression) if self.task.grammar.reduces else expression
 
 
 class _KernelBatch(NamedTuple):
@@ -243,6 +262,7 @@ class _KernelBatch(NamedTuple):
     phase: Phase
     start: int = 0  # number of search trials on which the proposal is based
     proposal_seconds: float = 0.0  # of each kernel
+    share: float = 0.0  # of the time, kept for what follows
 
 
 def simpler_than_best(history: History, task: Task) -> list[Expression]:

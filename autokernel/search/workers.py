@@ -16,6 +16,8 @@ from autokernel.exceptions import OutOfTimeError, reason_of
 from autokernel.expression import Expression
 from autokernel.search.store import Store, read_evaluation, record_of
 
+SECONDS_TO_START = 5.0  # of worker processes, which import the package
+
 
 def evaluate_in_parallel(
     evaluator: Evaluator,
@@ -31,7 +33,8 @@ def evaluate_in_parallel(
     ``joblib.Parallel`` and ``joblib.parallel_config`` set the number and kind of the workers. The
     evaluations do not depend on them. The fit of an estimate begins at its starting point. An
     evaluation that is in the ``store`` is read instead of computed again. One that is stopped at
-    the deadline yields None and is not stored.
+    the deadline yields None and is not stored. If less than the time is left in which workers
+    start, this process evaluates all.
     """
     store = store or Store()
     estimates = [one if isinstance(one, Estimate) else Estimate(one) for one in kernels]
@@ -65,7 +68,7 @@ def _outcomes(
 
     def running(numbers: Sequence[int]) -> Any:
         calls = [delayed(_evaluate)(evaluator, n, jobs[n], deadline=deadline) for n in numbers]
-        return _running(calls, n_jobs)
+        return _running(calls, n_jobs, deadline.seconds_left)
 
     def ended(number: int, outcome: Evaluation | None) -> tuple[int, Evaluation | None]:
         left.remove(number)
@@ -78,6 +81,8 @@ def _outcomes(
             with running(left) as outcomes:
                 for number, outcome in outcomes:
                     yield ended(number, outcome)
+        except TimeoutError:  # of workers that have not started
+            yield from [ended(number, None) for number in list(left)]
         except Exception:  # evaluations do not raise: a worker died and stopped others
             for number in left[: effective_n_jobs(n_jobs)]:
                 try:
@@ -91,13 +96,18 @@ def _outcomes(
 
 @contextmanager
 def _running(
-    calls: Sequence[Any], n_jobs: int | None
+    calls: Sequence[Any], n_jobs: int | None, seconds: float
 ) -> Iterator[Iterable[tuple[int, Evaluation | None]]]:
     """Start as many calls as there are workers, and another one whenever one ends.
 
-    On leaving, the workers are stopped without warnings about their unfinished work.
+    Workers that do not end one within these seconds raise a ``TimeoutError``. On leaving, the
+    workers are stopped without warnings about their unfinished work.
     """
-    parallel = {"n_jobs": n_jobs, "pre_dispatch": "n_jobs", "batch_size": 1}
+    parallel: dict[str, Any] = {"n_jobs": n_jobs, "pre_dispatch": "n_jobs", "batch_size": 1}
+    if seconds < SECONDS_TO_START:
+        parallel |= {"n_jobs": 1, "backend": "sequential"}
+    elif seconds < np.inf and effective_n_jobs(n_jobs) > 1:
+        parallel |= {"timeout": seconds}
     try:
         run = Parallel(**parallel, return_as="generator_unordered")
     except ValueError:  # this backend returns all outcomes at once
