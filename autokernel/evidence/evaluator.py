@@ -138,6 +138,7 @@ class Evaluator:
         a long search.
         """
         began = time.perf_counter()
+        deadline.check()
         try:
             with kernel_errors(), one_blas_thread():
                 posterior = self._posterior(arrange(job.expression)[0], deadline)
@@ -175,6 +176,7 @@ class Evaluator:
         estimates if the fitted kernel itself cannot be computed. Of many rows some are used, unless
         ``on_all_rows``.
         """
+        deadline.check()
         with suppress(EvaluationError), kernel_errors(), one_blas_thread():
             screening = Screening(
                 fit,
@@ -214,8 +216,7 @@ class Evaluator:
         status = "a rough fit on some of the rows"
         try:
             with kernel_errors(), one_blas_thread():
-                posterior = self._posterior(arrange(expression)[0], deadline)
-                mode = self._find_modes.rough_mode(posterior)
+                posterior, mode = self._find_modes.rough_mode(arrange(expression)[0], deadline)
                 return record_fit(expression, posterior, mode, status=status)
         except EvaluationError as error:
             return self.without_fit(expression, str(error))

@@ -235,19 +235,20 @@ class ModeSearch:
         )
         return modes, sum(calls.values()) + (subsample.n_evaluations if subsample else 0)
 
-    def rough_mode(self, posterior: LogPosterior) -> Point:
+    def rough_mode(self, expression: Expression, deadline: Deadline) -> tuple[LogPosterior, Point]:
         """Find a point near a mode of the log posterior of an arranged kernel, on few rows.
 
         At the deadline, it is the best point so far; one is always tried.
         """
-        rough = posterior.on_rows(self._rows[:_ROUGH_ROWS])
-        first = LogPosterior.exact(rough.expression, rough.data, priors=self._priors)
+        few = self._data.take(self._rows[:_ROUGH_ROWS])
+        make = partial(LogPosterior.exact, expression, few, priors=self._priors)
+        first, rough = make(), make(deadline=deadline)
         first.value(first.centre)
         with suppress(OutOfTimeError):
             starts = self._starting_points(rough, [], purpose="rough")
             _runs(rough, highest(rough, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)
         best = max(rough, first, key=lambda one: one.best_value)
-        return Point(best.best, best.best_value)
+        return best, Point(best.best, best.best_value)
 
     def _from_parts(
         self, expression: Expression, deadline: Deadline

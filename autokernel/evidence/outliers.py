@@ -174,7 +174,8 @@ class _Pursuit:
         rng = random_stream(self._seed, self._expression, "outliers")
         drawn = draw_starts(posterior, Magnitudes(posterior.data), _N_STARTS, rng=rng)
         self._starts = [Point(theta) for theta in drawn]
-        return self._fit(kept, posterior, [modes.rough_mode(posterior)], n_steps=_FIRST_STEPS)
+        _, rough = modes.rough_mode(posterior.expression, self._deadline)
+        return self._fit(kept, posterior, [rough], n_steps=_FIRST_STEPS)
 
     def thorough(self) -> _Fit:
         """Fit the kernel to all rows, with a search of all modes."""

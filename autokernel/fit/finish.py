@@ -51,7 +51,7 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     """
     best = run.best()
     if best is None:
-        return model_of(run, _rough(run, reason))
+        return model_of(run, _rough(run, reason, deadline))
     scored = run.history.best_first()
     if best[0] is not scored[0]:
         warn_user(
@@ -95,8 +95,11 @@ def _fit(run: Run, kernel: str | Expression | Evaluation) -> Evaluation:
     return max(fits, key=lambda fit: fit.log_posterior)
 
 
-def _rough(run: Run, reason: StopReason) -> Point:
-    """Return a rough fit if the search was cut before any kernel had a score."""
+def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
+    """Return a rough fit if the search was cut before any kernel had a score.
+
+    It is conditioned on all rows of the search if there is time.
+    """
     rough, n_failed = run.rough() if reason in EARLY else None, len(run.history)
     if rough is None:
         failed = run.history.evaluations[:1]
@@ -109,6 +112,9 @@ def _rough(run: Run, reason: StopReason) -> Point:
             f"rough fit of {rough[0].expression}, allow more time",
             ConvergenceWarning,
         )
+    seconds = run.conditioning_seconds(run.n_searched)
+    if len(rough[1].data.y) < run.n_searched and seconds < deadline.seconds_left:
+        rough = rough[0], condition(rough[0], run.evaluator.data)
     return rough
 
 

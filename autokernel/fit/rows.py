@@ -38,15 +38,23 @@ def training_data(given: FitData, like: TrainingData | None = None) -> TrainingD
 
 
 def outliers_before_search(
-    given: FitData, arguments: Arguments, store: Store, *, seed: int, deadline: Deadline
+    given: FitData,
+    data: TrainingData,
+    arguments: Arguments,
+    store: Store,
+    *,
+    seed: int,
+    deadline: Deadline,
 ) -> IntArray:
-    """Find the rows that do not fit a smooth function of all columns, none if the time is over."""
+    """Find the rows that do not fit a smooth function of all columns, none if the time is over.
+
+    The ``data`` are those given, in the units of the search.
+    """
     if arguments.outliers is None:
         return np.empty(0, dtype=int)
     seconds = deadline.seconds_left
     if np.isfinite(seconds):
         deadline = deadline.earlier((1 - SHARE_OF_TIME) * seconds)
-    data = training_data(given)
     leaves = [
         Leaf(CATEGORICAL if column.levels else SMOOTH, number)
         for number, column in enumerate(data.inputs.columns.every)

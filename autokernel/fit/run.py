@@ -12,7 +12,6 @@ import numpy as np
 from autokernel.data import FitData
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator
-from autokernel.evidence.posterior import N_TIMED_ROWS
 from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.arguments import Arguments
@@ -47,6 +46,7 @@ from autokernel.validation import check_seed
 EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
+MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, to know how long that of more rows takes
 ROUGH_SHARE = 0.3  # of the time, at most for a rough fit
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
@@ -76,6 +76,7 @@ class Run:
         n_iter: int,
         start: Sequence[Expression] = (),
         deadline: Deadline = NEVER,
+        data: TrainingData | None = None,
     ) -> None:
         self.given, self.outliers, self.arguments, self.seed = given, outliers, arguments, seed
         self.store, self._n_iter = store, n_iter
@@ -84,7 +85,7 @@ class Run:
         n, by_bounds = len(kept.y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
-        self.data = searched = training_data(kept)
+        self.data = searched = training_data(kept) if data is None else data
         self.columns = searched.inputs.columns
         if self.n_searched < n:
             searched = searched.take(np.sort(shuffled_rows(n, seed)[: self.n_searched]))
@@ -158,15 +159,20 @@ class Run:
             )
         self.was_cut = True  # by Ctrl-C, unless it ends
         until = deadline.earlier(self._reserved_seconds(deadline))
+        latest = deadline.earlier(self.reserved_seconds)
         n_jobs, store = self.arguments.n_jobs, self.store
         evaluate = partial(evaluate_in_parallel, self.evaluator, n_jobs=n_jobs, store=store)
         try:
             with one_blas_thread():
-                reason = self._search.run(evaluate, deadline=until, observer=observer)
+                rough = self._rough and self._rough[0]
+                reason = self._search.run(
+                    evaluate, deadline=until, observer=observer, rough=rough, latest=latest
+                )
             self.was_cut = reason in EARLY
             return reason
         finally:
             until.cancel()  # nothing else stops threads that still work
+            latest.cancel()
 
     def end_of_search(self, reason: StopReason) -> str:
         """Say in words why the search has ended."""
@@ -194,7 +200,7 @@ class Run:
         """
         if self._rough is None:
             first, *others = self._search.design
-            rival = next((one for one in self._search.quick if one.leaves), first)
+            rival = next(iter(self._search.quick), first)
             fits = [self.evaluator.run_roughly(one, deadline) for one in {first: 0, rival: 0}]
             fits.sort(key=lambda fit: -fit.log_posterior)
             for evaluation in chain(fits, map(self.evaluator.run_roughly, others)):
@@ -205,7 +211,7 @@ class Run:
 
     def _conditioned(self, evaluation: Evaluation, deadline: Deadline) -> MixturePredictor:
         data, began = self.evaluator.data, time.perf_counter()
-        n = min(len(data.y), N_TIMED_ROWS)
+        n = min(len(data.y), MAX_TIMED_ROWS)
         few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:n]))
         mixture = condition(evaluation, few)
         self._timed = n, time.perf_counter() - began
@@ -300,9 +306,18 @@ def first_run(
     if store.seed is None or isinstance(arguments.random_state, Integral):
         store.seed = check_seed(arguments.random_state)
     seed = store.seed
-    outliers = outliers_before_search(given, arguments, store, seed=seed, deadline=deadline)
-    n_iter = arguments.n_iter
-    return Run(given, outliers, arguments, store, seed=seed, n_iter=n_iter, deadline=deadline)
+    data = training_data(given)
+    outliers = outliers_before_search(given, data, arguments, store, seed=seed, deadline=deadline)
+    return Run(
+        given,
+        outliers,
+        arguments,
+        store,
+        seed=seed,
+        n_iter=arguments.n_iter,
+        deadline=deadline,
+        data=None if len(outliers) else data,
+    )
 
 
 def last_with_kernel(runs: Sequence[Run]) -> Run:

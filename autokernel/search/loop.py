@@ -15,11 +15,13 @@ import numpy as np
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.evaluator import digest
+from autokernel.evidence.starts import WarmStart
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
     IDENTITY,
     NOISE,
     Expression,
+    arrange,
     normal_form,
     simplifications,
     without_leaves,
@@ -92,6 +94,8 @@ class Search:
             one.on(targets[0]) if one.target == IDENTITY else one for one in (*task.start, *design)
         ]
         self._noise = [NOISE.on(target) for target in targets]
+        self._rough: list[Estimate] = []
+        self._latest: Deadline | None = None
         self.design = (*map(self._plain, on_scale), *self._noise)
 
     @property
@@ -106,21 +110,28 @@ class Search:
         *,
         deadline: Deadline = NEVER,
         observer: Observer | None = None,
+        rough: Evaluation | None = None,
+        latest: Deadline | None = None,
     ) -> StopReason:
         """Search until there is a reason to stop, and return it.
 
         Kernels are evaluated given the evaluations on which their proposal was based; those of the
         initial design are given none, and a part of the time. After the deadline nothing is
-        proposed; evaluations check the time themselves.
+        proposed; evaluations check the time themselves. If the time does not suffice for the
+        design, the kernel of a ``rough`` fit is fitted from its parameters, by the ``latest``
+        deadline, and then single base kernels.
         """
+        self._latest = latest
+        if rough is not None:
+            pairs = enumerate(arrange(rough.expression)[1])
+            start = WarmStart.taken(rough, list(pairs))
+            self._rough = [Estimate(rough.expression, start=start)]
         self.task = replace(self.task, deadline=deadline)
         observer = observer or Observer()
         began = time.perf_counter()
         with closing(self._batches()) as batches:
             for batch in batches:
-                until = deadline
-                if batch.share and np.isfinite(deadline.seconds_left):
-                    until = deadline.earlier(batch.share * deadline.seconds_left)
+                until = batch.until or deadline
                 with closing(evaluate_all(batch.kernels, batch.known, until)) as evaluations:
                     for kernel in batch.kernels:
                         observer.begin(batch.phase)
@@ -157,13 +168,15 @@ class Search:
         history = self._history
         try:
             design = list(map(Estimate, history.without_known(self.design)))
-            yield _KernelBatch(design, [], Phase.INITIAL, share=SHARE_AFTER_DESIGN)
+            yield _KernelBatch(design, [], Phase.INITIAL, until=self._until())
             if len(history) < len(design) and not self.task.deadline.has_passed:
-                n = 1 + len(self._noise)
-                others = [] if history.best_first() else self.quick[n:]
-                for some, share in ((self.quick[:n], 0.0), (others, SHARE_AFTER_DESIGN)):
-                    if quick := list(map(Estimate, history.without_known(some))):
-                        yield _KernelBatch(quick, [], Phase.INITIAL, share=share)
+                known = history.canonical_texts()
+                quick = [*self._rough, *map(Estimate, self._noise)]
+                quick = [one for one in quick if one.expression.canonical not in known]
+                yield _KernelBatch(quick, [], Phase.INITIAL, until=self._latest)
+                if not any(one.expression.leaves for one in history.best_first()):
+                    others = list(map(Estimate, history.without_known(self.quick)))
+                    yield _KernelBatch(others, [], Phase.INITIAL, until=self._until())
             yield from self._pruning()
             while (
                 history.n_searched < self._n_iter
@@ -177,15 +190,19 @@ class Search:
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
 
+    def _until(self) -> Deadline:
+        """Return the deadline that leaves a share of the time for pruning and search."""
+        left = self.task.deadline.seconds_left
+        return self.task.deadline.earlier(SHARE_AFTER_DESIGN * left) if left < np.inf else NEVER
+
     @cached_property
     def quick(self) -> list[Expression]:
-        """List noise and single base kernels, the first of the columns that explain most."""
+        """List single base kernels, those of columns along which a parabola explains most first."""
         left, data = {}, self.task.data
         for column in self.task.grammar.columns:
             powers = np.vander(data.inputs.filled[:, column] - 0.5, 3)
             left[column] = np.var(data.y - powers @ np.linalg.lstsq(powers, data.y)[0])
-        bases = sorted(self.task.grammar.bases, key=lambda one: left[min(one.columns)])
-        return [*bases[:1], *self._noise, *bases[1:]]
+        return sorted(self.task.grammar.bases, key=lambda one: left[min(one.columns)])
 
     def _proposed(self) -> "_KernelBatch":
         """Let the strategy propose the next batch, which may be empty."""
@@ -262,7 +279,7 @@ class _KernelBatch(NamedTuple):
     phase: Phase
     start: int = 0  # number of search trials on which the proposal is based
     proposal_seconds: float = 0.0  # of each kernel
-    share: float = 0.0  # of the time, kept for what follows
+    until: Deadline | None = None  # instead of that of the search
 
 
 def simpler_than_best(history: History, task: Task) -> list[Expression]:

@@ -47,11 +47,11 @@ def test_the_design_comes_first_then_noise_then_batches_of_proposals(
 
 def test_a_design_that_takes_too_long_leaves_time_to_prune_and_to_search():
     def score(expression):  # there was no time for the third kernel of the design
-        return None if str(expression) == "PER[0]" else -float(expression.n_leaves)
+        return None if str(expression) == "PER[0]" else -float(expression.n_leaves or 10)
 
     script = Script(fixed=["SE[0] + LIN[0]", "RQ[0] + LIN[0]", "PER[0]"], proposals=PROPOSALS[:1])
     subject = Laboratory(script, task_of(), score).search(n_iter=1, deadline=Deadline(1000.0))
-    assert subject.texts_of() == ["SE[0] + LIN[0]", "RQ[0] + LIN[0]", "SE[0]", "NOISE", "RQ[0]"]
+    assert subject.texts_of() == ["SE[0] + LIN[0]", "RQ[0] + LIN[0]", "NOISE", "SE[0]", "RQ[0]"]
     assert subject.reason is StopReason.N_ITER
     assert 400 < subject.seconds[0] <= 500 < min(subject.seconds[1:])
 
