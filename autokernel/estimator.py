@@ -22,7 +22,7 @@ from autokernel.data import Columns, FitData, check_fit_data, check_inputs
 from autokernel.data.tables import series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
-from autokernel.exceptions import EvaluationError
+from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.explain import (
     Decomposition,
     Description,
@@ -370,15 +370,16 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         try:
             reason = search(runs, monitor, deadline=deadline)
             last = last_with_kernel(runs)
-            self._set_model(finished(last, reason, deadline), last.given)
-            self._set_search(runs, reason)
+            model = finished(last, reason, deadline)
+            self._set(_attributes_of_search(runs, reason), model, last.given)
             if not last.searches_all_exactly:
                 monitor.say(f"predictions: {self.approximation_}")
         except KeyboardInterrupt:
-            with suppress(EvaluationError):  # nothing can be fitted: Ctrl-C comes first
+            with suppress(EvaluationError, Warning):  # Ctrl-C comes first
                 last, interrupted = last_with_kernel(runs), StopReason.INTERRUPTED
-                self._set_model(finished(last, interrupted, deadline), last.given)
-                self._set_search(runs, interrupted)
+                model = finished(last, interrupted, deadline)
+                self._set(_attributes_of_search(runs, interrupted), model, last.given)
+                warn_user(last.text_of_interruption)
             raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
             self._store.forget_unused()
@@ -427,7 +428,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         known = self._fitted.columns if hasattr(self, "_fitted") else None
         run = self._begin(X, y, sample_weight, noise_std, known=known, deadline=NEVER)
         chosen = self._fitted.evaluation if kernel is None else kernel
-        self._set_model(refitted(run, chosen), run.given)
+        self._set({}, refitted(run, chosen), run.given)
         return self
 
     def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
@@ -437,24 +438,25 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         store = getattr(self, "_store", None) if self.warm_start else None
         return first_run(data, arguments, store, deadline=deadline)
 
-    def _set_model(self, model: FittedModel, data: FitData) -> None:
+    def _set(self, of_search: Mapping[str, Any], model: FittedModel, data: FitData) -> None:
         kept = np.isin(data.rows, model.rows)
-        self._set_fitted(model, data.X[kept], data.y[kept])
-        self.target_name_, self.resolution_ = data.target_name, data.resolution
-        self._end = data.end  # where forecasts begin
+        self._set_fitted(
+            model,
+            data.X[kept],
+            data.y[kept],
+            target_name_=data.target_name,
+            resolution_=data.resolution,
+            _end=data.end,  # where forecasts begin
+            **of_search,
+        )
 
-    def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray) -> None:
-        self.__dict__.pop("feature_names_in_", None)  # of an earlier fit
-        self.__dict__.update(_attributes_of(model, X, y))
-        if not hasattr(self, "search_history_"):
-            self.n_iter_, self.stop_reason_ = 0, "refit"
-
-    def _set_search(self, runs: Sequence[Run], reason: str) -> None:
-        names, histories = runs[0].columns.feature_names, [run.history for run in runs]
-        self._tried = [one.expression.canonical for own in histories for one in own.evaluations]
-        self.search_history_ = history_table(columns_of(histories, names))
-        self.n_iter_ = sum(history.n_searched for history in histories)
-        self.stop_reason_ = reason
+    def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray, **more: Any) -> None:
+        """Set all attributes of a fit at once: Ctrl-C finds the old ones or the new ones."""
+        old = {name: one for name, one in vars(self).items() if name != "feature_names_in_"}
+        new = {**old, **_attributes_of(model, X, y), **more}
+        if "search_history_" not in new:
+            new |= {"n_iter_": 0, "stop_reason_": "refit"}
+        self.__dict__ = new
 
     def _attributes_so_far(self, runs: Sequence[Run]) -> dict[str, Any] | None:
         """Return what is set if a callback ends the search now, None if no kernel is fitted."""
@@ -463,8 +465,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if best is None:
             return None
         other = copy(self)
-        other._set_model(model_of(run, best), run.given)
-        other._set_search(runs, StopReason.CALLBACK)
+        so_far = _attributes_of_search(runs, StopReason.CALLBACK)
+        other._set(so_far, model_of(run, best), run.given)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def predict(
@@ -893,6 +895,16 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         words = getattr(self, "best_expression_", None)
         details = {"name_details": str(self), "name_caption": words}
         return _VisualBlock("single", self, names=type(self).__name__, **details)
+
+
+def _attributes_of_search(runs: Sequence[Run], reason: str) -> dict[str, Any]:
+    names, histories = runs[0].columns.feature_names, [run.history for run in runs]
+    return {
+        "_tried": [one.expression.canonical for own in histories for one in own.evaluations],
+        "search_history_": history_table(columns_of(histories, names)),
+        "n_iter_": sum(history.n_searched for history in histories),
+        "stop_reason_": reason,
+    }
 
 
 def _attributes_of(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str, Any]:

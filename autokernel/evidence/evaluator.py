@@ -138,7 +138,6 @@ class Evaluator:
         a long search.
         """
         began = time.perf_counter()
-        deadline.check()
         try:
             with kernel_errors(), one_blas_thread():
                 posterior = self._posterior(arrange(job.expression)[0], deadline)

@@ -229,7 +229,7 @@ class _Report:
         rows = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
         rows |= {
             "predictions": estimator.approximation_,
-            "end of the search": MEANINGS.get(estimator.stop_reason_, estimator.stop_reason_),
+            "end of the search": MEANINGS[estimator.stop_reason_],
             "autokernel": __version__,
             "Python": platform.python_version(),
             **{module.__name__: module.__version__ for module in (np, scipy, sklearn)},

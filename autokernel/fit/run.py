@@ -183,6 +183,17 @@ class Run:
             what = f"of {n} kernels one operation away from the best, none is expected to be better"
         return f"the search ended: {what}"
 
+    @property
+    def text_of_interruption(self) -> str:
+        """Say what is fitted after Ctrl-C, and how to go on."""
+        found, names = self.best() or self.rough(), self.columns.feature_names
+        text = found[0].expression.to_text(names) if found else ""
+        n = len(self.history.best_first())
+        what = (
+            f"the best of {n} kernels so far" if n else "a rough fit before any kernel had a score"
+        )
+        return f"interrupted: the model is {what}, {text}; warm_start=True continues the search"
+
     def best(self) -> Point | None:
         """Condition the best kernel so far on the rows of the search; None if there is none."""
         for evaluation in self.history.best_first():

@@ -127,6 +127,7 @@ def _evaluate(
 ) -> tuple[int, Evaluation | None]:
     """Compute an evaluation, None if there was not enough time."""
     try:
+        deadline.check()
         return number, evaluator.run(job, deadline=deadline)
     except OutOfTimeError:
         return number, None

@@ -57,10 +57,12 @@ def bits(fit):
 class Countdown:
     """A deadline that passes after a number of checks."""
 
+    seconds_left = np.inf
+
     def __init__(self, n_allowed=np.inf):
         self.n_allowed, self.n_checks = n_allowed, 0
 
-    def check(self):
+    def check(self, seconds=0.0):
         if self.n_checks >= self.n_allowed:
             raise OutOfTimeError("over")
         self.n_checks += 1
