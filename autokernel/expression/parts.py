@@ -8,7 +8,14 @@ from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, n_kernel_params
+from autokernel.expression.tree import (
+    IDENTITY,
+    Expression,
+    Leaf,
+    Operation,
+    fold_nodes,
+    n_kernel_params,
+)
 from autokernel.kernels import ADD, MULTIPLY, Operator
 from autokernel.typing import IntArray
 
@@ -41,10 +48,11 @@ def changes_along(expression: Expression) -> set[int]:
 
 def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:
     """Return an expression with its leaves exchanged, which leaves the numbers of subtrees."""
-    for number, tree in enumerate(expression.subtrees()):
-        if isinstance(tree, Leaf):
-            expression = expression.replace(number, choose(tree))
-    return expression
+    return fold_nodes(
+        expression,
+        lambda leaf, _: choose(leaf),
+        lambda tree, _, below: Operation(tree.operator, *below, column=tree.column),
+    ).on(expression.target)
 
 
 def _numbered(expression: Operation) -> list[tuple[Expression, int]]:

@@ -1,5 +1,6 @@
 """The model that results from a search: the best kernels on all rows, averaged, with its tails."""
 
+import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -30,6 +31,7 @@ from autokernel.search import StopReason
 from autokernel.search.loop import MAX_ERROR_OF_ESTIMATE
 from autokernel.typing import FloatArray
 
+N_PARTS = 10  # of all rows, one of which is conditioned on to know how long all take
 TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
 
 Result = tuple[Point, Sequence[KernelPosterior], MixturePredictor]
@@ -131,7 +133,7 @@ def _completed(
     else:
         try:
             result = _of_all_rows(run, best, others, deadline, tries_more=tries_more)
-        except EvaluationError as error:
+        except (EvaluationError, OutOfTimeError) as error:
             warn_user(
                 f"{error}: predictions are given the {run.n_searched} rows of the search only",
                 ConvergenceWarning,
@@ -168,6 +170,10 @@ def _approximated(
     evaluation, draws, make_predictor = fit_all_rows(
         best_first, rows, n_searched=run.n_searched, grammar=grammar
     )
+    if deadline.seconds_left < np.inf:
+        began, some = time.perf_counter(), run.data.take(np.arange(0, len(run.data.y), N_PARTS))
+        condition(evaluation, some, approximation.predictors[0])
+        deadline.check(N_PARTS * (time.perf_counter() - began))
     try:
         mixture = condition(evaluation, run.data, make_predictor)
     except EvaluationError as error:

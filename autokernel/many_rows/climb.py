@@ -22,6 +22,7 @@ from autokernel.many_rows.approximation import Approximation, n_held_out, shuffl
 from autokernel.typing import FloatArray
 
 MAX_STEPS = 25  # of a run
+TIMES_THOROUGH = 4.0  # the time to build the likelihood of a fit, for that of a thorough one
 N_DRAWS = 100
 MAX_GIVEN_ROWS = 2**15  # from which held-out rows are predicted
 _CLIMB_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the search have the seed
@@ -32,7 +33,8 @@ class ManyRows:
     """Fits kernels to many rows, each from the parameters of an earlier fit to fewer ones.
 
     The evaluator scores kernels on fewer rows. Its seed chooses rows, which are the same for all
-    kernels. Once the deadline has passed, every fit raises an ``OutOfTimeError``. The ``history``
+    kernels. A fit that cannot end before the deadline, as far as earlier ones show, raises an
+    ``OutOfTimeError``. The ``history``
     has every fit that was tried; a failed one has the score ``-inf``, and a status that says why.
     """
 
@@ -41,6 +43,7 @@ class ManyRows:
     evaluator: Evaluator
     deadline: Deadline = field(default=NEVER, kw_only=True)
     history: list[Evaluation] = field(default_factory=list, kw_only=True, repr=False)
+    _seconds: dict[bool, float] = field(default_factory=dict, init=False)  # to build a likelihood
 
     @cached_property
     def criterion(self) -> Criterion | None:
@@ -64,11 +67,16 @@ class ManyRows:
         the highest score of other kernels, in nats.
         """
         rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
+        self.deadline.check(
+            self._seconds.get(thorough, TIMES_THOROUGH * self._seconds.get(False, 0))
+        )
+        began = time.perf_counter()
         try:
             with kernel_errors():
                 likelihood = self.approximation.likelihood(
                     before, self.data, thorough=thorough, rng=rng
                 )
+                self._seconds[thorough] = time.perf_counter() - began
                 found = self._climb(before, likelihood, completes=thorough, best=best)
         except EvaluationError as error:
             return self.record_failure(before, str(error))
