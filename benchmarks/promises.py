@@ -3,7 +3,10 @@
 - workers: seconds of the initial design on 500 rows of a data set with one and with two workers,
   in turns; the ratio of the first, the reference, to the second is the speed-up. The workers are
   started beforehand.
-- budget: seconds of a fit with max_time, the reference, and their ratio to it.
+- budget: seconds of fits with max_time, of tables of many shapes, and their ratio to what is
+  allowed, the reference: 1.1 times max_time, and 0.2 s. With --load 4, four other processes work.
+- interrupts: fits and refits that Ctrl-C ends at random moments; the ratio is 1 if the estimator
+  then has either all attributes of the old fit or all of a new one, else 0.
 - import: seconds that importing autokernel takes after scikit-learn's gaussian_process, and their
   ratio to the 0.15 s that are allowed.
 
@@ -14,21 +17,38 @@ Rows are appended to results/promises.csv.
 """
 
 import argparse
+import signal
 import subprocess
 import sys
 import time
+import warnings
 from collections.abc import Callable, Iterator
+from typing import Any
 
 from common import append_rows, group, print_environment, print_table  # isort: skip
 from runs import draw_split  # isort: skip
 
 import numpy as np
+import pandas as pd
 from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.search import STRATEGIES
+from autokernel.typing import FloatArray
 
 DATASETS = ("airfoil", "concrete")
 N_ROWS = 500
+BUDGETS = (0.3, 1.0, 3.0, 10.0)  # seconds
+SHAPES = (
+    *((50, k) for k in (1, 20, 200)),
+    *((300, k) for k in (1, 30, 100, 200)),
+    *((600, 5), (1000, 8), (2000, 3), (5000, 10), (20_000, 5), (20_000, 200)),
+    *((200_000, 1), (200_000, 10)),
+)
+KINDS = ("outliers", "categories", "gaps")
+APPROXIMATIONS = (("exact", 2000), ("exact", 4000), ("inducing", 50_000), ("neighbours", 50_000))
+LEVELS = [f"level {number}" for number in range(30)]
+ARRAYS = ("X_train_", "y_train_", "posterior_", "outliers_", "inclusion_probabilities_")
 ALLOWED = 0.15  # seconds of the import
 IMPORT = """
 import time
@@ -58,12 +78,63 @@ def workers(repeat: int) -> Iterator[Measured]:
         yield dataset, seconds[1], seconds[2], seconds[1] / seconds[2]
 
 
+def shaped(n_rows: int, n_columns: int, kind: str = "") -> tuple[object, FloatArray]:
+    """Draw a table of some shape, with outliers, categories or gaps."""
+    rng = np.random.default_rng(0)
+    X: Any = rng.uniform(size=(n_rows, n_columns))
+    y = np.sin(6 * X[:, 0]) + X[:, -1] + 0.1 * rng.normal(size=n_rows)
+    if kind == "outliers":
+        rows = rng.choice(n_rows, n_rows // 50, replace=False)
+        y[rows] += 30 * rng.normal(size=len(rows))
+    if kind == "gaps":
+        X[rng.random(X.shape) < 0.1] = np.nan
+    if kind == "categories":
+        X = pd.DataFrame(X).rename(columns=str)
+        X["few"], X["many"] = rng.choice(list("abcd"), n_rows), rng.choice(LEVELS, n_rows)
+    return X, y
+
+
 def budget(_: int) -> Iterator[Measured]:
     """Time fits with a budget."""
-    for dataset in DATASETS:
-        for max_time in (2.0, 5.0, 20.0):
-            seconds = seconds_of_a_fit(dataset, max_time=max_time)
-            yield dataset, max_time, seconds, seconds / max_time
+    shapes = [((n, k), {}) for n, k in SHAPES]
+    shapes += [((n, 5, kind), {}) for kind in KINDS for n in (200, 5000)]
+    shapes += [((300, 4), {"strategy": one}) for one in STRATEGIES if one != "series"]
+    shapes += [((n, 1), {"strategy": "series"}) for n in (300, 3000)]
+    shapes += [((n, 3), {"approximation": how}) for how, n in APPROXIMATIONS]
+    shapes += [((n, 3), {"n_jobs": 2, "batch_size": 2}) for n in (300, 3000)]
+    for shape, parameters in shapes:
+        X, y = shaped(*shape)
+        for max_time in BUDGETS:
+            model = AutoKernelGPRegressor(max_time=max_time, random_state=0, **parameters)
+            began = time.perf_counter()
+            with warnings.catch_warnings(action="ignore"):
+                model.fit(X, y)
+            seconds, allowed = time.perf_counter() - began, 1.1 * max_time + 0.2
+            name = " ".join(map(str, (*shape, *parameters.values(), model.best_score_ > -np.inf)))
+            yield name, allowed, seconds, seconds / allowed
+
+
+def interrupts(repeat: int) -> Iterator[Measured]:
+    """Interrupt fits and refits, and look which attributes the estimator has."""
+    rng = np.random.default_rng(repeat)
+    old, new = shaped(60, 2), shaped(70, 3)
+    for number in range(20):
+        model = AutoKernelGPRegressor(n_iter=2, random_state=0).fit(*old)
+        before = vars(model).copy()
+        call = (model.fit, new) if number % 2 else (model.refit, (*old, "SE[0] + LIN[1]"))
+        after = rng.uniform(0, 0.7 if number % 2 else 0.15)
+        signal.setitimer(signal.ITIMER_REAL, after)
+        try:
+            with warnings.catch_warnings(action="ignore"):
+                call[0](*call[1])
+        except KeyboardInterrupt:
+            pass
+        finally:
+            signal.setitimer(signal.ITIMER_REAL, 0)
+        names = [name for name in before if name.endswith("_") and before[name] is not None]
+        changed = [getattr(model, name) is not before[name] for name in ARRAYS if name in names]
+        is_whole = len(set(changed)) == 1 and np.isfinite(model.predict(model.X_train_)).all()
+        yield call[0].__name__, after, float(all(changed)), float(is_whole)
 
 
 def imports(_: int) -> Iterator[Measured]:
@@ -73,9 +144,14 @@ def imports(_: int) -> Iterator[Measured]:
     yield "", ALLOWED, seconds, seconds / ALLOWED
 
 
+def _interrupted(*_: object) -> None:
+    raise KeyboardInterrupt
+
+
 QUESTIONS: dict[str, Callable[[int], Iterator[Measured]]] = {
     "import": imports,
     "budget": budget,
+    "interrupts": interrupts,
     "workers": workers,
 }
 
@@ -85,7 +161,21 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--questions", nargs="+", default=list(QUESTIONS), choices=list(QUESTIONS))
     parser.add_argument("--repeats", type=int, default=5)
+    parser.add_argument("--load", type=int, default=0, help="number of other busy processes")
     arguments = parser.parse_args()
+    signal.signal(signal.SIGALRM, _interrupted)
+    busy = [
+        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(arguments.load)
+    ]
+    try:
+        measure(arguments)
+    finally:
+        for one in busy:
+            one.kill()
+
+
+def measure(arguments: argparse.Namespace) -> None:
+    """Measure what is asked, append rows and print them."""
     print_environment()
     rows = []
     for question in arguments.questions:
@@ -93,7 +183,8 @@ def main() -> None:
             for measured in QUESTIONS[question](repeat):
                 names = ("dataset", "reference", "seconds", "ratio")
                 found = dict(zip(names, measured, strict=True))
-                row = {"question": question, "dataset": found["dataset"], "repeat": repeat, **found}
+                what = f"{question}, load {arguments.load}" if arguments.load else question
+                row = {"question": what, "dataset": found["dataset"], "repeat": repeat, **found}
                 append_rows("promises", [row])
                 print(*row.values(), flush=True)
                 rows.append(row)
@@ -109,8 +200,8 @@ def main() -> None:
 
 
 def _limit(row: dict[str, object]) -> object:
-    """Seconds that are allowed; none where one worker is compared with two."""
-    return "" if row["question"] == "workers" else row["reference"]
+    """Seconds that are allowed, if the question is how many were taken."""
+    return row["reference"] if str(row["question"]).startswith(("budget", "import")) else ""
 
 
 if __name__ == "__main__":

@@ -1,0 +1,165 @@
+"""Fits that time, Ctrl-C or a callback ends: what they leave, and what they do not claim."""
+
+import os
+import sys
+import time
+from typing import ClassVar
+
+import numpy as np
+import pytest
+
+from autokernel import BaseKernel, parse_expression
+from autokernel.deadline import Deadline
+from autokernel.evidence import Evaluator, columns_with_season
+from autokernel.exceptions import OutOfTimeError
+from autokernel.inference import TrainingData
+from autokernel.kernels import PRESETS, VARIANCE
+from autokernel.search import evaluate_in_parallel
+from tests.fits import At, interrupt, small, wave
+
+TABLES = {  # of few rows and many columns, with gaps, categories, a constant
+    "many columns": wave(30, n_features=40),
+    "gaps": (np.where(np.eye(40, 6) > 0, np.nan, wave(40, n_features=6)[0]), wave(40)[1]),
+    "many rows": wave(1500, n_features=3),
+    "a constant column": (np.column_stack([wave(30)[0], np.ones(30)]), wave(30)[1]),
+}
+
+
+@pytest.mark.filterwarnings("ignore:max_time ended the search before any kernel")
+@pytest.mark.parametrize("table", TABLES)
+@pytest.mark.parametrize("options", [{}, {"approximation": "exact"}, {"strategy": "greedy"}])
+def test_without_time_the_model_is_rough_and_nothing_is_known_of_columns(table, options):
+    X, y = TABLES[table]
+    model = small(max_time=1e-6, max_leaves=60, outliers="auto", **options).fit(X, y)
+    assert (model.stop_reason_, model.best_score_) == ("max_time", -np.inf)
+    assert np.isfinite(model.predict(X)).all()
+    varies = np.nanmax(X, axis=0) > np.nanmin(X, axis=0)
+    for name in ("depends", "repeats", "linear"):
+        assert np.isnan(model.inclusion_probabilities_[name][varies]).all()
+    text = model.describe()
+    assert "the model is a rough fit of one kernel to some rows" in text
+    assert "nan" not in text
+    assert "explains" not in text + model.describe(short=True)
+    assert not any("matter" in one for one in model.claims_["predicate"])
+
+
+@pytest.mark.parametrize("n_features", [3, 8])
+def test_columns_that_a_search_has_not_left_out_before_its_end_have_no_probability(n_features):
+    X, y = wave(60, n_features=n_features)
+    model = small(max_leaves=30).set_callbacks(At(interrupt, ended=1))
+    with (
+        pytest.raises(KeyboardInterrupt),
+        pytest.warns(UserWarning, match="interrupted: the model"),
+    ):
+        model.fit(X, y)
+    assert model.best_expression_ == " * ".join(f"SE[{column}]" for column in range(n_features))
+    assert np.isnan(model.inclusion_probabilities_["depends"]).all()
+    assert "is not known, as the search was cut." in model.describe()
+    assert "with a probability" not in model.describe()
+    whole = small(max_leaves=30, n_iter=0).fit(X, y)
+    assert (whole.inclusion_probabilities_["depends"] > 0.9).tolist() == [True] + [False] * (
+        n_features - 1
+    )
+
+
+def test_a_line_says_what_is_fitted_and_how_to_go_on():
+    X, y = wave(30)
+    model = small(warm_start=True).set_callbacks(At(interrupt, ended=2))
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning) as caught:
+        model.fit(X, y)
+    (line,) = (str(one.message) for one in caught)
+    assert line.startswith("interrupted: the model is the best of 2 kernels so far, ")
+    assert line.endswith("; warm_start=True continues the search")
+    assert model.best_expression_ in line
+
+
+class Interrupting:
+    """Raises a KeyboardInterrupt at one of the lines of the estimator that are run."""
+
+    def __init__(self, number):
+        self.left, self.has_raised = number, False
+
+    def __call__(self, frame, event, _):
+        if not frame.f_code.co_filename.endswith("autokernel/estimator.py"):
+            return None
+        if event == "line" and not self.has_raised:
+            self.left -= 1
+            if self.left < 0:
+                self.has_raised = True
+                raise KeyboardInterrupt
+        return self
+
+
+@pytest.mark.parametrize("call", ["fit", "refit"])
+def test_an_interrupt_at_any_line_leaves_the_old_fit_or_a_new_one(call):
+    old, new = wave(12), wave(14, n_features=2)
+    names = ["X_train_", "posterior_", "best_kernel_", "outliers_", "scales_"]
+    names += ["search_history_"] if call == "fit" else []
+    settings = {"n_iter": 0, "averaging": None, "base_kernels": ["LIN"], "max_leaves": 1}
+    data = new if call == "fit" else (*old, "LIN[0]")
+    number, has_ended, found = 0, False, set()
+    model = small(**settings).fit(*old)
+    while not has_ended:
+        before = vars(model).copy()
+        sys.settrace(interrupting := Interrupting(number))
+        try:
+            getattr(model, call)(*data)
+            has_ended = not interrupting.has_raised
+        except KeyboardInterrupt:  # no warning instead of it, which is an error here
+            pass
+        finally:
+            sys.settrace(None)
+        (is_new,) = {getattr(model, name) is not before[name] for name in names}
+        found.add(is_new)
+        assert model.predict(model.X_train_).shape == model.y_train_.shape
+        number += 5
+    assert found == {False, True}
+
+
+class Slow(BaseKernel):
+    """A constant of whose value each call takes a while."""
+
+    name, parameters = "SLOW", (VARIANCE,)
+    seconds = 0.05
+    processes: ClassVar[list[int]] = []
+
+    def value(self, params, pairs):
+        self.processes.append(os.getpid())
+        time.sleep(self.seconds)
+        return params[0] * np.ones(pairs.shape)
+
+    def gradient(self, params, pairs, adjoint):
+        return np.array([adjoint.sum()])
+
+
+@pytest.fixture
+def slow():
+    Slow.processes.clear()
+    return parse_expression("SLOW[0]", base_kernels=[Slow()])
+
+
+def evaluator(n_samples=20):
+    X, y = wave(n_samples)
+    return Evaluator(TrainingData(X, y / y.std()), priors=PRESETS["default"], seed=0)
+
+
+def test_a_call_that_would_end_after_the_deadline_is_not_begun(slow):
+    subject = evaluator()
+    with pytest.raises(OutOfTimeError):
+        subject.run(subject.prepare(slow), deadline=Deadline(1.5 * Slow.seconds))
+    assert len(Slow.processes) == 1
+
+
+def test_without_the_time_to_start_workers_this_process_evaluates(slow):
+    until = Deadline(8 * Slow.seconds)
+    found = list(evaluate_in_parallel(evaluator(), [slow], deadline=until, n_jobs=2))
+    assert found == [None]
+    assert set(Slow.processes) == {os.getpid()}
+
+
+def test_columns_that_are_not_reached_in_time_have_no_season():
+    x = np.linspace(0, 1, 80)
+    X = np.column_stack([x, np.roll(x, 40)])
+    data = TrainingData(X, np.sin(60 * x))
+    assert columns_with_season(data)
+    assert columns_with_season(data, Deadline(0.0)) == []
