@@ -65,7 +65,7 @@ def test_columns_that_a_search_has_not_left_out_before_its_end_have_no_probabili
 def test_a_line_says_what_is_fitted_and_how_to_go_on():
     X, y = wave(30)
     model = small(warm_start=True).set_callbacks(At(interrupt, ended=2))
-    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning) as caught:
+    with pytest.raises(KeyboardInterrupt), pytest.warns(match="interrupted: ") as caught:
         model.fit(X, y)
     (line,) = (str(one.message) for one in caught)
     assert line.startswith("interrupted: the model is the best of 2 kernels so far, ")
