@@ -1,8 +1,8 @@
 """Columns of dates, counted in days."""
 
 import re
-from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from collections.abc import Iterable, Sequence
+from datetime import UTC, date, datetime, time, timedelta
 from typing import Any
 
 import numpy as np
@@ -16,81 +16,90 @@ SINCE = "days since 1970-01-01"
 MICROSECONDS_PER_DAY = 86_400_000_000.0
 
 _ISO_TEXT = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
-_LIKE_A_DATE = re.compile(r"\d{1,4}[./ -]{1,2}(\d{1,2}|[a-zA-Z]{3,9})[./ -]{1,2}\d{1,4}\b.*")
-_NAMES_OF_DATE_TYPES = ("date", "time[", "timestamp", "period")  # parts of them
-NAMES_OF_TEXT_TYPES = ("object", "str", "<u", "|s", "large_string")  # beginnings
+_PART_OF_YEAR = re.compile(r"(?P<year>\d{4})[ -]?(?P<unit>[QMW])(?P<number>\d{1,2})", re.I)
+_PART_FIRST = re.compile(r"(?P<unit>[QM])(?P<number>\d{1,2})[ -](?P<year>\d{4})", re.I)
+_MONTHS = (
+    *("january", "february", "march", "april", "may", "june"),
+    *("july", "august", "september", "october", "november", "december"),
+)
+_IN_WORDS = re.compile(r"[A-Za-z\d ,.-]+")
 
 
-def holds_only_dates(values: Any) -> bool:
-    """Whether one dimension holds dates, or dates and texts in a list."""
-    is_date = all(isinstance(one, (str, date, np.datetime64)) for one in values)
-    return is_of_dates(values) or (is_date and len(values) > 0)
+def read_dates(values: Sequence[Any]) -> npt.NDArray[np.datetime64] | None:
+    """Return the moments (n,) at which dates and texts begin, in UTC; None if one is no clear date.
+
+    Clear texts are ISO dates and times, ISO weeks, quarters and months such as ``"2023-W01"``,
+    ``"1996 Q1"`` and ``"2020M01"``, and English months such as ``"Jan 2000"`` and ``"13 February
+    2021"``. What is missing is NaT.
+    """
+    found = [_moment(one) for one in values]
+    return None if any(one is None for one in found) else np.array(found, dtype="datetime64[us]")
 
 
-def days_of(values: Any, name: str) -> FloatArray | None:
-    """Count the days (n,) of a column of dates; None if it holds none."""
-    kind = type_name(values)
-    if not is_of_dates(values) and not kind.startswith(NAMES_OF_TEXT_TYPES):
-        return None
-    moments = np.asarray(values.dt.to_timestamp() if kind.startswith("period") else values)
-    if moments.dtype.kind == "M":
-        return days_since_1970(moments)
-    return _days_of_objects(list(moments), name)
+def reads_as_date(value: Any) -> bool:
+    """Whether a value is a date, or a text that is one."""
+    return _moment(value) is not None
 
 
-def is_of_dates(values: Any) -> bool:
-    """Whether the type of a column is one of dates."""
-    kind = type_name(values)
-    is_of_dates = any(word in kind for word in _NAMES_OF_DATE_TYPES)
-    return is_of_dates and not kind.startswith(("timedelta", "time("))
-
-
-def type_name(values: Any) -> str:
-    """Name the type of a column in lower case."""
-    return str(getattr(values, "dtype", "")).lower()
-
-
-def _days_of_objects(values: Sequence[Any], name: str) -> FloatArray | None:
-    """Count the days of dates or ISO texts, None if there are none."""
-    known = [one for one in values if not has_no_value(one)]
-    texts = texts_of(known)
-    has_dates = any(isinstance(one, str) and _ISO_TEXT.fullmatch(one) for one in texts)
-    if texts and not has_dates:
-        first = texts[0]
-        if isinstance(first, str) and _LIKE_A_DATE.fullmatch(first.strip()):
-            raise ValueError(
-                f"X must hold dates as datetime64, or as texts such as '2020-01-31', got "
-                f"{str(first)!r} in column {name!r}: convert the column by "
-                "pandas.to_datetime(column, dayfirst=True), or without dayfirst=True if the day "
-                "does not come first"
-            )
-        return None
-    if not texts and not (known and all(isinstance(one, (date, np.datetime64)) for one in known)):
-        return None
-    return days_since_1970(np.array([_moment(one, name) for one in values], dtype="datetime64[us]"))
-
-
-def _moment(value: Any, name: str) -> np.datetime64:
-    """Turn a date, a time or an ISO text into a moment; times with a zone are converted to UTC."""
-    if has_no_value(value):
-        return np.datetime64("NaT")
-    if not isinstance(value, (date, np.datetime64)):
-        value = _read_date(str(value), name)
-    if isinstance(value, datetime) and value.tzinfo is not None:
-        value = value.astimezone(UTC).replace(tzinfo=None)
-    return np.datetime64(value, "us")
-
-
-def _read_date(text: str, name: str) -> datetime:
+def _read_date(text: str) -> np.datetime64 | None:
     try:
         if _ISO_TEXT.fullmatch(text):
-            return datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text)
+            return _moment(datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text))
+        if part := _PART_OF_YEAR.fullmatch(text) or _PART_FIRST.fullmatch(text):
+            year, number = int(part["year"]), int(part["number"])
+            if part["unit"] in "Ww":
+                return _moment(datetime.fromisocalendar(year, number, 1))
+            months = 3 if part["unit"] in "Qq" else 1
+            return _moment(datetime(year, months * (number - 1) + 1, 1))
+        return _read_date_in_words(text)
     except ValueError:  # no such day
-        pass
-    raise ValueError(
-        f"X must hold dates such as '2020-01-31' in column {name!r}, got {text!r}: mend it, or "
-        "read the column by pandas.to_datetime"
+        return None
+
+
+def _read_date_in_words(text: str) -> np.datetime64 | None:
+    """Read a year of four digits, the English name of a month, and a day, if there is one."""
+    tokens = re.findall(r"[a-z]+|\d+", text.lower())
+    words, years = (
+        [one for one in tokens if one.isalpha()],
+        [one for one in tokens if len(one) == 4],
     )
+    years = [one for one in years if one.isdecimal()]
+    days = [one for one in tokens if one.isdecimal() and len(one) < 3]
+    if not _IN_WORDS.fullmatch(text) or (len(words), len(years), len(tokens) - len(days)) != (
+        1,
+        1,
+        2,
+    ):
+        return None
+    (month,) = words
+    months = [n for n, name in enumerate(_MONTHS, 1) if len(month) > 2 and name.startswith(month)]
+    if not months or len(days) > 1:
+        return None
+    return _moment(datetime(int(years[0]), months[0], int(days[0]) if days else 1))
+
+
+def _moment(value: Any) -> np.datetime64 | None:
+    """Return the beginning of a date, a time or a period of pandas, None if it is none."""
+    if isinstance(value, str):
+        return _read_date(value.strip())
+    if has_no_value(value):
+        return np.datetime64("NaT")
+    if hasattr(value, "asfreq"):  # a period, of any year
+        return np.datetime64(value.asfreq("us", "start").ordinal, "us")
+    if isinstance(value, datetime) and value.tzinfo is not None:
+        value = value.astimezone(UTC).replace(tzinfo=None)
+    return np.datetime64(value, "us") if isinstance(value, (date, np.datetime64)) else None  # type: ignore[call-overload]
+
+
+def refuse_times(argument: str, values: Iterable[Any], where: str = "") -> None:
+    """Refuse dates, durations and times of the day, and say how to convert them."""
+    for one in values:
+        if isinstance(one, (date, time, timedelta, np.datetime64, np.timedelta64)):
+            raise ValueError(
+                f"{argument} must hold numbers, got {type(one).__name__}{where}: count the time "
+                "from a beginning, in days by (times - times.min()) / datetime.timedelta(days=1), "
+                "where times is an array or a series of a time type (pandas.to_datetime makes one)"
+            )
 
 
 def days_since_1970(moments: npt.NDArray[np.datetime64]) -> FloatArray:
@@ -112,17 +121,3 @@ def has_no_value(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither equal to itself nor not
         return True
-
-
-def texts_of(values: Sequence[Any]) -> list[str | bytes]:
-    """Return the values that are texts, but no numbers."""
-    return [one for one in values if isinstance(one, (str, bytes)) and not is_number(one)]
-
-
-def is_number(text: str | bytes) -> bool:
-    """Whether a text is a number, which scikit-learn reads."""
-    try:
-        float(text)
-    except ValueError:
-        return False
-    return True

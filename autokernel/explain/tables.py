@@ -2,13 +2,15 @@
 
 import re
 import textwrap
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.data import Column, Columns
+from autokernel.data.columns import NO_VALUE
 from autokernel.data.dates import dates_of
 from autokernel.data.steps import rows_ahead
 from autokernel.explain.words import interval
@@ -18,6 +20,7 @@ from autokernel.model import FittedModel, KernelPosterior
 from autokernel.typing import FloatArray
 
 MAX_PRINTED_ROWS = 20
+MAX_LEVELS = 5  # of a category, in the table of columns
 LINE_WIDTH = 100  # characters
 MAX_WRITTEN = 1e9  # below which numbers are written without an exponent
 
@@ -173,18 +176,48 @@ def forecast_table(model: FittedModel, x: FloatArray, horizon: int, quantiles: F
     (column,) = columns
     are_dates = column.is_date
     ahead = rows_ahead(x, horizon, are_dates=are_dates)
-    texts = [f"{one:g}" for one in quantiles]
-    names = [column.name, "mean", *texts]
-    if len(set(names)) < len(names):
-        raise ValueError(
-            f"forecast has columns that must differ in their names, got {names}: rename the "
-            "column of X, or give quantiles that differ in six digits"
-        )
+    texts = [str(float(one)) for one in quantiles]
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"quantiles must differ, got {texts}")
+    taken = column.name in ("mean", *texts)
+    names = [f"{column.name} of X" if taken else column.name, "mean", *texts]
     bands = model.quantiles(ahead[:, None], quantiles).T
     mean = model.mean(ahead[:, None])
     return Table(
         dict(zip(names, (dates_of(ahead) if are_dates else ahead, mean, *bands), strict=True))
     )
+
+
+def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: str) -> Table:
+    """Return how each column was read, and whether it is among those of kernels.
+
+    The columns of the table are those of ``AutoKernelGPRegressor.columns_``. ``otherwise`` is the
+    reason why a column that varies is not used.
+    """
+    views = {node.view for kernel in kernels for node in kernel.nodes if node.view is not None}
+    rows = []
+    for number, column in enumerate(columns.every):
+        scales = sorted({view.scale for view in views if view.column == number})
+        unused = (otherwise if column.varies else "constant") * (not scales)
+        why = [column.origin, *[unused] * bool(unused and column.origin != NO_VALUE)]
+        scale = ", ".join(scales) if column.levels is None else ""
+        ends = column.name, column.kind, _range_of(column)
+        rows.append((*ends, scale, column.n_gaps, bool(scales), ", ".join(why)))
+    names = ("column", "kind", "values", "scale", "gaps", "used", "why")
+    return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def _range_of(column: Column) -> str:
+    """Write the levels of a category, or the least and the largest value of another column."""
+    if column.levels is not None:
+        texts = column.level_texts
+        n_more = len(texts) - MAX_LEVELS
+        more = f" and {n_more} more" * (n_more > 0)
+        return (" < " if column.levels.is_ordered else ", ").join(texts[:MAX_LEVELS]) + more
+    if column.origin == NO_VALUE:
+        return ""
+    ends = np.unique([column.low, column.low + column.extent * column.varies])
+    return " to ".join(map(str, dates_of(ends)) if column.is_date else [f"{x:.6g}" for x in ends])
 
 
 def posterior_table(model: FittedModel) -> Table:

@@ -31,7 +31,7 @@ from autokernel.model.packing import as_columns, from_columns
 from autokernel.typing import FloatArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 8
+FORMAT_VERSION = 9
 """Version of the records; it changes whenever an older reader would misread one."""
 
 _PREDICTORS = {

@@ -183,6 +183,8 @@ class _Report:
             "is linear in it:"
         )
         yield table(self.estimator.inclusion_probabilities_)
+        yield paragraph("How each column was read:")
+        yield table(self.estimator.columns_)
         scales = self.estimator.scales_
         if any(one != IDENTITY for one in scales["scale"]):
             yield paragraph(
