@@ -363,7 +363,7 @@ def _split(rows: FitRows, random_state: int) -> list[IntArray]:
 
 
 def _find_kernel(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray) -> None:
-    say("\n no.      time       score   best kernel so far, in nats; Ctrl-C ends the search\n")
+    say("")
     X, y = _safe_indexing(rows.X, train), rows.y[train]
     try:
         model.fit(X, y, sample_weight=rows.weights[train])

@@ -44,6 +44,7 @@ from autokernel.explain import (
 from autokernel.expression import Expression
 from autokernel.fit import (
     EARLY,
+    HEADER,
     Arguments,
     Monitor,
     Run,
@@ -378,7 +379,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         monitor = Monitor(self, context, runs, X=X, y=y, attributes=so_far)
         if self.verbose:
             leaves, otherwise = runs[0].space.grammar.leaves, "base_kernels has none for it"
-            monitor.say(f"{column_table(runs[0].columns, leaves, otherwise=otherwise)}\n")
+            columns = column_table(runs[0].columns, leaves, otherwise=otherwise)
+            monitor.say(f"{columns}\n\n{HEADER}\n")
         try:
             reason = search(runs, monitor, deadline=deadline)
             last = last_with_kernel(runs)

@@ -12,7 +12,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
 from autokernel.data.columns import NO_VALUE, Column, Columns
-from autokernel.data.dates import refuse_times
+from autokernel.data.dates import is_number, refuse_times
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
 from autokernel.data.tables import (
@@ -23,7 +23,6 @@ from autokernel.data.tables import (
     with_dates_of_index,
 )
 from autokernel.data.target import MIN_SPREAD
-from autokernel.data.texts import is_number
 from autokernel.exceptions import warn_user
 from autokernel.typing import FloatArray, IntArray
 

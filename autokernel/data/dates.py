@@ -16,24 +16,38 @@ SINCE = "days since 1970-01-01"
 MICROSECONDS_PER_DAY = 86_400_000_000.0
 
 _ISO_TEXT = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
-_PART_OF_YEAR = re.compile(r"(?P<year>\d{4})[ -]?(?P<unit>[QMW])(?P<number>\d{1,2})", re.I)
-_PART_FIRST = re.compile(r"(?P<unit>[QM])(?P<number>\d{1,2})[ -](?P<year>\d{4})", re.I)
-_MONTHS = (
-    *("january", "february", "march", "april", "may", "june"),
-    *("july", "august", "september", "october", "november", "december"),
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+_MONTH = (
+    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
 )
-_IN_WORDS = re.compile(r"[A-Za-z\d ,.-]+")
-
-
-def read_dates(values: Sequence[Any]) -> npt.NDArray[np.datetime64] | None:
-    """Return the moments (n,) at which dates and texts begin, in UTC; None if one is no clear date.
-
-    Clear texts are ISO dates and times, ISO weeks, quarters and months such as ``"2023-W01"``,
-    ``"1996 Q1"`` and ``"2020M01"``, and English months such as ``"Jan 2000"`` and ``"13 February
-    2021"``. What is missing is NaT.
-    """
-    found = [_moment(one) for one in values]
-    return None if any(one is None for one in found) else np.array(found, dtype="datetime64[us]")
+_YEAR, _DAY, _GAP = r"(?P<year>\d{4})", r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"[\s,./_-]*"
+_PART = (
+    r"(?:Q(?P<quarter>[1-4])|[HS](?P<half>[12])|M(?P<month>\d\d?)|"
+    r"W(?P<week>\d\d?)(?:-(?P<day>[1-7]))?)"
+)
+_HAS_YEAR = re.compile(r"\d{4}")
+_FORMS = [  # of dates, besides ISO 8601
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"{_YEAR}[\s:./_-]*{_PART}",
+        rf"{_PART}[\s:./_-]*{_YEAR}",
+        rf"{_YEAR}[ /-](?P<month>\d\d?)",
+        rf"{_YEAR}(?P<mark>[ ./-])(?P<month>\d\d?)(?P=mark){_DAY}",
+        rf"(?P<one>\d\d?)(?P<mark>[ ./-])\s?(?P<two>\d\d?)(?P=mark)\s?{_YEAR}",
+        rf"(?:{_DAY}{_GAP})?{_MONTH}{_GAP}{_YEAR}",
+        rf"{_MONTH}\s*{_DAY}[\s,./-]+{_YEAR}",
+        rf"{_YEAR}{_GAP}{_MONTH}(?:{_GAP}{_DAY})?",
+    )
+]
+_WEEKDAY = re.compile(
+    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?[.,\s]+", re.IGNORECASE
+)
+_CLOCK = re.compile(
+    r"[T,\s]\s*(\d\d?)(:\d\d\S*)(?:\s*([AP])\.?M\.?)?\s*(?:UTC|GMT)?$", re.IGNORECASE
+)
+_SPAN = re.compile(r"(\d{4}-\d\d-\d\d)/\d{4}-\d\d-\d\d")  # a week of pandas
+_ANY_ORDER = re.compile(r"\s*\d{1,2}[./ -]\s?\d{1,2}[./ -]")  # of days and months in other rows
 
 
 def reads_as_date(value: Any) -> bool:
@@ -41,48 +55,16 @@ def reads_as_date(value: Any) -> bool:
     return _moment(value) is not None
 
 
-def _read_date(text: str) -> np.datetime64 | None:
-    try:
-        if _ISO_TEXT.fullmatch(text):
-            return _moment(datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text))
-        if part := _PART_OF_YEAR.fullmatch(text) or _PART_FIRST.fullmatch(text):
-            year, number = int(part["year"]), int(part["number"])
-            if part["unit"] in "Ww":
-                return _moment(datetime.fromisocalendar(year, number, 1))
-            months = 3 if part["unit"] in "Qq" else 1
-            return _moment(datetime(year, months * (number - 1) + 1, 1))
-        return _read_date_in_words(text)
-    except ValueError:  # no such day
-        return None
-
-
-def _read_date_in_words(text: str) -> np.datetime64 | None:
-    """Read a year of four digits, the English name of a month, and a day, if there is one."""
-    tokens = re.findall(r"[a-z]+|\d+", text.lower())
-    words, years = (
-        [one for one in tokens if one.isalpha()],
-        [one for one in tokens if len(one) == 4],
-    )
-    years = [one for one in years if one.isdecimal()]
-    days = [one for one in tokens if one.isdecimal() and len(one) < 3]
-    if not _IN_WORDS.fullmatch(text) or (len(words), len(years), len(tokens) - len(days)) != (
-        1,
-        1,
-        2,
-    ):
-        return None
-    (month,) = words
-    months = [n for n, name in enumerate(_MONTHS, 1) if len(month) > 2 and name.startswith(month)]
-    if not months or len(days) > 1:
-        return None
-    return _moment(datetime(int(years[0]), months[0], int(days[0]) if days else 1))
+def read_dates(values: Sequence[Any]) -> npt.NDArray[np.datetime64]:
+    """Return the moments (n,) at which dates and texts begin, in UTC, NaT for what is missing."""
+    return np.array([_moment(one) for one in values], dtype="datetime64[us]")
 
 
 def _moment(value: Any) -> np.datetime64 | None:
     """Return the beginning of a date, a time or a period of pandas, None if it is none."""
     if isinstance(value, str):
-        return _read_date(value.strip())
-    if has_no_value(value):
+        value = None if _ANY_ORDER.match(value) else _moment_of_text(value)
+    elif has_no_value(value):
         return np.datetime64("NaT")
     if hasattr(value, "asfreq"):  # a period, of any year
         return np.datetime64(value.asfreq("us", "start").ordinal, "us")
@@ -100,6 +82,60 @@ def refuse_times(argument: str, values: Iterable[Any], where: str = "") -> None:
                 "from a beginning, in days by (times - times.min()) / datetime.timedelta(days=1), "
                 "where times is an array or a series of a time type (pandas.to_datetime makes one)"
             )
+
+
+def moments_of_texts(texts: Sequence[str]) -> npt.NDArray[np.datetime64] | None:
+    """Read dates in any usual form: NaT where a text is no date, None if no text is one.
+
+    They are ISO dates and weeks, as ``2023-W01``; years with a quarter, half or month, as ``1996
+    Q1``, ``2020M01`` or ``Jan 1949``; and days such as ``January 31, 2020`` or ``31.1.2020``, but
+    not ``1/2/2020``, whose day and month may be swapped. Each may have a time after it, and is
+    converted to UTC if that has a zone. Periods count from their beginning; numbers are no dates.
+    """
+    by_text = {text: _moment_of_text(text) for text in dict.fromkeys(texts)}
+    moments = np.array([by_text[text] for text in texts], dtype="datetime64[us]")
+    return None if np.isnat(moments).all() else moments
+
+
+def _moment_of_text(text: str) -> datetime | None:
+    text = _SPAN.sub(r"\1", text.strip())
+    if is_number(text) or not _HAS_YEAR.search(text):
+        return None
+    try:
+        if _ISO_TEXT.fullmatch(text):
+            moment = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text)
+            return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+        day, clock = _WEEKDAY.sub("", text, count=1), _CLOCK.search(text)
+        if clock is not None:
+            day, hour = day[: clock.start() - len(text)], int(clock[1])
+            hour = hour if clock[3] is None else hour % 12 + 12 * (clock[3] in "pP")
+            iso = _moment_of_text(f"2000-01-01T{hour:02d}{clock[2]}")
+            midnight = _moment_of_text(day)
+            return midnight and iso and midnight + (iso - datetime(2000, 1, 1))
+        found = next(filter(None, (form.fullmatch(day) for form in _FORMS)), None)
+        return None if found is None else _moment_of_parts(found.groupdict())
+    except ValueError:  # no such day, week or time
+        return None
+
+
+def _moment_of_parts(parts: dict[str, str | None]) -> datetime | None:
+    number = {name: int(part) for name, part in parts.items() if part and part.isdigit()}
+    year, month, day = number["year"], number.get("month", 1), number.get("day", 1)
+    if "week" in number:
+        return datetime.fromisocalendar(year, number["week"], day)
+    if "quarter" in number:
+        month = 3 * number["quarter"] - 2
+    if "half" in number:
+        month = 6 * number["half"] - 5
+    if name := parts.get("name"):
+        month = _MONTHS.index(name[:3].lower()) // 3 + 1
+    if "one" in number:
+        month, day = number["one"], number["two"]
+        if month > 12:
+            month, day = day, month
+        elif day <= 12 and day != month:
+            return None
+    return datetime(year, month, day)
 
 
 def days_since_1970(moments: npt.NDArray[np.datetime64]) -> FloatArray:
@@ -121,3 +157,12 @@ def has_no_value(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither equal to itself nor not
         return True
+
+
+def is_number(text: str | bytes) -> bool:
+    """Whether a text is a number, which scikit-learn reads."""
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True

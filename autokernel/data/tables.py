@@ -23,7 +23,7 @@ from autokernel.data.texts import (
     TO_DATES,
     TO_NUMBERS,
     Place,
-    is_number,
+    is_numeric,
     kind_of,
 )
 from autokernel.typing import FloatArray
@@ -101,6 +101,8 @@ def to_numbers(
             read = _read_column(given, None if chosen is None else number in chosen)
         if read is not None:
             found[number] = read
+    if len(getattr(X, "columns", "x")) == 0:
+        raise ValueError("X must have a column, got a data frame without columns")
     numbers = {number: values for number, (values, _) in found.items()}
     return _with(X, numbers), {number: column for number, (_, column) in found.items()}
 
@@ -122,7 +124,7 @@ def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
         raise place.refused("numbers or dates", known, advice)
     of_texts = "texts of " if any(isinstance(one, str) for one in known) else ""
     if kind == CATEGORY:
-        return _as_category(given, WHOLE_TEXTS if all(map(is_number, known)) else "texts")
+        return _as_category(given, WHOLE_TEXTS if all(map(is_numeric, known)) else "texts")
     values = _days(given) if kind == DATE else _floats(given)
     return values, Column(place.name, is_date=kind == DATE, origin=f"{of_texts}{kind}s")
 
@@ -138,7 +140,7 @@ def _read_as_known(given: _Given, column: Column) -> Reading | None:
     if kind == NUMBER or (kind == DATE and column.is_date):
         return (_days if kind == DATE else _floats)(given), column
     expected, line = ("dates", TO_DATES) if column.is_date else ("numbers", TO_NUMBERS)
-    is_right = reads_as_date if column.is_date else is_number
+    is_right = reads_as_date if column.is_date else is_numeric
     wrong = [one for one in known if not is_right(one)]
     advice = f"{place.line(*line)} makes a gap of what is none"
     if kind == DATE:
@@ -148,7 +150,7 @@ def _read_as_known(given: _Given, column: Column) -> Reading | None:
 
 def _are_odd(known: Sequence[Any], place: Place) -> bool:
     """Whether values are neither numbers, texts nor dates; those of a frame are refused."""
-    odd = [one for one in known if not (isinstance(one, (str, bytes)) or is_number(one))]
+    odd = [one for one in known if not (isinstance(one, (str, bytes)) or is_numeric(one))]
     odd = [one for one in odd if not reads_as_date(one)]
     refuse_times("X", odd, f" in column {place.name!r}" * place.is_of_frame)
     if odd and place.is_of_frame:
@@ -193,8 +195,6 @@ def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
 
 
 def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
-    if not table.columns:
-        raise ValueError("X must have a column, got a data frame without columns")
     library = table.implementation.value
     for number, values in enumerate(table.iter_columns()):
         kind = values.dtype

@@ -7,7 +7,7 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
-from autokernel.data.dates import reads_as_date
+from autokernel.data.dates import is_number, reads_as_date
 
 MAJORITY = 0.9  # share of the texts of a column from which the others are mistakes
 MAX_NAMED = 3  # values in a message
@@ -82,7 +82,7 @@ def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
         If most of the texts are numbers or dates, or look like them.
     """
     counts = Counter(known)
-    numbers, dates = set(filter(is_number, counts)), set(filter(reads_as_date, counts))
+    numbers, dates = set(filter(is_numeric, counts)), set(filter(reads_as_date, counts))
     if len(numbers) == len(counts):
         are_levels = may_be_levels and all(map(is_whole, counts))
         return CATEGORY if are_levels else NUMBER
@@ -95,10 +95,12 @@ def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
             f"{place.line(*TO_NUMBERS)} makes a gap of what is no number; {place.as_category}",
         )
     if _share(dates, counts) >= MAJORITY or any(map(_is_iso, counts)):
+        others = _others(counts, dates)
+        line = place.line(f"{{x}}.mask({{x}}.isin({others}))", f"{{x}}.replace({others}, None)")
         raise place.refused(
             "dates such as '2020-01-31'",
-            _others(counts, dates),
-            f"mend it, or {place.line(*TO_DATES)} makes a gap of it; {place.as_category}",
+            others,
+            f"mend it, or {line} makes a gap of it; {place.as_category}",
         )
     _refuse_what_looks_like_numbers(counts, numbers, place)
     like_dates = {one for one in counts if isinstance(one, str) and _LIKE_A_DATE.fullmatch(one)}
@@ -113,15 +115,11 @@ def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
     return CATEGORY
 
 
-def is_number(value: Any) -> bool:
+def is_numeric(value: Any) -> bool:
     """Whether a value is a number, or a text that is one."""
-    if not isinstance(value, (str, bytes)):
-        return isinstance(value, (Real, Decimal))
-    try:
-        float(value)
-    except ValueError:
-        return False
-    return "_" not in str(value)
+    if isinstance(value, (str, bytes)):
+        return is_number(value) and "_" not in str(value)
+    return isinstance(value, (Real, Decimal))
 
 
 def is_whole(value: Any) -> bool:

@@ -338,9 +338,8 @@ PLACES = "'shop', which holds categories: only numbers have"
 CHOSEN = "categorical_features"
 WRONG = [
     (["a", 3.0, "b"], {}, "levels of one kind in column 'shop', got 'a'"),
-    (pd.Categorical([None] * 3), {}, "a level in column 'shop', got only missing values"),
     ([{1}, {2}, {3}], {CHOSEN: ["shop"]}, NO_LEVEL),
-    (TEXTS, {CHOSEN: None}, f"got text such as 'a': name the column in {CHOSEN}"),
+    (TEXTS, {CHOSEN: None}, f"got text such as 'a', .*: name the column in {CHOSEN}"),
     (TEXTS, {CHOSEN: ["time"]}, "in column 'shop', got text such as 'a'"),
     (TEXTS, {CHOSEN: ["shops"]}, "out of .*'shop'.* got 'shops'; did you mean 'shop'"),
     (TEXTS, {CHOSEN: [2]}, "indices below 2, got 2"),
@@ -365,5 +364,7 @@ def test_new_rows_must_have_levels_of_the_kind_of_the_fit(fitted):
     with pytest.raises(ValueError, match="kernel has 'log' for column 'shop', which holds categ"):
         small().refit(X, Y, "CAT[log(shop)]")
     numbers = small(averaging=None).refit(X[["time"]], Y, "LIN[time]")
-    with pytest.raises(ValueError, match="of the fit, in which it held no texts"):
+    with pytest.raises(
+        ValueError, match=r"numbers, as in fit, .*'time', got .*'a', 'b': X\['time'\]"
+    ):
         numbers.predict(pd.DataFrame({"time": ["a", "b"]}))

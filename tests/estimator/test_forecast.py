@@ -275,12 +275,13 @@ def test_words_say_how_far_a_level_wanders():
     assert "drifts" not in small(averaging=None).refit(y[:30], kernel="IOU[time]").describe()
 
 
-@pytest.mark.parametrize(
-    ("name", "quantiles"),
-    [("mean", [0.5]), ("0.5", [0.1, 0.5]), ("time", [0.5, 0.5000001])],
-)
-def test_a_forecast_whose_columns_would_have_one_name_is_refused(name, quantiles):
+@pytest.mark.parametrize("name", ["mean", "0.5", "0.1000001"])
+def test_a_column_with_the_name_of_a_forecast_is_told_from_it(name):
     X = pd.DataFrame({name: np.arange(20.0)})
     model = small().refit(X, X[name], f'LIN["{name}"]')
-    with pytest.raises(ValueError, match="forecast has columns that must differ in their names"):
-        model.forecast(2, quantiles)
+    table = model.forecast(2, [0.1000001, 0.1000002, 0.5])
+    assert list(table) == [f"{name} of X", "mean", "0.1000001", "0.1000002", "0.5"]
+    np.testing.assert_array_equal(table[f"{name} of X"], [20, 21])
+    np.testing.assert_allclose(table["mean"], [20, 21], rtol=1e-3)
+    with pytest.raises(ValueError, match=r"quantiles must differ, got \['0.5', '0.5'\]"):
+        model.forecast(2, [0.5, 0.5])

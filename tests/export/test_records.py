@@ -130,7 +130,7 @@ def test_mappings_and_arrays_among_the_parameters_are_kept():
         ({"settings": {"foo": 1}}, "but cannot be read: .*unexpected keyword argument 'foo'"),
         (
             {"version": 7},
-            r"must have the version 8, got 7: autokernel \S+ has written it, and can read it",
+            r"must have the version 9, got 7: autokernel \S+ has written it, and can read it",
         ),
         ({"model": {}}, "record must be the dict that to_dict returns, but has no 'columns'"),
     ],
