@@ -12,7 +12,7 @@ from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
 from autokernel.data.columns import NO_VALUE, Column, Columns
-from autokernel.data.dates import is_number, refuse_times
+from autokernel.data.dates import has_no_value, is_number, refuse_times
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
 from autokernel.data.tables import (
@@ -45,8 +45,7 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     """
     X, y = in_memory(X), in_memory(y)
     _refuse_times("X", X)
-    _refuse_times("y", y)
-    refuse_gaps_in_target(y)
+    _check_target(y)
     inputs, values = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
     values = values.astype(np.float64)
     check_range(inputs, values)
@@ -101,10 +100,7 @@ def check_fit_data(
         those of the fit, and if weights or errors are not valid.
     """
     X, kinds = _in_numbers(estimator, X, known)
-    _refuse_times("X", X)
-    _refuse_times("y", y)
-    refuse_odd_targets(y)
-    refuse_gaps_in_target(y)
+    _check_target(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
     inputs, values = validate_data(
         checked,
@@ -210,7 +206,6 @@ def _check_of_rows(
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> FloatArray:
     """Turn the inputs to predict at into an array of float64 with the columns of the fit."""
     X, _ = _in_numbers(estimator, X, known)
-    _refuse_times("X", X)
     inputs: FloatArray = validate_data(
         estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
     )
@@ -248,23 +243,35 @@ def _named_column(column: int, names: Sequence[str] | None) -> str:
     return f"column {column}" if names is None else f"column {str(names[column])!r}"
 
 
-def refuse_gaps_in_target(y: npt.ArrayLike) -> None:
-    """Refuse missing and infinite targets, and say in which rows the first ones are."""
+def _check_target(y: npt.ArrayLike) -> None:
+    """Refuse several targets, dates, texts, and missing or infinite numbers in the first rows."""
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array of one target, got an array of shape {values.shape}: wrap the "
+            "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
+        )
+    _refuse_times("y", values)
+    if values.ndim == 1 and values.dtype.kind in "OUS":
+        for value in values:
+            if isinstance(value, str) and not is_number(value):
+                raise ValueError(f"y must hold numbers, got text such as {str(value)!r}")
+    if values.dtype.kind == "O":
+        known = [np.nan if has_no_value(one) else one for one in values.ravel()]
+        values = np.array(known, dtype=object).reshape(values.shape)
     try:
-        values = np.asarray(y)
-        known = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
+        numbers = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
     except (TypeError, ValueError):  # no numbers, of which scikit-learn says more
         return
-    rows = np.flatnonzero(~np.isfinite(known))
-    if values.ndim == 0 or not len(rows):
-        return
-    what = "NaN" if np.isnan(known[rows[0]]) else "infinity"
-    named = ", ".join(map(str, rows[:MAX_ROWS_NAMED]))
-    more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
-    raise ValueError(
-        f"Input y contains {what}: row{'s' if len(rows) > 1 else ''} {named}{more}. Leave such "
-        "rows out of X and y: they can be predicted after the fit"
-    )
+    rows = np.flatnonzero(~np.isfinite(numbers))
+    if values.ndim and len(rows):
+        what = "NaN" if np.isnan(numbers[rows[0]]) else "infinity"
+        named = ", ".join(map(str, rows[:MAX_ROWS_NAMED]))
+        more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
+        raise ValueError(
+            f"Input y contains {what}: row{'s' if len(rows) > 1 else ''} {named}{more}. Leave such "
+            "rows out of X and y: they can be predicted after the fit"
+        )
 
 
 def check_range(X: FloatArray, y: FloatArray) -> None:
@@ -292,27 +299,6 @@ def refuse_large(argument: str, values: FloatArray) -> None:
 
 
 def _refuse_times(argument: str, values: Any) -> None:
-    """Refuse dates and times in an array or a list."""
-    try:
-        array = np.asarray(values)
-    except ValueError:  # scikit-learn reports rows of different lengths
-        return
+    array = np.asarray(values)
     if array.dtype.kind in "mMO":
         refuse_times(argument, array.ravel())
-
-
-def refuse_odd_targets(y: npt.ArrayLike) -> None:
-    """Refuse several targets, and texts that are no numbers."""
-    try:
-        values = np.asarray(y)
-    except ValueError:  # scikit-learn reports rows of different lengths
-        return
-    if values.ndim == 2 and values.shape[1] > 1:
-        raise ValueError(
-            f"y should be a 1d array of one target, got an array of shape {values.shape}: wrap the "
-            "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
-        )
-    if values.ndim == 1 and values.dtype.kind in "OUS":
-        for value in values:
-            if isinstance(value, str) and not is_number(value):
-                raise ValueError(f"y must hold numbers, got text such as {str(value)!r}")

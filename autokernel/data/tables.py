@@ -50,7 +50,8 @@ class _Given(NamedTuple):
     @property
     def known(self) -> list[Any]:
         """The values that are not missing, as Python has them."""
-        values = self.values.astype("M8[us]") if self.values.dtype.kind == "M" else self.values
+        kind, values = self.values.dtype.kind, self.values
+        values = values.astype(f"{kind}8[us]") if kind in "mM" else values  # others may be numbers
         return [_plain(one) for one in values.tolist() if not has_no_value(one)]
 
 
@@ -110,12 +111,14 @@ def to_numbers(
 def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
     """Read a column of a fit; the user may choose the categories. None if it is of no kind."""
     place, known = given.place, given.known
-    if is_chosen or (is_chosen is None and given.is_category and (known or given.declared)):
-        return _as_category(given, "categorical_features" if is_chosen else "type of categories")
     if not known:
         return np.full(len(given.values), np.nan), Column(place.name, origin=NO_VALUE)
+    if is_chosen:
+        return _as_category(given, "categorical_features")
     if is_chosen is None and all(isinstance(one, bool) for one in known):
         return _as_category(given, "truth values")
+    if is_chosen is None and given.is_category:
+        return _as_category(given, "type of categories")
     if _are_odd(known, place):
         return None
     kind = kind_of(known, place, may_be_levels=is_chosen is None)
@@ -189,9 +192,8 @@ def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
             "X.to_frame() or frame[['date']], or an array of shape (n_samples, 1)"
         )
     if array.ndim == 2:
-        library = "numpy" if array is X else "list"
         for number in chosen if array.dtype.kind in "fiubc" else range(array.shape[1]):
-            yield _Given(Place(f"x{number}", number, library), array[:, number])
+            yield _Given(Place(f"x{number}", number, "array"), array[:, number])
 
 
 def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
@@ -356,8 +358,6 @@ def _as_category(given: _Given, origin: str) -> Reading:
     """Read a column of categories, whose levels are in the order of their type, or sorted."""
     name, present = given.place.name, list(map(_level, given.values.tolist()))
     known = [one for one in present if one is not None]
-    if not known and not given.declared:
-        return np.full(len(present), np.nan), Column(name, origin=NO_VALUE)
     by_kind: dict[str, Any] = {}
     for one in known:
         by_kind.setdefault(_kind_of_level(one), one)

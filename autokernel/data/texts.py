@@ -23,9 +23,6 @@ _LIKE_A_NUMBER = re.compile(
 )
 
 
-_BEFORE = {"pandas": "", "numpy": "", "list": "X = numpy.array(X, dtype=object); "}
-
-
 _DECIMAL_COMMA = re.compile(r"0,\d+|[^,]*,(\d{1,2}|\d{4,})|[^,]*\.[^,]*,\d+|\d+(\.\d{3}){2,}")
 _MINUS = "\u2212"
 
@@ -42,17 +39,17 @@ class Place(NamedTuple):
         if self.library == "polars":
             x = f"polars.col({self.name!r})"
             return f"X = X.with_columns({polars.format(x=x)})"
-        before = _BEFORE.get(self.library, "X = X.to_pandas(); ")
         if not self.is_of_frame:
             x = f"X[:, {self.number}]"
-            return f"{before}{x} = {pandas.format(x=f'pandas.Series({x})')}"
-        x = f"X[{self.name!r}]"
+            line = f"{x} = {pandas.format(x=f'pandas.Series({x})')}"
+            return f"X = numpy.array(X, dtype=object); {line}"
+        x, before = f"X[{self.name!r}]", "X = X.to_pandas(); " * (self.library != "pandas")
         return f"{before}{x} = {pandas.format(x=x)}"
 
     @property
     def is_of_frame(self) -> bool:
         """Whether it is a column of a frame."""
-        return self.library not in ("list", "numpy")
+        return self.library != "array"
 
     def refused(self, expected: str, given: Sequence[Any], advice: str) -> ValueError:
         """Make the error of values that are not as expected."""

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from autokernel.data.columns import NO_VALUE
 from autokernel.data.resolution import resolution_with
 from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
@@ -312,9 +313,14 @@ class Description:
         yield from _are(
             [name for name, p in rows if p <= EXCLUDED], "not used by the kernels of weight"
         )
-        yield from _are(
-            [name for name, fixed in zip(self.names, is_fixed, strict=True) if fixed], "constant"
-        )
+        origins = [column.origin for column in self._model.columns.every]
+        fixed = [
+            pair
+            for pair, one in zip(zip(self.names, origins, strict=True), is_fixed, strict=True)
+            if one
+        ]
+        yield from _are([name for name, origin in fixed if origin != NO_VALUE], "constant")
+        yield from _are([name for name, origin in fixed if origin == NO_VALUE], "without a value")
         yield from self._alike()
 
     @property
