@@ -256,7 +256,7 @@ def _check_target(y: npt.ArrayLike) -> None:
         for value in values:
             if isinstance(value, str) and not is_number(value):
                 raise ValueError(f"y must hold numbers, got text such as {str(value)!r}")
-    if values.dtype.kind == "O":
+    if values.ndim and values.dtype.kind == "O":
         known = [np.nan if has_no_value(one) else one for one in values.ravel()]
         values = np.array(known, dtype=object).reshape(values.shape)
     try:

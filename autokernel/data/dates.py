@@ -157,6 +157,8 @@ def has_no_value(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:  # pandas.NA is neither equal to itself nor not
         return True
+    except ValueError:  # an array is a value
+        return False
 
 
 def is_number(text: str | bytes) -> bool:

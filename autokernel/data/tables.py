@@ -57,6 +57,7 @@ class _Given(NamedTuple):
 
 def in_memory(X: Any) -> Any:
     """Return a table whose rows are computed, and an array with NaN where it is masked."""
+    X = nw.to_native(X, pass_through=True)
     if hasattr(X, "__dask_graph__"):
         X = X.compute()
     if isinstance(X, np.ma.MaskedArray):
@@ -68,7 +69,7 @@ def in_memory(X: Any) -> Any:
         if not table.implementation.is_polars():
             raise ValueError(
                 "X must be a table whose rows are in memory and have an order, got a "
-                f"{type(nw.to_native(table)).__name__}: sort it, and convert it to a data frame"
+                f"{type(X).__name__}: sort it, and convert it to a data frame"
             )
         table = table.collect()
     if isinstance(table, nw.DataFrame):
