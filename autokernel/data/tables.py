@@ -124,8 +124,7 @@ def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
         return None
     kind = kind_of(known, place, may_be_levels=is_chosen is None)
     if kind == CATEGORY and is_chosen is not None:
-        advice = f"name the column in categorical_features, as in [{place.name!r}], or leave it out"
-        raise place.refused("numbers or dates", known, advice)
+        raise place.refused("numbers or dates", known, "leave the column out")
     of_texts = "texts of " if any(isinstance(one, str) for one in known) else ""
     if kind == CATEGORY:
         return _as_category(given, WHOLE_TEXTS if all(map(is_numeric, known)) else "texts")
@@ -158,12 +157,8 @@ def _are_odd(known: Sequence[Any], place: Place) -> bool:
     odd = [one for one in odd if not reads_as_date(one)]
     refuse_times("X", odd, f" in column {place.name!r}" * place.is_of_frame)
     if odd and place.is_of_frame:
-        raise place.refused(
-            "numbers, dates, texts or truth values",
-            odd,
-            f"give its parts columns of their own, or write it as text, such as "
-            f"{place.line('{x}.astype(str)', '{x}.cast(str)')}",
-        )
+        advice = "give its parts columns of their own, or write it as text"
+        raise place.refused("numbers, dates, texts or truth values", odd, advice)
     return bool(odd)  # of which scikit-learn says more
 
 

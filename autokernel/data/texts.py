@@ -21,8 +21,6 @@ _LIKE_A_NUMBER = re.compile(
     r"(?P<whole>\d{1,3}(?P<mark>[.,'\u2019_\s])\d{3}(?:(?P=mark)\d{3})*|\d+)"
     r"(?P<rest>[.,]\d+)?\s?(?P<unit>([^\W\d_]|[%°‰$€£¥]).*)?"
 )
-
-
 _DECIMAL_COMMA = re.compile(r"0,\d+|[^,]*,(\d{1,2}|\d{4,})|[^,]*\.[^,]*,\d+|\d+(\.\d{3}){2,}")
 _MINUS = "\u2212"
 
@@ -38,13 +36,13 @@ class Place(NamedTuple):
         """Write the line that replaces the column, by what is done to ``{x}`` in either library."""
         if self.library == "polars":
             x = f"polars.col({self.name!r})"
-            return f"X = X.with_columns({polars.format(x=x)})"
+            return f"X = X.with_columns({polars.replace('{x}', x)})"
         if not self.is_of_frame:
             x = f"X[:, {self.number}]"
-            line = f"{x} = {pandas.format(x=f'pandas.Series({x})')}"
-            return f"X = numpy.array(X, dtype=object); {line}"
+            line = pandas.replace("{x}", f"pandas.Series({x})")
+            return f"X = numpy.array(X, dtype=object); {x} = {line}"
         x, before = f"X[{self.name!r}]", "X = X.to_pandas(); " * (self.library != "pandas")
-        return f"{before}{x} = {pandas.format(x=x)}"
+        return f"{before}{x} = {pandas.replace('{x}', x)}"
 
     @property
     def is_of_frame(self) -> bool:
@@ -52,16 +50,12 @@ class Place(NamedTuple):
         return self.library != "array"
 
     def refused(self, expected: str, given: Sequence[Any], advice: str) -> ValueError:
-        """Make the error of values that are not as expected."""
+        """Make the error of values that are not as expected, unless they are levels."""
+        advice += f"; if it holds levels, name it in categorical_features=[{self.name!r}]"
         texts = list(dict.fromkeys(map(repr, given)))
         more = f" and {len(texts) - MAX_NAMED} more" * (len(texts) > MAX_NAMED)
         got = "text such as " * isinstance(given[0], str) + ", ".join(texts[:MAX_NAMED]) + more
         return ValueError(f"X must hold {expected} in column {self.name!r}, got {got}: {advice}")
-
-    @property
-    def as_category(self) -> str:
-        """The advice for a column of levels."""
-        return f"if it holds levels, name it in categorical_features=[{self.name!r}]"
 
 
 TO_NUMBERS = "pandas.to_numeric({x}, errors='coerce')", "{x}.cast(float, strict=False)"
@@ -86,29 +80,19 @@ def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
     if len(dates) == len(counts):
         return DATE
     if _share(numbers, counts) >= MAJORITY:
-        raise place.refused(
-            "numbers",
-            _others(counts, numbers),
-            f"{place.line(*TO_NUMBERS)} makes a gap of what is no number; {place.as_category}",
-        )
+        advice = f"{place.line(*TO_NUMBERS)} makes a gap of what is no number"
+        raise place.refused("numbers", _others(counts, numbers), advice)
+    others = _others(counts, dates)
     if _share(dates, counts) >= MAJORITY or any(map(_is_iso, counts)):
-        others = _others(counts, dates)
         line = place.line(f"{{x}}.mask({{x}}.isin({others}))", f"{{x}}.replace({others}, None)")
-        raise place.refused(
-            "dates such as '2020-01-31'",
-            others,
-            f"mend it, or {line} makes a gap of it; {place.as_category}",
-        )
+        advice = f"mend it, or {line} makes a gap of it"
+        raise place.refused("dates such as '2020-01-31'", others, advice)
     _refuse_what_looks_like_numbers(counts, numbers, place)
     like_dates = {one for one in counts if isinstance(one, str) and _LIKE_A_DATE.fullmatch(one)}
     if _share(dates | like_dates, counts) >= MAJORITY:
-        day_first = tuple(one.replace("errors='coerce'", "dayfirst=True") for one in TO_DATES)
-        raise place.refused(
-            "dates as datetime64, or as texts such as '2020-01-31',",
-            _others(counts, dates),
-            f"{place.line(*day_first)} converts it, without dayfirst=True if the day does not come "
-            f"first; {place.as_category}",
-        )
+        line = place.line(*(one.replace("errors='coerce'", "dayfirst=True") for one in TO_DATES))
+        advice = f"{line} converts it, without dayfirst=True if the day does not come first"
+        raise place.refused("dates as datetime64, or as '2020-01-31',", others, advice)
     return CATEGORY
 
 
@@ -153,18 +137,20 @@ def _refuse_what_looks_like_numbers(counts: Counter[Any], numbers: set[Any], pla
     marks = sorted({mark for mark in "".join(bodies) if not mark.isdecimal()})
     instead = {mark: "" for mark in marks if mark != decimal}
     instead |= {",": "."} if "," in marks and decimal == "," else {}
-    pandas = "".join(f".str.replace({old!r}, {new!r})" for old, new in instead.items())
-    polars = "".join(f".str.replace_all({a!r}, {b!r}, literal=True)" for a, b in instead.items())
+    steps = [
+        (f".str.replace({a!r}, {b!r})", f".str.replace_all({a!r}, {b!r}, literal=True)")
+        for a, b in instead.items()
+    ]
     if units or any(like["before"] for like in found.values()):
-        digits = repr(f"(-?[0-9{''.join(marks)}]*[0-9])")
-        pandas = f".str.extract({digits}, expand=False){pandas}"
-        polars = f".str.extract({digits}){polars}"
+        pattern = f"(-?[0-9{''.join(marks)}]*[0-9])"
+        digits = f".str.extract({pattern!r}"
+        steps.insert(0, (f"{digits}, expand=False)", f"{digits})"))
     if any(_MINUS in one for one in found):
-        pandas = f".str.replace({_MINUS!r}, '-'){pandas}"
-        polars = f".str.replace({_MINUS!r}, '-'){polars}"
+        steps.insert(0, (f".str.replace({_MINUS!r}, '-')",) * 2)
     if not all(isinstance(one, str) for one in counts):
-        pandas = f".astype(str){pandas}"
+        steps.insert(0, (".astype(str)", ""))
+    pandas, polars = map("".join, zip(*steps, strict=True)) if steps else ("", "")
     line = place.line(f"{{x}}{pandas}.astype(float)", f"{{x}}{polars}.cast(float)")
     if len(units) > 1:
         line = f"convert it to one unit; without its units, {line}"
-    raise place.refused("numbers", likes, f"{line} reads such texts; {place.as_category}")
+    raise place.refused("numbers", likes, f"{line} reads such texts")

@@ -340,7 +340,7 @@ CHOSEN = "categorical_features"
 WRONG = [
     (["a", 3.0, "b"], {}, "levels of one kind in column 'shop', got 'a'"),
     ([{1}, {2}, {3}], {CHOSEN: ["shop"]}, NO_LEVEL),
-    (TEXTS, {CHOSEN: None}, f"got text such as 'a', .*: name the column in {CHOSEN}"),
+    (TEXTS, {CHOSEN: None}, f"got text such as 'a', .*, name it in {CHOSEN}"),
     (TEXTS, {CHOSEN: ["time"]}, "in column 'shop', got text such as 'a'"),
     (TEXTS, {CHOSEN: ["shops"]}, "out of .*'shop'.* got 'shops'; did you mean 'shop'"),
     (TEXTS, {CHOSEN: [2]}, "indices below 2, got 2"),

@@ -343,7 +343,7 @@ REFUSED = {
         lambda: pd.DataFrame({"s": pd.arrays.IntervalArray(pd.cut(X[:, 0], 4))}),
         "Interval",
     ),
-    "dicts": (lambda: pd.DataFrame({"s": [{"a": 1}] * 20}), r"X\['s'\] = X\['s'\].astype\(str\)"),
+    "dicts": (lambda: pd.DataFrame({"s": [{"a": 1}] * 20}), "or write it as text"),
     "times of the day": (lambda: pl.DataFrame({"s": [datetime.time(3)] * 20}), ADVICE),
     "two columns of one name": (
         lambda: pd.DataFrame(X, columns=["s", "s"]),
