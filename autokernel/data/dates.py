@@ -17,6 +17,38 @@ MICROSECONDS_PER_DAY = 86_400_000_000.0
 
 _ISO_TEXT = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
 _LIKE_A_DATE = re.compile(r"\d{1,4}[./ -]{1,2}(\d{1,2}|[a-zA-Z]{3,9})[./ -]{1,2}\d{1,4}\b.*")
+_MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
+_MONTH = (
+    r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
+    r"sept?(?:ember)?|oct(?:ober)?|nov(?:ember)?|dec(?:ember)?)\.?"
+)
+_YEAR, _DAY, _GAP = r"(?P<year>\d{4})", r"(?P<day>\d{1,2})(?:st|nd|rd|th)?", r"[\s,./_-]*"
+_PART = (
+    r"(?:Q(?P<quarter>[1-4])|[HS](?P<half>[12])|M(?P<month>\d\d?)|"
+    r"W(?P<week>\d\d?)(?:-(?P<day>[1-7]))?)"
+)
+_HAS_YEAR = re.compile(r"\d{4}")
+_FORMS = [  # of dates, besides ISO 8601
+    re.compile(form, re.IGNORECASE)
+    for form in (
+        rf"{_YEAR}[\s:./_-]*{_PART}",
+        rf"{_PART}[\s:./_-]*{_YEAR}",
+        rf"{_YEAR}[ /-](?P<month>\d\d?)",
+        rf"{_YEAR}(?P<mark>[ ./-])(?P<month>\d\d?)(?P=mark){_DAY}",
+        rf"(?P<one>\d\d?)(?P<mark>[ ./-])\s?(?P<two>\d\d?)(?P=mark)\s?{_YEAR}",
+        rf"(?:{_DAY}{_GAP})?{_MONTH}{_GAP}{_YEAR}",
+        rf"{_MONTH}\s*{_DAY}[\s,./-]+{_YEAR}",
+        rf"{_YEAR}{_GAP}{_MONTH}(?:{_GAP}{_DAY})?",
+    )
+]
+_WEEKDAY = re.compile(
+    r"(?:mon|tues?|wed(?:nes)?|thu(?:rs)?|fri|sat(?:ur)?|sun)(?:day)?[.,\s]+", re.IGNORECASE
+)
+_CLOCK = re.compile(
+    r"[T,\s]\s*(\d\d?)(:\d\d\S*)(?:\s*([AP])\.?M\.?)?\s*(?:UTC|GMT)?$", re.IGNORECASE
+)
+_SPAN = re.compile(r"(\d{4}-\d\d-\d\d)/\d{4}-\d\d-\d\d")  # a week of pandas
+
 _NAMES_OF_DATE_TYPES = ("date", "time[", "timestamp", "period")  # parts of them
 NAMES_OF_TEXT_TYPES = ("object", "str", "<u", "|s", "large_string")  # beginnings
 
@@ -91,6 +123,60 @@ def _read_date(text: str, name: str) -> datetime:
         f"X must hold dates such as '2020-01-31' in column {name!r}, got {text!r}: mend it, or "
         "read the column by pandas.to_datetime"
     )
+
+
+def moments_of_texts(texts: Sequence[str]) -> npt.NDArray[np.datetime64] | None:
+    """Read dates in any usual form: NaT where a text is no date, None if no text is one.
+
+    They are ISO dates and weeks, as ``2023-W01``; years with a quarter, half or month, as ``1996
+    Q1``, ``2020M01`` or ``Jan 1949``; and days such as ``January 31, 2020`` or ``31.1.2020``, but
+    not ``1/2/2020``, whose day and month may be swapped. Each may have a time after it, and is
+    converted to UTC if that has a zone. Periods count from their beginning; numbers are no dates.
+    """
+    by_text = {text: _moment_of_text(text) for text in dict.fromkeys(texts)}
+    moments = np.array([by_text[text] for text in texts], dtype="datetime64[us]")
+    return None if np.isnat(moments).all() else moments
+
+
+def _moment_of_text(text: str) -> datetime | None:
+    text = _SPAN.sub(r"\1", text.strip())
+    if is_number(text) or not _HAS_YEAR.search(text):
+        return None
+    try:
+        if _ISO_TEXT.fullmatch(text):
+            moment = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text)
+            return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+        day, clock = _WEEKDAY.sub("", text, count=1), _CLOCK.search(text)
+        if clock is not None:
+            day, hour = day[: clock.start() - len(text)], int(clock[1])
+            hour = hour if clock[3] is None else hour % 12 + 12 * (clock[3] in "pP")
+            iso = _moment_of_text(f"2000-01-01T{hour:02d}{clock[2]}")
+            midnight = _moment_of_text(day)
+            return midnight and iso and midnight + (iso - datetime(2000, 1, 1))
+        found = next(filter(None, (form.fullmatch(day) for form in _FORMS)), None)
+        return None if found is None else _moment_of_parts(found.groupdict())
+    except ValueError:  # no such day, week or time
+        return None
+
+
+def _moment_of_parts(parts: dict[str, str | None]) -> datetime | None:
+    number = {name: int(part) for name, part in parts.items() if part and part.isdigit()}
+    year, month, day = number["year"], number.get("month", 1), number.get("day", 1)
+    if "week" in number:
+        return datetime.fromisocalendar(year, number["week"], day)
+    if "quarter" in number:
+        month = 3 * number["quarter"] - 2
+    if "half" in number:
+        month = 6 * number["half"] - 5
+    if name := parts.get("name"):
+        month = _MONTHS.index(name[:3].lower()) // 3 + 1
+    if "one" in number:
+        month, day = number["one"], number["two"]
+        if month > 12:
+            month, day = day, month
+        elif day <= 12 and day != month:
+            return None
+    return datetime(year, month, day)
 
 
 def days_since_1970(moments: npt.NDArray[np.datetime64]) -> FloatArray:
