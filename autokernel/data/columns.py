@@ -37,6 +37,7 @@ class Column:
 
     name: str
     is_date: bool = False  # in days since 1970-01-01
+    zone: str = ""  # of dates, whose clock forecasts follow
     levels: Levels | None = None  # of categories, whose values are the numbers of levels
     low: float = 0.0  # the smallest known value
     extent: float = 1.0  # of the known values, one for a constant
@@ -94,16 +95,17 @@ class Columns:
         cls,
         names: Sequence[str] | None,
         n_features: int,
-        kinds: Mapping[int, Levels | None] = MappingProxyType({}),
+        kinds: Mapping[int, Levels | str] = MappingProxyType({}),
     ) -> "Columns":
         """Return columns that are used as they come, of numbers but for those with other kinds.
 
-        These are the levels of categories, or None for dates.
+        These are the levels of categories, or the zones of dates.
         """
-        known = names or [f"x{number}" for number in range(n_features)]
-        is_date = [number in kinds and kinds[number] is None for number in range(n_features)]
-        levels = [kinds.get(number) for number in range(n_features)]
-        return cls(tuple(map(Column, known, is_date, levels)), has_names=names is not None)
+        every = [Column(name) for name in names or [f"x{number}" for number in range(n_features)]]
+        for n, kind in kinds.items():
+            named = {"is_date": True, "zone": kind} if isinstance(kind, str) else {"levels": kind}
+            every[n] = replace(every[n], **named)
+        return cls(tuple(every), has_names=names is not None)
 
     @property
     def record(self) -> dict[str, object]:

@@ -2,18 +2,21 @@
 
 import re
 from collections.abc import Sequence
-from datetime import UTC, date, datetime
+from datetime import UTC, date, datetime, timedelta, tzinfo
+from itertools import islice
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 SINCE = "days since 1970-01-01"
 """The unit of a column of dates, as ``describe`` takes it."""
 
 MICROSECONDS_PER_DAY = 86_400_000_000.0
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 _ISO_TEXT = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
 _LIKE_A_DATE = re.compile(r"\d{1,4}[./ -]{1,2}(\d{1,2}|[a-zA-Z]{3,9})[./ -]{1,2}\d{1,4}\b.*")
@@ -64,7 +67,9 @@ def days_of(values: Any, name: str) -> FloatArray | None:
     kind = type_name(values)
     if not is_of_dates(values) and not kind.startswith(NAMES_OF_TEXT_TYPES):
         return None
-    moments = np.asarray(values.dt.to_timestamp() if kind.startswith("period") else values)
+    if kind.startswith("period"):  # of any year
+        values = values.dt.asfreq("us", "start").astype("int64").to_numpy().astype("M8[us]")
+    moments = np.asarray(values)
     if moments.dtype.kind == "M":
         return days_since_1970(moments)
     return _days_of_objects(list(moments), name)
@@ -190,6 +195,46 @@ def dates_of(days: FloatArray) -> npt.NDArray[np.datetime64]:
     moments = np.round(days * MICROSECONDS_PER_DAY).astype("datetime64[us]")
     dates = moments.astype("datetime64[D]")
     return dates if np.array_equal(dates, moments) else moments
+
+
+def in_zone(moments: IntArray, zone: str) -> IntArray:
+    """Return what the clock of a zone shows at moments, both in microseconds since 1970."""
+    if not zone:
+        return moments
+    clock = _clock(zone)
+    shown = (_moment_of(one).astimezone(clock).replace(tzinfo=UTC) for one in moments.tolist())
+    return np.array([(one - _EPOCH) // _MICROSECOND for one in shown])
+
+
+def in_utc(shown: IntArray, zone: str) -> IntArray:
+    """Return the moments at which the clock of a zone shows something, as :func:`in_zone`."""
+    if not zone:
+        return shown
+    clock = _clock(zone)
+    moments = (_moment_of(one).replace(tzinfo=clock) for one in shown.tolist())
+    return np.array([(one - _EPOCH) // _MICROSECOND for one in moments])
+
+
+def _moment_of(microseconds: int) -> datetime:
+    return _EPOCH + microseconds * _MICROSECOND
+
+
+def _clock(zone: str) -> tzinfo:
+    if zone.startswith("UTC") and zone != "UTC":
+        return datetime.fromisoformat(f"2000-01-01T00{zone[3:]}").tzinfo or UTC
+    return ZoneInfo(zone)
+
+
+def zone_of(values: Any) -> str:
+    """Name the zone of a column of dates, empty if it has none, or several."""
+    known = (one for one in values if not has_no_value(one))
+    few = known if type_name(values) == "object" else islice(known, 1)  # the type has one zone
+    zones = {str(getattr(one, "tzinfo", None) or "") for one in few}
+    zone = zones.pop() if len(zones) == 1 else ""
+    try:
+        return zone if zone and _clock(zone) else ""
+    except (ValueError, ZoneInfoNotFoundError):  # of another library
+        return ""
 
 
 def has_no_value(value: Any) -> bool:

@@ -16,6 +16,7 @@ from autokernel.data.dates import (
     is_of_dates,
     texts_of,
     type_name,
+    zone_of,
 )
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean, index_of_column
@@ -25,11 +26,11 @@ _NAME_OF_INDEX = "time"  # of one without a name
 _KINDS_OF_LEVELS: Mapping[str, type] = {"text": str, "truth value": bool, "number": Real}
 
 
-Kinds = dict[int, Levels | None]
-"""The levels of the columns that are not of numbers by their indices, None for dates."""
+Kinds = dict[int, Levels | str]
+"""The levels of the columns that are not of numbers by their indices, or zones of dates."""
 
-Reading = tuple[FloatArray, Levels | None]
-"""The numbers (n,) of a column of categories or dates, and its levels, None for dates."""
+Reading = tuple[FloatArray, Levels | str]
+"""The numbers (n,) of a column of categories or dates, and its levels or its zone."""
 
 
 def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[Any, Kinds]:
@@ -59,7 +60,7 @@ def _read_column(values: Any, name: str, is_chosen: bool | None) -> Reading | No
     if not is_category:
         days = days_of(values, name)
         if days is not None:
-            return days, None
+            return days, zone_of(values)
         texts = _texts(values)
         if not texts:
             return None
@@ -79,7 +80,7 @@ def _read_as_known(values: Any, column: Column | None, name: str) -> Reading | N
             "both, or numbers to both"
         )
     if days is not None:
-        return days, None
+        return days, zone_of(values)
     texts = _texts(values)
     if texts:
         raise _texts_refused(texts[0], name, "in which it held no texts")

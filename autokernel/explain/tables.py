@@ -172,7 +172,7 @@ def forecast_table(model: FittedModel, x: FloatArray, horizon: int, quantiles: F
         )
     (column,) = columns
     are_dates = column.is_date
-    ahead = rows_ahead(x, horizon, are_dates=are_dates)
+    ahead = rows_ahead(x, horizon, are_dates=are_dates, zone=column.zone)
     texts = [f"{one:g}" for one in quantiles]
     names = [column.name, "mean", *texts]
     if len(set(names)) < len(names):
