@@ -544,7 +544,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     ) -> Table:
         """Forecast the next rows of a series, at the spacing of its rows.
 
-        Dates go on by months, working days or equal steps, as those of the fit do.
+        Dates continue in the calendar of the fit: by equal steps, or on days of the month or the
+        week, on the clock of their zone.
 
         Parameters
         ----------
@@ -556,9 +557,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Returns
         -------
         Table
-            The rows with their dates (datetime64) or numbers, under the name of the column, the
-            predictive ``mean``, and a column for each quantile, named after its level.
-            ``pandas.DataFrame`` accepts it.
+            The rows with their dates (datetime64, in UTC if they had a zone) or numbers, under the
+            name of the column, the predictive ``mean``, and a column for each quantile, named after
+            its level. ``pandas.DataFrame`` accepts it.
 
         Raises
         ------

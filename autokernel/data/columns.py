@@ -39,6 +39,7 @@ class Column:
     name: str
     origin: str = "numbers"  # what it was read from
     is_date: bool = False  # in days since 1970-01-01
+    zone: str = ""  # of dates, whose clock forecasts follow
     levels: Levels | None = None  # of categories, whose values are the numbers of levels
     low: float = 0.0  # the smallest known value
     extent: float = 1.0  # of the known values, one for a constant

@@ -2,18 +2,20 @@
 
 import re
 from collections.abc import Iterable, Sequence
-from datetime import UTC, date, datetime, time, timedelta
+from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
+from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 SINCE = "days since 1970-01-01"
 """The unit of a column of dates, as ``describe`` takes it."""
 
 MICROSECONDS_PER_DAY = 86_400_000_000.0
+_EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 _ISO_TEXT = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
 _MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
@@ -149,6 +151,44 @@ def dates_of(days: FloatArray) -> npt.NDArray[np.datetime64]:
     moments = np.round(days * MICROSECONDS_PER_DAY).astype("datetime64[us]")
     dates = moments.astype("datetime64[D]")
     return dates if np.array_equal(dates, moments) else moments
+
+
+def in_zone(moments: IntArray, zone: str) -> IntArray:
+    """Return what the clock of a zone shows at moments, both in microseconds since 1970."""
+    if not zone:
+        return moments
+    clock = _clock(zone)
+    shown = (_moment_of(one).astimezone(clock).replace(tzinfo=UTC) for one in moments.tolist())
+    return np.array([(one - _EPOCH) // _MICROSECOND for one in shown])
+
+
+def in_utc(shown: IntArray, zone: str) -> IntArray:
+    """Return the moments at which the clock of a zone shows something, as :func:`in_zone`."""
+    if not zone:
+        return shown
+    clock = _clock(zone)
+    moments = (_moment_of(one).replace(tzinfo=clock) for one in shown.tolist())
+    return np.array([(one - _EPOCH) // _MICROSECOND for one in moments])
+
+
+def _moment_of(microseconds: int) -> datetime:
+    return _EPOCH + microseconds * _MICROSECOND
+
+
+def _clock(zone: str) -> tzinfo:
+    if zone.startswith("UTC") and zone != "UTC":
+        return datetime.fromisoformat(f"2000-01-01T00{zone[3:]}").tzinfo or UTC
+    return ZoneInfo(zone)
+
+
+def zone_of(known: Sequence[Any], of_type: str = "") -> str:
+    """Name the zone of dates, which their type may have; empty if they have none, or several."""
+    zones = {of_type or str(getattr(one, "tzinfo", None) or "") for one in known}
+    zone = zones.pop() if len(zones) == 1 else ""
+    try:
+        return zone if zone and _clock(zone) else ""
+    except (ValueError, ZoneInfoNotFoundError):  # of another library
+        return ""
 
 
 def has_no_value(value: Any) -> bool:

@@ -15,6 +15,7 @@ from autokernel.data.dates import (
     read_dates,
     reads_as_date,
     refuse_times,
+    zone_of,
 )
 from autokernel.data.texts import (
     CATEGORY,
@@ -46,6 +47,7 @@ class _Given(NamedTuple):
     is_category: bool = False  # by its type
     declared: tuple[Any, ...] | None = None  # levels of its type
     is_ordered: bool = False
+    zone: str = ""  # of a type of dates
 
     @property
     def known(self) -> list[Any]:
@@ -129,7 +131,9 @@ def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
     if kind == CATEGORY:
         return _as_category(given, WHOLE_TEXTS if all(map(is_numeric, known)) else "texts")
     values = _days(given) if kind == DATE else _floats(given)
-    return values, Column(place.name, is_date=kind == DATE, origin=f"{of_texts}{kind}s")
+    zone = zone_of(known, given.zone) if kind == DATE else ""
+    origin = f"{of_texts}{kind}s"
+    return values, Column(place.name, origin, is_date=kind == DATE, zone=zone)
 
 
 def _read_as_known(given: _Given, column: Column) -> Reading | None:
@@ -199,7 +203,8 @@ def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
         if number in chosen or not kind.is_numeric() or kind == nw.Decimal:
             place = Place(str(values.name), number, library)
             if kind.is_temporal():
-                yield _Given(place, values.to_numpy())
+                zone = str(getattr(kind, "time_zone", None) or "")
+                yield _Given(place, values.to_numpy(), zone=zone)
                 continue
             objects = np.empty(len(values), dtype=object)
             objects[:] = values.to_list()

@@ -54,6 +54,8 @@ class Table(dict[str, npt.NDArray[Any]]):
         Names of the columns that are printed, all of them if it is empty.
     note : str, default=""
         A line below the table.
+    forms : mapping of str to str, default=None
+        Formats of columns that need other digits than the usual ones.
     """
 
     def __init__(
@@ -62,9 +64,11 @@ class Table(dict[str, npt.NDArray[Any]]):
         *,
         shown: Sequence[str] = (),
         note: str = "",
+        forms: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__({name: _as_column(column) for name, column in (columns or {}).items()})
         self.shown, self.note = tuple(shown) or tuple(self), note
+        self.forms = {**_FORMATS, **(forms or {})}
 
     def to_html(self) -> str:
         """Write all rows as an HTML table."""
@@ -99,7 +103,7 @@ class Table(dict[str, npt.NDArray[Any]]):
 
     def _cells(self, max_rows: int | None = None) -> list[list[str]]:
         columns = [
-            [_cell(value, _FORMATS.get(name, ".4g")) for value in self[name][:max_rows]]
+            [_cell(value, self.forms.get(name, ".4g")) for value in self[name][:max_rows]]
             for name in self.shown
         ]
         return [list(row) for row in zip(*columns, strict=True)]
@@ -174,17 +178,19 @@ def forecast_table(model: FittedModel, x: FloatArray, horizon: int, quantiles: F
             f"columns{' of categories' * has_categories}: give the rows to predict_quantiles"
         )
     (column,) = columns
-    are_dates = column.is_date
-    ahead = rows_ahead(x, horizon, are_dates=are_dates)
+    ahead = rows_ahead(x, horizon, are_dates=column.is_date, zone=column.zone)
+    step = np.ptp(np.append(ahead, np.nanmax(x))) / horizon
+    n_digits = 3 + int(np.log10(np.abs(ahead).max() / step + 1))  # that distinguish the rows
     texts = [str(float(one)) for one in quantiles]
     if len(set(texts)) < len(texts):
         raise ValueError(f"quantiles must differ, got {texts}")
     taken = column.name in ("mean", *texts)
     names = [f"{column.name} of X" if taken else column.name, "mean", *texts]
     bands = model.quantiles(ahead[:, None], quantiles).T
-    mean = model.mean(ahead[:, None])
+    shown = dates_of(ahead) if column.is_date else ahead
     return Table(
-        dict(zip(names, (dates_of(ahead) if are_dates else ahead, mean, *bands), strict=True))
+        dict(zip(names, (shown, model.mean(ahead[:, None]), *bands), strict=True)),
+        forms={names[0]: f".{n_digits}g"},
     )
 
 
