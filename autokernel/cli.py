@@ -8,7 +8,7 @@ import textwrap
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from importlib.util import find_spec
@@ -20,20 +20,22 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
+from autokernel.data.dates import moments_of_texts
 from autokernel.datasets import load_airline
 from autokernel.displays import EffectsDisplay, ForecastDisplay
+from autokernel.explain import Table
 from autokernel.export import write_report
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean
 
 REFUSED, INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
-NUMBER, CATEGORY, DATE = "number", "category", "mixed"  # kinds of columns; others: forms of dates
+NUMBER, CATEGORY, DATE = "number", "category", "date"  # kinds of columns; others: forms of dates
 LIKE_A_NUMBER, CATEGORY_SHARE = r"[^\w\s]*\s*\d", 0.1  # of texts of a category, which begin so
-NO_DATE = r"^[+-]?\d*\.?\d*$|\d,\d|^\d+:"  # 2020, 45,3 and 7:30, which are dates to pandas
-YEAR_FIRST = r"\d{4}\D"  # of dates whose day and month have an order
+NAMES_OF_INDEX = "time", "index"  # without a name, of dates and of numbers
 MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones as patterns
 MIN_ROWS, TEST_SHARE = 4, 0.1  # of a fit and its test; of the rows
 BASELINE_ROWS = 200  # on which other kernels are fitted in seconds
+REPORTED_ROWS = 1000  # of predictions in a report
 SEASONS = {"day": 1.0, "week": 7.0, "year": 365.2425}  # in days
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
 PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
@@ -60,6 +62,7 @@ class FitRows:
     notes: list[str]  # how the file was read
     time: FloatArray | None  # the first column of dates, in days, or the only one, of numbers
     seasons: Mapping[str, float]  # in the unit of time
+    results: dict[str, list[str | Table]] = field(default_factory=dict)  # by headings of a report
 
     @property
     def is_series(self) -> bool:
@@ -234,10 +237,28 @@ def _read_cells(path: Path, options: argparse.Namespace) -> tuple[Any, str]:
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # more cells than names
         cells = pd.read_csv(path, sep=sep, **how)
-    if cells.empty or not re.search(r"[^\W\d_]", header):
+    has_index = bool(re.match(rf'(""|\ufeff)?({sep if len(sep) > 1 else re.escape(sep)})', header))
+    if cells.empty or not (has_index or re.search(r"[^\W\d_]", header)):
         raise ValueError(f"rows below a line of names such as x,y are expected, got {list(cells)}")
+    cells = cells.apply(lambda column: column.str.strip())
+    if has_index and (name := _name_of_index(cells.iloc[:, 0], cells.columns[1:])):
+        cells = cells.rename(columns={cells.columns[0]: name})
     cells = cells.loc[:, ~cells.columns.str.startswith("Unnamed: ")]
-    return cells.apply(lambda column: column.str.strip()), " " if len(sep) > 1 else sep
+    return cells, " " if len(sep) > 1 else sep
+
+
+def _name_of_index(cells: Any, others: Sequence[str]) -> str | None:
+    """Name an index of dates or numbers, as data frames write it, None if it is of no use.
+
+    Whole numbers are those of rows, which matter only if a target has no other input.
+    """
+    known = cells.dropna()
+    moments = moments_of_texts(known.tolist())
+    are_dates = moments is not None and not np.isnat(moments).any()
+    are_numbers = known.str.fullmatch(r"[+-]?\d*\.?\d+(e[+-]?\d+)?", case=False).all()
+    are_rows = known.str.fullmatch(r"\d+").all() and len(others) > 1
+    names = NAMES_OF_INDEX[0 if are_dates else 1 :] if are_dates or are_numbers else ()
+    return next((one for one in names if one not in others and not are_rows), None)
 
 
 def _chosen(cells: Any, options: argparse.Namespace) -> tuple[Any, str]:
@@ -259,9 +280,10 @@ def _kind(cells: Any, target: str, options: argparse.Namespace) -> str:
     if cells.name in (target, options.weights):
         return NUMBER
     known, form = cells.dropna().drop_duplicates(), options.date_format
-    n_read = {one: _read(known, one, options).count() for one in (form, DATE, NUMBER) if one}
-    best = max(n_read, key=n_read.__getitem__)
-    is_text = n_read[best] < len(known) and known.str.match(LIKE_A_NUMBER).mean() < CATEGORY_SHARE
+    read = {one: _read(known, one, options).notna() for one in (form, DATE, NUMBER) if one}
+    best = max(read, key=lambda one: read[one].sum())
+    is_like = read[best] | known.str.match(LIKE_A_NUMBER)
+    is_text = not read[best].all() and is_like.mean() < CATEGORY_SHARE
     return CATEGORY if is_text or cells.name in options.category else best
 
 
@@ -276,13 +298,10 @@ def _read(cells: Any, kind: str, options: argparse.Namespace) -> Any:
         text = cells.str.replace(rf"(?<=\d){mark}(?=\d\d\d)", "", regex=True)
         text = text.str.translate(str.maketrans(f"{options.decimal}.", f".{options.decimal}"))
         return pd.to_numeric(text, errors="coerce").astype(float).replace([-np.inf, np.inf], np.nan)
-    text = cells.mask(cells.str.contains(NO_DATE, na=False)) if kind == DATE else cells
-    read = partial(pd.to_datetime, text, format=kind, errors="coerce", utc=True)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that the day does not come first
-        dates, other = read(), read(dayfirst=True)
-        is_clear = (dates == other) | cells.str.match(YEAR_FIRST, na=False)  # pandas 3 swaps these
-        return dates.where(is_clear).dt.tz_localize(None)
+    if kind != DATE:
+        return pd.to_datetime(cells, format=kind, errors="coerce", utc=True).dt.tz_localize(None)
+    moments = moments_of_texts(cells.fillna("").tolist())
+    return pd.Series(np.datetime64("NaT", "us") if moments is None else moments, cells.index)
 
 
 def _read_columns(cells: Any, kinds: Mapping[str, str], options: argparse.Namespace) -> Any:
@@ -328,14 +347,14 @@ def _run(options: argparse.Namespace) -> int:
     say("\n".join([f"autokernel {__version__}: {rows.title}", *rows.notes]))
     model = clone(model).set_params(outliers="auto", verbose=1)
     _find_kernel(model, rows, train)
-    steps: dict[str, Callable[[], None]] = {
-        "description": lambda: _describe(model, rows, row),
-        "test": lambda: _test(model, rows, train, test),
-    }
-    if any((new, options.horizon, options.output, options.plot, options.report)):
-        steps["fit to all rows"] = lambda: _fit_all_rows(model, rows)
-        steps["rest of the files"] = lambda: _write(model, rows, new, options)
-    return _take(steps)
+    return _take(
+        {
+            "test": lambda: _test(model, rows, train, test),
+            "fit to all rows": lambda: _fit_all_rows(model, rows),
+            "description": lambda: _describe(model, rows, row),
+            "rest of the files": lambda: _write(model, rows, new, options),
+        }
+    )
 
 
 def _take(steps: dict[str, Callable[[], None]]) -> int:
@@ -363,7 +382,7 @@ def _split(rows: FitRows, random_state: int) -> list[IntArray]:
 
 
 def _find_kernel(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray) -> None:
-    say("\n no.      time       score   best kernel so far, in nats; Ctrl-C ends the search\n")
+    say("")
     X, y = _safe_indexing(rows.X, train), rows.y[train]
     try:
         model.fit(X, y, sample_weight=rows.weights[train])
@@ -387,10 +406,18 @@ def _describe(model: AutoKernelGPRegressor, rows: FitRows, row: int | None) -> N
 def _test(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray, test: IntArray) -> None:
     X, y, weights = _safe_indexing(rows.X, test), rows.y[test], rows.weights[test]
     low, high = model.predict_interval(X, 0.95).T
-    say(f"\nIntervals of 95 % hold {sum((low <= y) & (y <= high))} of {len(test)} test values.")
-    say(f"\nTest RMSE of {rows.target}{', weighted' * bool(np.ptp(rows.weights))}\n")
+    held = f"Intervals of 95 % hold {sum((low <= y) & (y <= high))} of {len(test)} test values."
+    title = f"Test RMSE of {rows.target}{', weighted' * bool(np.ptp(rows.weights))}"
+    say(f"\n{held}\n\n{title}\n")
+    errors: dict[str, float] = {}
     for name, forecast in _forecasts(model, rows, train, X):
-        say(f"    {np.sqrt(np.average((forecast - y) ** 2, weights=weights)):10.4g}  {name}")
+        errors[name] = float(np.sqrt(np.average((forecast - y) ** 2, weights=weights)))
+        say(f"    {errors[name]:10.4g}  {name}")
+    what = (
+        f"Fitted to {len(train)} of {len(rows.y)} rows, the kernel predicts the other ones. {held}"
+    )
+    table = Table({"forecast": list(errors), title: list(errors.values())})
+    rows.results["Test"] = [what, table]
 
 
 def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[tuple[str, Any]]:
@@ -417,18 +444,18 @@ def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[t
 
 def _fit_all_rows(model: AutoKernelGPRegressor, rows: FitRows) -> None:
     say(f"\nFitting the kernel to all {len(rows.y)} rows. Ctrl-C leaves this out.")
+    model.set_params(verbose=0)
     fit = model.fit if model.strategy == "series" else model.refit  # a series averages kernels
     fit(rows.X, rows.y, sample_weight=rows.weights)
 
 
 def _write(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> None:
-    model.set_params(verbose=0)
-    _predict(model, new, options)
+    _predict(model, rows, new, options)
     if path := options.output:
         import_module(RESULTS["output"][path.suffix.lower()]).dump(model, path)
         say(f"Model: {path}")
     if path := options.report:
-        write_report(model, path, units=rows.units, title=rows.title)
+        write_report(model, path, units=rows.units, title=rows.title, results=rows.results)
         say(f"Report: {path}")
     if options.plot and not rows.is_series and model.best_expression_ == "NOISE":
         say("Picture: none, because noise alone is best")
@@ -438,7 +465,7 @@ def _write(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> 
         say(f"Picture: {path}")
 
 
-def _predict(model: Any, new: Any, options: argparse.Namespace) -> None:
+def _predict(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> None:
     path, how = options.predictions, {"index": False, "float_format": "%.8g"}
     if new:
         X, cells, sep = new
@@ -446,11 +473,15 @@ def _predict(model: Any, new: Any, options: argparse.Namespace) -> None:
         cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
         text = cells.to_csv(path, sep=sep, decimal=options.decimal, **how)
         say(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
+        first = dict(cells.fillna("")[:REPORTED_ROWS].items())
+        more = f"The first {REPORTED_ROWS} of {len(cells)} rows" * (len(cells) > REPORTED_ROWS)
+        rows.results["Predictions"] = [Table(first, note=more)]
     if options.horizon:
         forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975))
         if path:
             import_module("pandas").DataFrame(forecast).to_csv(path, **how)
         say(f"Forecast: {path}" if path else f"Forecast\n\n{forecast}")
+        rows.results["Forecast"] = [forecast]
 
 
 def _say_aside(text: str) -> None:

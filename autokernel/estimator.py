@@ -19,7 +19,7 @@ from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import Columns, FitData, check_fit_data, check_inputs
-from autokernel.data.tables import series_with_dates
+from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError, warn_user
@@ -30,6 +30,7 @@ from autokernel.explain import (
     Text,
     average_slopes,
     axes_of,
+    column_table,
     compared,
     contributions,
     forecast_table,
@@ -43,6 +44,7 @@ from autokernel.explain import (
 from autokernel.expression import Expression
 from autokernel.fit import (
     EARLY,
+    HEADER,
     Arguments,
     Monitor,
     Run,
@@ -82,8 +84,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         without an entry have ``"CAT"``.
     categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
         Columns of categories, by names, by zero-based indices or by a mask. ``"auto"`` is those of
-        a category type, of truth values in a data frame, and of texts that are neither numbers nor
-        dates.
+        a category type, of truth values in a data frame, and of texts that are neither dates nor
+        decimal numbers: whole numbers that are written as text are levels.
     column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
         Scales on which base kernels act on a column. With ``"auto"`` the search may take the
         logarithm or the square root of a positive column whose largest value is at least ten times
@@ -163,7 +165,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
     verbose : int, default=0
-        1 prints a line for each improvement, 2 prints a line for each kernel.
+        1 prints how the columns were read and a line for each improvement, 2 prints a line for each
+        kernel.
 
     Attributes
     ----------
@@ -222,6 +225,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Ctrl-C; ``"callback"``; ``"local_maximum"``, if no kernel one operation away from the best
         is better or expected to be; ``"exhausted"``, if no kernel was left; or ``"refit"`` if the
         estimator has never searched.
+    columns_ : dict of ndarray of shape (n_features,)
+        How each ``column`` was read: its ``kind``, which is number, date or category; its
+        ``values``, from the least to the largest, or its levels; the ``scale`` of the kernels that
+        use it; its ``gaps``, the number of rows without a value; whether it is ``used`` by a kernel
+        of the posterior; and ``why``: from what it was read, and why it is not used. Prints as a
+        table.
     date_columns_ : list of int
         Zero-based indices of the columns of dates. ``X_train_`` has their days since 1970-01-01.
     categories_ : dict of int to Levels
@@ -333,10 +342,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ----------
         X : array-like of shape (n_samples, n_features)
             Inputs in any units; the search scales each column to the unit interval. Constant
-            columns are not used. Dates (datetime64, period, or ISO texts such as ``"2020-01-31"``)
-            become days since 1970-01-01. The dates of a DatetimeIndex or PeriodIndex are one more
-            column, the last, unless another one has dates. Missing values are draws from the known
-            values of their column.
+            columns are not used, nor, with a warning, are columns without a value. Dates
+            (datetime64, period, or texts such as ``"2020-01-31"``, ``"2020-W05"``, ``"2020Q1"`` or
+            ``"Jan 2020"``) become days since 1970-01-01. Texts of decimal numbers are numbers. The
+            dates of a DatetimeIndex or PeriodIndex are one more column, the last, unless another
+            one has dates. Missing values are draws from the known values of their column.
         y : array-like of shape (n_samples,)
             Target in any unit; the search standardises it. It may be left out if X is a series of
             pandas with dates in its index: then X is the target, and the dates are the inputs.
@@ -367,6 +377,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         so_far = partial(self._attributes_so_far, runs)
         monitor = Monitor(self, context, runs, X=X, y=y, attributes=so_far)
+        if self.verbose:
+            leaves, otherwise = runs[0].space.grammar.leaves, "base_kernels has none for it"
+            columns = column_table(runs[0].columns, leaves, otherwise=otherwise)
+            monitor.say(f"{columns}\n\n{HEADER}\n")
         try:
             reason = search(runs, monitor, deadline=deadline)
             last = last_with_kernel(runs)
@@ -532,7 +546,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     ) -> Table:
         """Forecast the next rows of a series, at the spacing of its rows.
 
-        Dates go on by months, working days or equal steps, as those of the fit do.
+        Dates continue in the calendar of the fit: by equal steps, or on days of the month or the
+        week, on the clock of their zone.
 
         Parameters
         ----------
@@ -544,9 +559,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Returns
         -------
         Table
-            The rows with their dates (datetime64) or numbers, under the name of the column, the
-            predictive ``mean``, and a column for each quantile, named after its level.
-            ``pandas.DataFrame`` accepts it.
+            The rows with their dates (datetime64, in UTC if they had a zone) or numbers, under the
+            name of the column, the predictive ``mean``, and a column for each quantile, named after
+            its level. ``pandas.DataFrame`` accepts it.
 
         Raises
         ------
@@ -601,7 +616,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             probability instead, and its log is returned.
         """
         inputs = self._check_inputs(X)
-        target = check_array(column_or_1d(y), ensure_2d=False, dtype=np.float64, input_name="y")
+        target = check_array(
+            column_or_1d(in_memory(y)), ensure_2d=False, dtype=np.float64, input_name="y"
+        )
         check_consistent_length(inputs, target)
         return self._fitted.log_density(inputs, target)
 
@@ -909,7 +926,7 @@ def _attributes_of_search(runs: Sequence[Run], reason: str) -> dict[str, Any]:
 
 def _attributes_of(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str, Any]:
     """Return the attributes that follow from a model and the rows that it was fitted to."""
-    columns = model.columns
+    columns, kernels = model.columns, [one.evaluation.expression for one in model.kernels]
     names = {"feature_names_in_": np.array(columns.names, dtype=object)}
     return {
         "_fitted": model,
@@ -917,6 +934,7 @@ def _attributes_of(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str
         "y_train_": y,
         "n_features_in_": X.shape[1],
         **(names if columns.has_names else {}),
+        "columns_": column_table(columns, kernels, otherwise="no kernel of the posterior has it"),
         "date_columns_": columns.dates,
         "categories_": {n: one.levels for n, one in enumerate(columns.every) if one.levels},
         "outliers_": model.outliers[0],

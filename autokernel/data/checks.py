@@ -1,6 +1,6 @@
 """Checks of inputs and targets."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
@@ -11,19 +11,27 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
-from autokernel.data.columns import Columns
-from autokernel.data.dates import is_number
+from autokernel.data.columns import NO_VALUE, Column, Columns
+from autokernel.data.dates import has_no_value, is_number, refuse_times
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
-from autokernel.data.tables import Kinds, chosen_columns, to_numbers, with_dates_of_index
+from autokernel.data.tables import (
+    WHOLE_TEXTS,
+    chosen_columns,
+    in_memory,
+    to_numbers,
+    with_dates_of_index,
+)
 from autokernel.data.target import MIN_SPREAD
+from autokernel.exceptions import warn_user
 from autokernel.typing import FloatArray, IntArray
 
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
 MAX_ROWS_NAMED = 5  # rows without a target that a message lists
 
 MIN_ROWS = 2  # of a fit
-_NAMES_OF_TIME_TYPES = ("date", "time", "duration", "period")  # parts of them
+MANY_LEVELS = 0.8  # of a category, as a share of the rows that have one
+MIN_ROWS_OF_LEVELS = 10  # from which a category may have many levels
 
 
 def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -35,8 +43,9 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
         If the data are not valid (with scikit-learn's messages), if they hold dates or times, or if
         numbers are so large, or differ by so little, that squares overflow or vanish.
     """
-    refuse_times(X, y)
-    refuse_gaps_in_target(y)
+    X, y = in_memory(X), in_memory(y)
+    _refuse_times("X", X)
+    _check_target(y)
     inputs, values = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
     values = values.astype(np.float64)
     check_range(inputs, values)
@@ -91,9 +100,7 @@ def check_fit_data(
         those of the fit, and if weights or errors are not valid.
     """
     X, kinds = _in_numbers(estimator, X, known)
-    refuse_times(X, y)
-    refuse_odd_targets(y)
-    refuse_gaps_in_target(y)
+    _check_target(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
     inputs, values = validate_data(
         checked,
@@ -126,25 +133,50 @@ def check_fit_data(
     end = float(np.nanmax(inputs[:, 0], initial=-np.inf))
     if not kept.all():
         inputs, values, weights, errors = (one[kept] for one in (inputs, values, weights, errors))
-    empty = np.flatnonzero(np.isnan(inputs).all(axis=0))
-    if len(empty):
-        raise ValueError(
-            f"X must have values in {_named_column(empty[0], names)}, got only missing ones: leave "
-            "the column out"
-        )
     check_range(inputs, values)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     resolution = resolution_of(values)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
+    columns = Columns.of_names(names, inputs.shape[1], kinds)
     return FitData(
         inputs,
         values,
         RowNoise(weights, errors**2, variance_of_rounding(resolution)),
-        columns=Columns.of_names(names, inputs.shape[1], kinds),
+        columns=_with_warnings(columns, inputs),
         target_name=target_name,
         rows=np.flatnonzero(kept),
         end=end,
         resolution=resolution,
+    )
+
+
+def _with_warnings(columns: Columns, X: FloatArray) -> Columns:
+    """Warn of columns without a value, which are marked, and of those with too many levels."""
+    every, empty = list(columns.every), [bool(np.isnan(x).all()) for x in X.T]
+    if all(empty):
+        raise ValueError(
+            f"X must have a value in one of its columns {columns.names}, got only missing ones"
+        )
+    for number, column in enumerate(every):
+        if empty[number]:
+            warn_user(f"column {column.name!r} of X has no value in any row, and is left out")
+            every[number] = Column(column.name, origin=NO_VALUE)
+        elif column.levels is not None:
+            _warn_of_many_levels(column, X[:, number])
+    return replace(columns, every=tuple(every))
+
+
+def _warn_of_many_levels(column: Column, x: FloatArray) -> None:
+    known, name = x[~np.isnan(x)], column.name
+    n_levels = len(np.unique(known))
+    if len(known) < MIN_ROWS_OF_LEVELS or n_levels < MANY_LEVELS * len(known):
+        return
+    advice = "if it numbers or names the rows, leave it out"
+    if column.origin == WHOLE_TEXTS:
+        advice = f"if it holds numbers, convert it by pandas.to_numeric; {advice}"
+    warn_user(
+        f"column {name!r} of X is a category with {n_levels} levels in {len(known)} rows, which "
+        f"cannot show what a level does: {advice}"
     )
 
 
@@ -153,7 +185,7 @@ def _check_of_rows(
 ) -> FloatArray:
     """Turn a number for each row, or one for all rows, into an array (n_rows,)."""
     try:
-        given = np.asarray(default if values is None else values, dtype=np.float64)
+        given = np.asarray(default if values is None else in_memory(values), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{argument} must hold a number for each row: {error}") from error
     if given.shape not in ((), (n_rows,)):
@@ -174,7 +206,6 @@ def _check_of_rows(
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> FloatArray:
     """Turn the inputs to predict at into an array of float64 with the columns of the fit."""
     X, _ = _in_numbers(estimator, X, known)
-    refuse_times(X)
     inputs: FloatArray = validate_data(
         estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
     )
@@ -183,8 +214,11 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> 
     return inputs
 
 
-def _in_numbers(estimator: BaseEstimator, X: Any, known: Columns | None) -> tuple[Any, Kinds]:
+def _in_numbers(
+    estimator: BaseEstimator, X: Any, known: Columns | None
+) -> tuple[Any, dict[int, Column]]:
     """Replace dates and categories by numbers, those of known columns as in the fit."""
+    X = in_memory(X)
     if known is None:
         chosen = chosen_columns(X, estimator.categorical_features)
         return to_numbers(with_dates_of_index(X), chosen, None)
@@ -209,30 +243,43 @@ def _named_column(column: int, names: Sequence[str] | None) -> str:
     return f"column {column}" if names is None else f"column {str(names[column])!r}"
 
 
-def refuse_gaps_in_target(y: npt.ArrayLike) -> None:
-    """Refuse missing and infinite targets, and say in which rows the first ones are."""
+def _check_target(y: npt.ArrayLike) -> None:
+    """Refuse several targets, dates, texts, and missing or infinite numbers in the first rows."""
+    values = np.asarray(y)
+    if values.ndim == 2 and values.shape[1] > 1:
+        raise ValueError(
+            f"y should be a 1d array of one target, got an array of shape {values.shape}: wrap the "
+            "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
+        )
+    _refuse_times("y", values)
+    if values.ndim == 1 and values.dtype.kind in "OUS":
+        for value in values:
+            if isinstance(value, str) and not is_number(value):
+                raise ValueError(f"y must hold numbers, got text such as {str(value)!r}")
+    if values.ndim and values.dtype.kind == "O":
+        known = [np.nan if has_no_value(one) else one for one in values.ravel()]
+        values = np.array(known, dtype=object).reshape(values.shape)
     try:
-        values = np.asarray(y)
-        known = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
+        numbers = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
     except (TypeError, ValueError):  # no numbers, of which scikit-learn says more
         return
-    rows = np.flatnonzero(~np.isfinite(known))
-    if values.ndim == 0 or not len(rows):
-        return
-    what = "NaN" if np.isnan(known[rows[0]]) else "infinity"
-    named = ", ".join(map(str, rows[:MAX_ROWS_NAMED]))
-    more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
-    raise ValueError(
-        f"Input y contains {what}: row{'s' if len(rows) > 1 else ''} {named}{more}. Leave such "
-        "rows out of X and y: they can be predicted after the fit"
-    )
+    rows = np.flatnonzero(~np.isfinite(numbers))
+    if values.ndim and len(rows):
+        what = "NaN" if np.isnan(numbers[rows[0]]) else "infinity"
+        named = ", ".join(map(str, rows[:MAX_ROWS_NAMED]))
+        more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
+        raise ValueError(
+            f"Input y contains {what}: row{'s' if len(rows) > 1 else ''} {named}{more}. Leave such "
+            "rows out of X and y: they can be predicted after the fit"
+        )
 
 
 def check_range(X: FloatArray, y: FloatArray) -> None:
     """Refuse numbers whose squares overflow, and spreads whose squares vanish."""
     for name, values in (("X", X), ("y", y)):
         refuse_large(name, values)
-        spreads = np.ravel(np.nanmax(values, axis=0) - np.nanmin(values, axis=0))
+        known = np.where(np.isnan(values).all(axis=0), 0.0, values)
+        spreads = np.ravel(np.nanmax(known, axis=0) - np.nanmin(known, axis=0))
         tiny = spreads[(spreads > 0) & (spreads < MIN_SPREAD)]
         if len(tiny):
             raise ValueError(
@@ -251,52 +298,7 @@ def refuse_large(argument: str, values: FloatArray) -> None:
         )
 
 
-def refuse_times(X: Any, y: Any = None) -> None:
-    """Refuse dates and times in inputs or targets, and say how to convert them."""
-    for argument, values in (("X", X), ("y", y)):
-        for kind, place in _types_of(values):
-            if any(word in kind.lower() for word in _NAMES_OF_TIME_TYPES):
-                raise ValueError(
-                    f"{argument} must hold numbers, got {kind}{place}: count the time from a "
-                    "beginning, in days by (times - times.min()) / datetime.timedelta(days=1), "
-                    "where times is an array or a series of a time type (pandas.to_datetime makes "
-                    "one)"
-                )
-
-
-def _types_of(values: Any) -> Iterator[tuple[str, str]]:
-    """Name the types of the data and their columns; only the first entry of a list counts."""
-    if hasattr(values, "columns") and hasattr(values, "dtypes"):
-        for name in values.columns:
-            for kind in _types_of_array(values[name]):
-                yield kind, f" in column {str(name)!r}"
-    elif hasattr(values, "dtype"):
-        yield from ((kind, "") for kind in _types_of_array(values))
-    elif isinstance(values, Sequence) and len(values):
-        row = values[0] if isinstance(values[0], (list, tuple)) else values[:1]
-        yield from ((type(value).__name__, "") for value in row)
-
-
-def _types_of_array(values: Any) -> list[str]:
-    """Name the type of an array or a column, or those of its values if they are objects."""
-    dtype = str(getattr(values, "dtype", ""))
-    if dtype.lower() != "object":
-        return [dtype]
-    return sorted({type(value).__name__ for value in np.ravel(np.asarray(values))})
-
-
-def refuse_odd_targets(y: npt.ArrayLike) -> None:
-    """Refuse several targets, and texts that are no numbers."""
-    try:
-        values = np.asarray(y)
-    except ValueError:  # scikit-learn reports rows of different lengths
-        return
-    if values.ndim == 2 and values.shape[1] > 1:
-        raise ValueError(
-            f"y should be a 1d array of one target, got an array of shape {values.shape}: wrap the "
-            "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
-        )
-    if values.ndim == 1 and values.dtype.kind in "OUS":
-        for value in values:
-            if isinstance(value, str) and not is_number(value):
-                raise ValueError(f"y must hold numbers, got text such as {str(value)!r}")
+def _refuse_times(argument: str, values: Any) -> None:
+    array = np.asarray(values)
+    if array.dtype.kind in "mMO":
+        refuse_times(argument, array.ravel())

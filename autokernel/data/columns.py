@@ -12,6 +12,7 @@ from autokernel.expression import COLUMN_SCALES, IDENTITY, View
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean, index_of_column
 
+NO_VALUE = "no value"  # the origin of a column of which the fit had none
 _N_PLACES = 16  # values for which a missing one may stand
 _MAX_KNOWN = 4096  # values, about, whose quantiles these are
 
@@ -37,21 +38,25 @@ class Column:
     """
 
     name: str
+    origin: str = "numbers"  # what it was read from
     is_date: bool = False  # in days since 1970-01-01
+    zone: str = ""  # of dates, whose clock forecasts follow
     levels: Levels | None = None  # of categories, whose values are the numbers of levels
     low: float = 0.0  # the smallest known value
     extent: float = 1.0  # of the known values, one for a constant
     varies: bool = True  # by more than rounding
-    has_gaps: bool = False
+    n_gaps: int = 0  # rows without a value
     places: tuple[float, ...] = (0.5,)
     scales: Mapping[str, Scale] = field(default_factory=dict)  # by name, those that it has
 
     def of_values(self, x: FloatArray) -> "Column":
         """Return the column with the unit interval, gaps and scales of its values (n_samples,)."""
         known = x[~np.isnan(x)]
-        has_gaps = len(known) < len(x)
-        if not len(known):  # all of its values are in rows that are excluded
-            return replace(self, low=0.0, extent=1.0, varies=False, has_gaps=has_gaps)
+        levels = () if self.levels is None else self.levels.values
+        missing = levels.index(None) if None in levels else np.nan
+        n_gaps = len(x) - len(known) + int(np.sum(x == missing))
+        if not len(known):
+            return replace(self, low=0.0, extent=1.0, varies=False, n_gaps=n_gaps)
         low, high = float(known.min()), float(known.max())
         varies = bool(high - low > 10 * np.finfo(float).eps * max(abs(low), abs(high)))
         extent = high - low if varies else 1.0
@@ -66,10 +71,20 @@ class Column:
             low=low,
             extent=extent,
             varies=varies,
-            has_gaps=has_gaps,
+            n_gaps=n_gaps,
             places=_places((known[:: max(1, len(known) // _MAX_KNOWN)] - low) / extent),
             scales=scales,
         )
+
+    @property
+    def kind(self) -> str:
+        """What the values are."""
+        return "category" if self.levels is not None else "date" if self.is_date else "number"
+
+    @property
+    def has_gaps(self) -> bool:
+        """Whether some rows have no value."""
+        return self.n_gaps > 0
 
     @property
     def level_texts(self) -> tuple[str, ...]:
@@ -95,16 +110,15 @@ class Columns:
         cls,
         names: Sequence[str] | None,
         n_features: int,
-        kinds: Mapping[int, Levels | None] = MappingProxyType({}),
+        kinds: Mapping[int, Column] = MappingProxyType({}),
     ) -> "Columns":
-        """Return columns that are used as they come, of numbers but for those with other kinds.
-
-        These are the levels of categories, or None for dates.
-        """
+        """Return columns that are used as they come, of plain numbers but for those of kinds."""
         known = names or [f"x{number}" for number in range(n_features)]
-        is_date = [number in kinds and kinds[number] is None for number in range(n_features)]
-        levels = [kinds.get(number) for number in range(n_features)]
-        return cls(tuple(map(Column, known, is_date, levels)), has_names=names is not None)
+        every = [
+            replace(kinds[n], name=name) if n in kinds else Column(name)
+            for n, name in enumerate(known)
+        ]
+        return cls(tuple(every), has_names=names is not None)
 
     def of_rows(self, X: FloatArray) -> "Columns":
         """Return the columns with the unit intervals of inputs X (n_samples, n_features)."""
@@ -114,7 +128,7 @@ class Columns:
     def with_places_of(self, X: FloatArray) -> "Columns":
         """Return the columns as they are, with the places where missing values may be."""
         every = [
-            replace(column, places=_places(x[~np.isnan(x)])) if len(x) else column
+            replace(column, places=_places(known)) if len(known := x[~np.isnan(x)]) else column
             for column, x in zip(self.every, X.T, strict=True)
         ]
         return replace(self, every=tuple(every))

@@ -1,115 +1,229 @@
 """Tables of the user as numbers: dates become days, and categories the numbers of levels."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from numbers import Real
-from typing import Any
+from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw  # as scikit-learn reads frames
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.data.columns import Column, Columns, Levels
+from autokernel.data.columns import NO_VALUE, Column, Columns, Levels
 from autokernel.data.dates import (
-    NAMES_OF_TEXT_TYPES,
-    days_of,
+    days_since_1970,
     has_no_value,
-    holds_only_dates,
-    is_of_dates,
-    texts_of,
-    type_name,
+    read_dates,
+    reads_as_date,
+    refuse_times,
+    zone_of,
+)
+from autokernel.data.texts import (
+    CATEGORY,
+    DATE,
+    NUMBER,
+    TO_DATES,
+    TO_NUMBERS,
+    Place,
+    is_numeric,
+    kind_of,
 )
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean, index_of_column
 
-_NAMES_OF_CATEGORY_TYPES = ("categor", "enum", "bool")  # beginnings
 _NAME_OF_INDEX = "time"  # of one without a name
-_KINDS_OF_LEVELS: Mapping[str, type] = {"text": str, "truth value": bool, "number": Real}
+_DATES = ("datetime64", "period", "timestamp", "date32")  # types of an index, their beginnings
+WHOLE_TEXTS = "texts of whole numbers"
+_KINDS_OF_LEVELS: dict[str, type] = {"text": str, "truth value": bool, "number": Real}
+
+Reading = tuple[FloatArray, Column]
+"""The numbers (n,) of a column, and what it is."""
 
 
-Kinds = dict[int, Levels | None]
-"""The levels of the columns that are not of numbers by their indices, None for dates."""
+class _Given(NamedTuple):
+    """A column as it is given."""
 
-Reading = tuple[FloatArray, Levels | None]
-"""The numbers (n,) of a column of categories or dates, and its levels, None for dates."""
+    place: Place
+    values: npt.NDArray[Any]  # (n,)
+    is_category: bool = False  # by its type
+    declared: tuple[Any, ...] | None = None  # levels of its type
+    is_ordered: bool = False
+    zone: str = ""  # of a type of dates
 
-
-def to_numbers(X: Any, chosen: set[int] | None, known: Columns | None) -> tuple[Any, Kinds]:
-    """Replace columns of dates and categories by numbers, in a copy; others stay as they are.
-
-    Dates are datetime64, period or ISO texts such as ``"2020-01-31"``, in a data frame or in an
-    array of two dimensions. Times with a zone are converted to UTC. The user may have ``chosen``
-    the columns of categories. New rows have the ``known`` columns of the fit. Levels that the fit
-    has not met get numbers after those.
-    """
-    numbers: dict[Any, FloatArray] = {}
-    kinds: Kinds = {}
-    for number, (key, values) in enumerate((_columns_by_name(X) or {}).items()):
-        if known is None:
-            is_chosen = None if chosen is None else number in chosen
-            found = _read_column(values, str(key), is_chosen)
-        else:
-            found = _read_as_known(values, known[number] if number < len(known) else None, str(key))
-        if found is not None:
-            numbers[key], kinds[number] = found
-    return _with(X, numbers), kinds
+    @property
+    def known(self) -> list[Any]:
+        """The values that are not missing, as Python has them."""
+        kind, values = self.values.dtype.kind, self.values
+        values = values.astype(f"{kind}8[us]") if kind in "mM" else values  # others may be numbers
+        return [_plain(one) for one in values.tolist() if not has_no_value(one)]
 
 
-def _read_column(values: Any, name: str, is_chosen: bool | None) -> Reading | None:
-    """Read a column of a fit, None if it holds numbers; the user may choose the categories."""
-    is_category = _is_of_categories(values) if is_chosen is None else is_chosen
-    if not is_category:
-        days = days_of(values, name)
-        if days is not None:
-            return days, None
-        texts = _texts(values)
-        if not texts:
-            return None
-        if is_chosen is not None:
-            raise _texts_refused(texts[0], name, "or leave it out")
-    return _numbers_of(values, _levels_of(values, name), name)
-
-
-def _read_as_known(values: Any, column: Column | None, name: str) -> Reading | None:
-    """Read a column of new rows as that of the fit, None if it holds numbers."""
-    if column is not None and column.levels is not None:
-        return _numbers_of(values, column.levels, name)
-    days = days_of(values, name)
-    if days is not None and (column is None or not column.is_date):
+def in_memory(X: Any) -> Any:
+    """Return a table whose rows are computed, and an array with NaN where it is masked."""
+    X = nw.to_native(X, pass_through=True)
+    if hasattr(X, "__dask_graph__"):
+        X = X.compute()
+    if isinstance(X, np.ma.MaskedArray):
+        is_number = X.dtype.kind in "fiub"
+        nothing = np.nan if is_number else None
+        return np.ma.filled(X.astype(float if is_number else object), nothing)
+    table = nw.from_native(X, pass_through=True)
+    if isinstance(table, nw.LazyFrame):
+        if not table.implementation.is_polars():
+            raise ValueError(
+                "X must be a table whose rows are in memory and have an order, got a "
+                f"{type(X).__name__}: sort it, and convert it to a data frame"
+            )
+        table = table.collect()
+    if isinstance(table, nw.DataFrame):
+        return table.to_native()
+    if hasattr(X, "to_dataframe") and getattr(X, "ndim", 1) != 2:  # of xarray
         raise ValueError(
-            f"X must hold numbers in column {name!r}, as it did in fit, got dates: give dates to "
-            "both, or numbers to both"
+            f"X must have two dimensions, got a {type(X).__name__}: give X.to_dataframe(), whose "
+            "dates may be its index"
         )
-    if days is not None:
-        return days, None
-    texts = _texts(values)
-    if texts:
-        raise _texts_refused(texts[0], name, "in which it held no texts")
-    return None
+    return np.asarray(X) if hasattr(X, "to_dataframe") else X
 
 
-def _texts_refused(text: Any, name: str, advice: str) -> ValueError:
-    return ValueError(
-        f"X must hold numbers or dates in column {name!r}, got text such as {text!r}: name the "
-        f"column in categorical_features of the fit, {advice}"
-    )
+def to_numbers(
+    X: Any, chosen: set[int] | None, known: Columns | None
+) -> tuple[Any, dict[int, Column]]:
+    """Replace columns of dates, categories and texts by numbers, in a copy; others stay.
+
+    Dates are datetime64, period or texts such as ``"2020-01-31"``, in a data frame or in an array
+    of two dimensions. Times with a zone are converted to UTC. The user may have ``chosen`` the
+    columns of categories. New rows have the ``known`` columns of the fit. Levels that the fit has
+    not met get numbers after those. The columns that are not of plain numbers are by their indices.
+    """
+    found: dict[int, Reading] = {}
+    levels = () if known is None else [n for n, one in enumerate(known.every) if one.levels]
+    for given in _columns_of(X, (chosen or ()) if known is None else levels):
+        number = given.place.number
+        column = known[number] if known is not None and number < len(known) else None
+        if known is not None and (column is None or column.origin != NO_VALUE):
+            read = _read_as_known(given, column or Column(given.place.name))
+        else:
+            read = _read_column(given, None if chosen is None else number in chosen)
+        if read is not None:
+            found[number] = read
+    if len(getattr(X, "columns", "x")) == 0:
+        raise ValueError("X must have a column, got a data frame without columns")
+    numbers = {number: values for number, (values, _) in found.items()}
+    return _with(X, numbers), {number: column for number, (_, column) in found.items()}
 
 
-def _columns_by_name(X: Any) -> dict[Any, Any] | None:
-    """Return the columns by name, or by texts such as x0; None if there are no texts or dates."""
-    if hasattr(X, "columns") and hasattr(X, "dtypes"):
-        names = list(X.columns)
-        if not names:
-            raise ValueError("X must have a column, got a data frame without columns")
-        return {name: X[name] for name in names}
+def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
+    """Read a column of a fit; the user may choose the categories. None if it is of no kind."""
+    place, known = given.place, given.known
+    if not known:
+        return np.full(len(given.values), np.nan), Column(place.name, origin=NO_VALUE)
+    if is_chosen:
+        return _as_category(given, "categorical_features")
+    if is_chosen is None and all(isinstance(one, bool) for one in known):
+        return _as_category(given, "truth values")
+    if is_chosen is None and given.is_category:
+        return _as_category(given, "type of categories")
+    if _are_odd(known, place):
+        return None
+    kind = kind_of(known, place, may_be_levels=is_chosen is None)
+    if kind == CATEGORY and is_chosen is not None:
+        raise place.refused("numbers or dates", known, "leave the column out")
+    of_texts = "texts of " if any(isinstance(one, str) for one in known) else ""
+    if kind == CATEGORY:
+        return _as_category(given, WHOLE_TEXTS if all(map(is_numeric, known)) else "texts")
+    values = _days(given) if kind == DATE else _floats(given)
+    zone = zone_of(known, given.zone) if kind == DATE else ""
+    origin = f"{of_texts}{kind}s"
+    return values, Column(place.name, origin, is_date=kind == DATE, zone=zone)
+
+
+def _read_as_known(given: _Given, column: Column) -> Reading | None:
+    """Read a column of new rows as that of the fit; None if it is of no kind."""
+    place, known = given.place, given.known
+    if column.levels is not None:
+        return _numbers_of(given, column.levels, column.origin)
+    if _are_odd(known, place):
+        return None
+    kind = kind_of(known, place, may_be_levels=False) if known else NUMBER
+    if kind == NUMBER or (kind == DATE and column.is_date):
+        return (_days if kind == DATE else _floats)(given), column
+    expected, line = ("dates", TO_DATES) if column.is_date else ("numbers", TO_NUMBERS)
+    is_right = reads_as_date if column.is_date else is_numeric
+    wrong = [one for one in known if not is_right(one)]
+    advice = f"{place.line(*line)} makes a gap of what is none"
+    if kind == DATE:
+        advice = "give dates to both, or numbers to both"
+    raise place.refused(f"{expected}, as in fit,", wrong, advice)
+
+
+def _are_odd(known: Sequence[Any], place: Place) -> bool:
+    """Whether values are neither numbers, texts nor dates; those of a frame are refused."""
+    odd = [one for one in known if not (isinstance(one, (str, bytes)) or is_numeric(one))]
+    odd = [one for one in odd if not reads_as_date(one)]
+    refuse_times("X", odd, f" in column {place.name!r}" * place.is_of_frame)
+    if odd and place.is_of_frame:
+        advice = "give its parts columns of their own, or write it as text"
+        raise place.refused("numbers, dates, texts or truth values", odd, advice)
+    return bool(odd)  # of which scikit-learn says more
+
+
+def _floats(given: _Given) -> FloatArray:
+    return np.array([np.nan if has_no_value(one) else float(one) for one in given.values])
+
+
+def _days(given: _Given) -> FloatArray:
+    moments: Any = given.values
+    if moments.dtype.kind != "M":
+        moments = read_dates(moments.tolist())
+    return days_since_1970(moments)
+
+
+def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
+    """Yield the columns that are not of plain numbers, and those that are chosen."""
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        yield from _columns_of_frame(table, chosen)
+        return
     array = _as_objects(X) if isinstance(X, (list, tuple)) else X
-    shape: tuple[int, ...] = getattr(array, "shape", ())
-    if len(shape) == 1 and holds_only_dates(array):
+    if not isinstance(array, np.ndarray):
+        return
+    if array.ndim == 1 and _are_dates_or_texts(array):
         raise ValueError(
             "X must have two dimensions, got one column of dates or texts: give a data frame, as "
             "X.to_frame() or frame[['date']], or an array of shape (n_samples, 1)"
         )
-    if len(shape) != 2 or not isinstance(array, np.ndarray):
-        return None
-    return {f"x{column}": array[:, column] for column in range(shape[1])}
+    if array.ndim == 2:
+        for number in chosen if array.dtype.kind in "fiubc" else range(array.shape[1]):
+            yield _Given(Place(f"x{number}", number, "array"), array[:, number])
+
+
+def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
+    library = table.implementation.value
+    for number, values in enumerate(table.iter_columns()):
+        kind = values.dtype
+        if number in chosen or not kind.is_numeric() or kind == nw.Decimal:
+            place = Place(str(values.name), number, library)
+            if kind.is_temporal():
+                zone = str(getattr(kind, "time_zone", None) or "")
+                yield _Given(place, values.to_numpy(), zone=zone)
+                continue
+            objects = np.empty(len(values), dtype=object)
+            objects[:] = values.to_list()
+            is_category = kind in (nw.Boolean, nw.Categorical, nw.Enum)
+            yield _Given(place, objects, is_category, *_declared(values))
+
+
+def _declared(values: Any) -> tuple[tuple[Any, ...] | None, bool]:
+    """Return the levels that a type declares, and whether they have an order."""
+    native, kind = values.to_native(), values.dtype
+    of_pandas: Any = getattr(native, "cat", None)
+    if hasattr(of_pandas, "categories"):
+        return tuple(map(_plain, of_pandas.categories)), bool(of_pandas.ordered)
+    if kind == nw.Enum:  # of polars
+        return tuple(kind.categories), False
+    if kind == nw.Categorical and not values.implementation.is_polars():
+        of_arrow = values.to_arrow()
+        return tuple(of_arrow.dictionary.to_pylist()), bool(of_arrow.type.ordered)
+    return None, False
 
 
 def with_dates_of_index(X: Any) -> Any:
@@ -119,29 +233,43 @@ def with_dates_of_index(X: Any) -> Any:
     or one of the name of the index, stays as it is.
     """
     index: Any = X if _is_index(X) else getattr(X, "index", None)
-    if not is_of_dates(index):
+    if not _is_of_dates(index):
         return X
     name = _NAME_OF_INDEX if index.name is None else index.name
     if not hasattr(X, "columns"):
         return index.to_frame(index=False, name=name)
-    if name in X.columns or any(_holds_dates(X[one], str(one)) for one in X.columns):
+    if name in X.columns or any(map(_holds_dates, _columns_of(X))):
         return X
     changed = X.copy()
-    changed[name] = index
+    is_numbered = len(X.columns) and not any(isinstance(one, str) for one in X.columns)
+    changed[len(X.columns) if is_numbered else name] = index
     return changed
 
 
-def _holds_dates(values: Any, name: str) -> bool:
-    return not _is_of_categories(values) and days_of(values, name) is not None
+def _holds_dates(given: _Given) -> bool:
+    known = () if given.is_category else given.known
+    return len(known) > 0 and all(map(reads_as_date, known))
+
+
+def _is_of_dates(index: Any) -> bool:
+    return str(getattr(index, "dtype", "")).startswith(_DATES)
+
+
+def _are_dates_or_texts(values: Any) -> bool:
+    are = values.dtype.kind in "OU" and all(
+        isinstance(one, str) or reads_as_date(one) for one in values
+    )
+    return values.dtype.kind == "M" or (are and len(values) > 0)
 
 
 def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
     """Return the index and the values of a series of pandas that is given without a target."""
+    X, y = in_memory(X), in_memory(y)
     if hasattr(X, "columns") or not hasattr(X, "to_frame") or not hasattr(X, "index"):
         return X, y
-    has_dates = is_of_dates(X.index)
+    has_dates = _is_of_dates(X.index)
     if y is not None:
-        if has_dates and not is_of_dates(X) and not np.array_equal(X, y):  # values would be lost
+        if has_dates and not _is_of_dates(X) and not np.array_equal(X, y):  # values would be lost
             raise ValueError(
                 "X must have two dimensions, got a series: leave y out if the series is the "
                 "target, or give X.to_frame() for a column next to its dates"
@@ -167,31 +295,29 @@ def _as_objects(rows: Sequence[Any]) -> npt.NDArray[np.object_] | None:
         return None
 
 
-def _with(X: Any, numbers: Mapping[Any, FloatArray]) -> Any:
+def _with(X: Any, numbers: Mapping[int, FloatArray]) -> Any:
     """Return a copy of X in which some columns are numbers, X itself if there are none."""
     if not numbers:
         return X
-    if hasattr(X, "with_columns"):  # polars
-        return X.with_columns(**numbers)
-    if hasattr(X, "columns"):
-        changed = X.copy()
-        for name, values in numbers.items():
-            changed[name] = values
-        return changed
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    if isinstance(table, nw.DataFrame):
+        names, backend = table.columns, table.implementation
+        changed = (nw.new_series(names[n], x, backend=backend) for n, x in numbers.items())
+        return table.with_columns(*changed).to_native()
     array = np.array(X, dtype=object)
-    for name, values in numbers.items():
-        array[:, int(name[1:])] = values
+    for number, values in numbers.items():
+        array[:, number] = values
     return array
 
 
 def chosen_columns(X: Any, categorical: Any) -> set[int] | None:
     """Return the columns that the user chooses as categories, None if their types decide."""
-    is_auto = isinstance(categorical, str) and categorical == "auto"
-    columns = None if is_auto or _is_index(X) else _columns_by_name(X)
-    if columns is None:
+    if (isinstance(categorical, str) and categorical == "auto") or _is_index(X):
         return None
+    names = [str(one) for one in getattr(nw.from_native(X, pass_through=True), "columns", ())]
+    if not names and np.ndim(X) == 2:
+        names = [f"x{number}" for number in range(np.shape(X)[1])]
     given = [] if categorical is None else np.asarray(categorical, dtype=object).ravel().tolist()
-    names = list(map(str, columns))
     if not given or not all(isinstance(one, (bool, np.bool_)) for one in given):
         return {_index_of(one, names) for one in given}
     if len(given) != len(names):
@@ -211,24 +337,16 @@ def _index_of(column: Any, names: Sequence[str]) -> int:
     return index
 
 
-def _is_of_categories(values: Any) -> bool:
-    """Whether a column is one of categories by its type; an array may hold truth values."""
-    return type_name(values).startswith(_NAMES_OF_CATEGORY_TYPES) and not isinstance(
-        values, np.ndarray
-    )
-
-
-def _texts(values: Any) -> list[Any]:
-    """Return the texts of a column that are no numbers, or its values if all are true or false."""
-    if not type_name(values).startswith((*NAMES_OF_TEXT_TYPES, *_NAMES_OF_CATEGORY_TYPES)):
-        return []
-    known = [_plain(one) for one in values if not has_no_value(one)]
-    are_truths = type_name(values) == "object" and all(isinstance(one, bool) for one in known)
-    return known if are_truths else [_plain(one) for one in texts_of(known)]
-
-
 def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
+
+
+def _level(value: Any) -> Any:
+    """Return a value as a level, an interval and the like as its text, None if it is missing."""
+    if has_no_value(value):
+        return None
+    is_plain = isinstance(value, (str, bytes, Real)) or not isinstance(value, Hashable)
+    return _plain(value) if is_plain else str(value)
 
 
 def _kind_of_level(value: Any) -> str:
@@ -237,15 +355,10 @@ def _kind_of_level(value: Any) -> str:
     return next(kinds, type(value).__name__)
 
 
-def _levels_of(values: Any, name: str) -> Levels:
-    """Return the levels of a column of categories.
-
-    Levels of a type that declares them are in its order, others are sorted.
-    """
-    present = [_plain(one) for one in values]
-    known = [one for one in present if not has_no_value(one)]
-    if not known:
-        raise ValueError(f"X must hold a level in column {name!r}, got only missing values")
+def _as_category(given: _Given, origin: str) -> Reading:
+    """Read a column of categories, whose levels are in the order of their type, or sorted."""
+    name, present = given.place.name, list(map(_level, given.values.tolist()))
+    known = [one for one in present if one is not None]
     by_kind: dict[str, Any] = {}
     for one in known:
         by_kind.setdefault(_kind_of_level(one), one)
@@ -255,33 +368,28 @@ def _levels_of(values: Any, name: str) -> Levels:
             f"X must hold levels of one kind in column {name!r}, got {first!r} and {second!r}: "
             "convert the column, for example by astype(str), or mark what is missing by None"
         )
-    (kind,) = by_kind
-    if kind not in _KINDS_OF_LEVELS:
+    if not by_kind.keys() <= _KINDS_OF_LEVELS.keys():
+        (kind,) = by_kind
         raise ValueError(
             f"X must hold texts, truth values or numbers as levels of column {name!r}, got "
             f"{known[0]!r}, which is of type {kind}"
         )
-    of_pandas = getattr(values, "cat", None)
-    declared = getattr(of_pandas, "categories", None)
-    if declared is None and type_name(values).startswith("enum"):  # of polars
-        declared = values.dtype.categories
-    levels = sorted(set(known)) if declared is None else [_plain(one) for one in declared]
-    is_ordered = bool(getattr(of_pandas, "ordered", False))
-    if len(known) < len(present) and not is_ordered:
+    declared = None if given.declared is None else list(map(_level, given.declared))
+    levels = sorted(set(known)) if declared is None else declared
+    if len(known) < len(present) and not given.is_ordered:
         levels.append(None)
-    return Levels(tuple(levels), is_ordered)
+    return _numbers_of(given, Levels(tuple(levels), given.is_ordered), origin)
 
 
-def _numbers_of(values: Any, levels: Levels, name: str) -> Reading:
-    """Return the numbers (n,) of levels, and the levels with those that were not known before.
+def _numbers_of(given: _Given, levels: Levels, origin: str) -> Reading:
+    """Return the numbers (n,) of levels, and the column with those not known before.
 
     These get numbers after the others. Among ordered levels they have no place, as missing ones:
     their number is NaN.
     """
-    numbers = {level: number for number, level in enumerate(levels.values)}
+    name, numbers = given.place.name, {level: n for n, level in enumerate(levels.values)}
     first = levels.values[0]
-    of_levels = _kind_of_level(first)
-    present = [None if has_no_value(one) else _plain(one) for one in values]
+    of_levels, present = _kind_of_level(first), list(map(_level, given.values.tolist()))
     for one in present:
         if one is not None and _kind_of_level(one) != of_levels:
             raise ValueError(
@@ -291,4 +399,4 @@ def _numbers_of(values: Any, levels: Levels, name: str) -> Reading:
         if not levels.is_ordered:
             numbers.setdefault(one, len(numbers))
     found = np.array([numbers.get(one, np.nan) for one in present], dtype=float)
-    return found, Levels(tuple(numbers), levels.is_ordered)
+    return found, Column(name, levels=Levels(tuple(numbers), levels.is_ordered), origin=origin)

@@ -7,6 +7,7 @@ from autokernel.explain.questions import average_slopes, compared, contributions
 from autokernel.explain.tables import (
     Table,
     Text,
+    column_table,
     forecast_table,
     history_table,
     inclusion_table,
@@ -26,6 +27,7 @@ __all__ = [
     "Text",
     "average_slopes",
     "axes_of",
+    "column_table",
     "compared",
     "contributions",
     "forecast_table",

@@ -19,6 +19,7 @@ _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the convention
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
 _NAMES_IN = {"yearly": "in %B", "weekly": "on %A", "daily": "at %H:%M"}
 FIRST_YEAR, ROUNDED = 1000, 0.05  # of a calendar, and of a month in a year with two decimals
+_DAYS = {"day", "days", "date", "dates"}  # units of a column of dates
 _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 
 
@@ -138,10 +139,10 @@ def axes_of(
     names = columns.names
     own = _checked_units(units, names, target_name)
     for name in (column.name for column in columns.every if column.is_date):
-        if name in own:
+        if own.get(name, SINCE) not in {*_DAYS, SINCE}:
             raise ValueError(
-                f"units must not have {name!r}, which holds dates: their unit is days, "
-                f"got {own[name]!r}"
+                f"units must have 'days' for {name!r}, which holds dates, or leave it out, got "
+                f"{own[name]!r}"
             )
         own[name] = SINCE
     return [Axis.of(one, own.get(one.name, "")) for one in columns.every], own.get(Y_NAME, "")

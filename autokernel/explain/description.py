@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
+from autokernel.data.columns import NO_VALUE
 from autokernel.data.resolution import resolution_with
 from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
@@ -326,9 +327,11 @@ class Description:
         yield from _may_matter([one for one in unsure if one[0] not in self._doubted])
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
-        n = len(self.explained.X)
+        n, columns = len(self.explained.X), self._model.columns.every
+        empty = {name for name, one in zip(self.names, columns, strict=True) if one.origin == NO_VALUE}
         what = f"constant in the {n} rows of the fit" if n < len(self._model.rows) else "constant"
-        yield from _are([name for name, _, fixed in every if fixed], what)
+        yield from _are([name for name, _, fixed in every if fixed and name not in empty], what)
+        yield from _are(sorted(empty), "without a value")
         yield from self._alike()
 
     @property

@@ -3,13 +3,15 @@
 import re
 import textwrap
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.data import Column, Columns
+from autokernel.data.columns import NO_VALUE
 from autokernel.data.dates import dates_of
 from autokernel.data.steps import rows_ahead
 from autokernel.explain.words import interval
@@ -19,6 +21,7 @@ from autokernel.model import FittedModel, KernelPosterior
 from autokernel.typing import FloatArray
 
 MAX_PRINTED_ROWS = 20
+MAX_LEVELS = 5  # of a category, in the table of columns
 LINE_WIDTH = 100  # characters
 MAX_WRITTEN = 1e9  # below which numbers are written without an exponent
 
@@ -52,6 +55,8 @@ class Table(dict[str, npt.NDArray[Any]]):
         Names of the columns that are printed, all of them if it is empty.
     note : str, default=""
         A line below the table.
+    forms : mapping of str to str, default=None
+        Formats of columns that need other digits than the usual ones.
     """
 
     def __init__(
@@ -60,9 +65,11 @@ class Table(dict[str, npt.NDArray[Any]]):
         *,
         shown: Sequence[str] = (),
         note: str = "",
+        forms: Mapping[str, str] | None = None,
     ) -> None:
         super().__init__({name: _as_column(column) for name, column in (columns or {}).items()})
         self.shown, self.note = tuple(shown) or tuple(self), note
+        self.forms = {**_FORMATS, **(forms or {})}
 
     def to_html(self) -> str:
         """Write all rows as an HTML table."""
@@ -97,7 +104,7 @@ class Table(dict[str, npt.NDArray[Any]]):
 
     def _cells(self, max_rows: int | None = None) -> list[list[str]]:
         columns = [
-            [_cell(value, _FORMATS.get(name, ".4g")) for value in self[name][:max_rows]]
+            [_cell(value, self.forms.get(name, ".4g")) for value in self[name][:max_rows]]
             for name in self.shown
         ]
         return [list(row) for row in zip(*columns, strict=True)]
@@ -172,20 +179,52 @@ def forecast_table(model: FittedModel, x: FloatArray, horizon: int, quantiles: F
             f"columns{' of categories' * has_categories}: give the rows to predict_quantiles"
         )
     (column,) = columns
-    are_dates = column.is_date
-    ahead = rows_ahead(x, horizon, are_dates=are_dates)
-    texts = [f"{one:g}" for one in quantiles]
-    names = [column.name, "mean", *texts]
-    if len(set(names)) < len(names):
-        raise ValueError(
-            f"forecast has columns that must differ in their names, got {names}: rename the "
-            "column of X, or give quantiles that differ in six digits"
-        )
+    ahead = rows_ahead(x, horizon, are_dates=column.is_date, zone=column.zone)
+    step = np.ptp(np.append(ahead, np.nanmax(x))) / horizon
+    n_digits = 3 + int(np.log10(np.abs(ahead).max() / step + 1))  # that distinguish the rows
+    texts = [str(float(one)) for one in quantiles]
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"quantiles must differ, got {texts}")
+    taken = column.name in ("mean", *texts)
+    names = [f"{column.name} of X" if taken else column.name, "mean", *texts]
     bands = model.quantiles(ahead[:, None], quantiles).T
-    mean = model.mean(ahead[:, None])
+    shown = dates_of(ahead) if column.is_date else ahead
     return Table(
-        dict(zip(names, (dates_of(ahead) if are_dates else ahead, mean, *bands), strict=True))
+        dict(zip(names, (shown, model.mean(ahead[:, None]), *bands), strict=True)),
+        forms={names[0]: f".{n_digits}g"},
     )
+
+
+def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: str) -> Table:
+    """Return how each column was read, and whether it is among those of kernels.
+
+    The columns of the table are those of ``AutoKernelGPRegressor.columns_``. ``otherwise`` is the
+    reason why a column that varies is not used.
+    """
+    views = {node.view for kernel in kernels for node in kernel.nodes if node.view is not None}
+    rows = []
+    for number, column in enumerate(columns.every):
+        scales = sorted({view.scale for view in views if view.column == number})
+        unused = (otherwise if column.varies else "constant") * (not scales)
+        why = [column.origin, *[unused] * bool(unused and column.origin != NO_VALUE)]
+        scale = ", ".join(scales) if column.levels is None else ""
+        ends = column.name, column.kind, _range_of(column)
+        rows.append((*ends, scale, column.n_gaps, bool(scales), ", ".join(why)))
+    names = ("column", "kind", "values", "scale", "gaps", "used", "why")
+    return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
+
+def _range_of(column: Column) -> str:
+    """Write the levels of a category, or the least and the largest value of another column."""
+    if column.levels is not None:
+        texts = column.level_texts
+        n_more = len(texts) - MAX_LEVELS
+        more = f" and {n_more} more" * (n_more > 0)
+        return (" < " if column.levels.is_ordered else ", ").join(texts[:MAX_LEVELS]) + more
+    if column.origin == NO_VALUE:
+        return ""
+    ends = np.unique([column.low, column.low + column.extent * column.varies])
+    return " to ".join(map(str, dates_of(ends)) if column.is_date else [f"{x:.6g}" for x in ends])
 
 
 def posterior_table(model: FittedModel) -> Table:

@@ -81,6 +81,7 @@ def write_report(
     *,
     units: Mapping[str, str] | None = None,
     title: str | None = None,
+    results: Mapping[str, Sequence[str | Table]] | None = None,
 ) -> Path:
     """Write a report about a fitted estimator into one HTML file that needs no network.
 
@@ -98,6 +99,8 @@ def write_report(
         Units, as for :meth:`AutoKernelGPRegressor.describe`.
     title : str, default=None
         Title of the page.
+    results : mapping of str to sequence of str and Table, default=None
+        Further sections by their headings, such as ``{"Forecast": [model.forecast(12)]}``.
 
     Returns
     -------
@@ -115,7 +118,7 @@ def write_report(
     path = Path(path)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
-    report = _Report(model, units or {})
+    report = _Report(model, units or {}, results or {})
     title = title or f"What explains {report.y_name}"
     path.write_text(page(title, report.content(title)), encoding="utf-8")
     return path
@@ -124,8 +127,13 @@ def write_report(
 class _Report:
     """The sections of a report, all of which read one explanation."""
 
-    def __init__(self, estimator: AutoKernelGPRegressor, units: Mapping[str, str]) -> None:
-        self.estimator, self.units = estimator, units
+    def __init__(
+        self,
+        estimator: AutoKernelGPRegressor,
+        units: Mapping[str, str],
+        results: Mapping[str, Sequence[str | Table]],
+    ) -> None:
+        self.estimator, self.units, self.results = estimator, units, results
         self.description = estimator._description(units)
         self.y_name = estimator.target_name_ or units.get(Y_NAME) or "the target"
 
@@ -133,6 +141,13 @@ class _Report:
         n, n_columns = self.estimator.X_train_.shape
         sections: dict[str, tuple[str, Iterator[str]]] = {
             "overview": ("Overview", self.overview()),
+            **{
+                f"result-{n}": (
+                    head,
+                    (paragraph(one) if isinstance(one, str) else table(one) for one in parts),
+                )
+                for n, (head, parts) in enumerate(self.results.items(), start=1)
+            },
             "effects": ("Effects", self.effects()),
             "kernels": ("Kernels and columns", self.kernels()),
             "parameters": ("Parameters", self.parameters()),
@@ -183,6 +198,8 @@ class _Report:
             "is linear in it:"
         )
         yield table(self.estimator.inclusion_probabilities_)
+        yield paragraph("How each column was read:")
+        yield table(self.estimator.columns_)
         scales = self.estimator.scales_
         if any(one != IDENTITY for one in scales["scale"]):
             yield paragraph(

@@ -13,6 +13,7 @@ from autokernel.fit.rows import text_of_outliers
 from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Run
 from autokernel.search import History, Observer, Phase, StopReason
 
+HEADER = " no.      time       score   best kernel so far, in nats; Ctrl-C ends the search"
 KERNEL_COLUMN, KERNEL_WIDTH = 29, 71  # of a progress line, in characters
 SHORT_SECONDS = 60.0  # below which the expected time of a search is not printed
 LONG_SECONDS = 1800.0  # from which the user is warned of a search without ``max_time``

@@ -359,7 +359,7 @@ def _warn_of_periods(
     for column, known in periods.items():
         name = repr(column if names is None else names[column])
         places = np.unique(X[~np.isnan(X[:, column]), column])
-        if len(places) == 1:
+        if len(places) < 2:
             warn_user(f"periods of column {name} have no effect, because the column is constant")
             continue
         extent, spacing = float(places[-1] - places[0]), float(np.diff(places).min())

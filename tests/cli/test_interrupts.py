@@ -46,7 +46,7 @@ def run(tmp_path, monkeypatch):
 
 
 def test_ctrl_c_during_the_search_describes_and_tests_the_best_so_far(run):
-    status, output = run(" * ")  # of the first kernel
+    status, output = run(" * SE[")  # of the first kernel
     assert status == 0
     assert output.count("the search ended: it was interrupted") == 1
     assert "Best 1 of 1 kernels" in output

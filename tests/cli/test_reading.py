@@ -3,6 +3,7 @@
 import gzip
 
 import numpy as np
+import pandas as pd
 import pytest
 
 from autokernel.cli import main, parse, read_fit_rows
@@ -74,6 +75,15 @@ def test_thousands_have_a_mark_that_does_not_harm_dates(
         ("Jan_1949 Feb_1949 May_1949 Jun_1949", None, [31, 89, 31]),
         ("January_31,_2020 February_1,_2020 2_Feb_2020 2020-02-03", None, [1, 1, 1]),
         ("2020Q1 2020Q2 2020Q3 2020Q4", None, [91, 91, 92]),
+        ("1996_Q1 Q2_1996 1996-Q3 1996:Q4", None, [91, 91, 92]),
+        ("2023-W01 2023W02 2023_W3 2023-W04-2", None, [7, 7, 8]),
+        ("2020M01 2020-M02 2020_M3 2020-04", None, [31, 29, 31]),
+        ("2020H1 2020-H2 2021_S1 2021-S2", None, [182, 184, 181]),
+        ("1949_Jan 1949-Feb Sept._1949 Dec-1949", None, [31, 212, 91]),
+        ("1_Jan_2020 Thursday,_2nd_January_2020 2020-Jan-03 2020.1.4", None, [1, 1, 1]),
+        ("May_1,_2020_3:00_PM 2020/5/1_21:00 2_May_2020_3:00 5/5/2020", None, [0.25, 0.25, 2.875]),
+        ("2022-12-26/2023-01-01 2023-01-02/2023-01-08 2023-01-09 2023-01-16", None, [7, 7, 7]),
+        ("Jan-96 Feb-96 Mar-96 Apr-96", "%b-%y", [31, 29, 31]),
         ("31.12.2020 30.12.2020 29.12.2020 NA", None, [-1, -1, np.nan]),
         ("2020-01-01T00:00Z 2020-01-01T12:00Z 2020-01-02 2020-01-02T13:00+01:00", None, [0.5] * 3),
         ("20200228 20200229 20200301 20200302", "%Y%m%d", [1, 1, 1]),
@@ -86,6 +96,55 @@ def test_dates_are_read_unless_day_and_month_may_be_swapped(tmp_path, cells, for
     rows = rows_of(tmp_path, f"date;y\n{text}", *(["--date-format", form] if form else []))
     assert rows.X["date"].dtype.kind == "M"
     np.testing.assert_allclose(np.diff(rows.time), days, rtol=0, atol=1e-9)  # 0.1 milliseconds
+
+
+@pytest.mark.parametrize(
+    ("index", "name", "kind"),
+    [
+        (pd.date_range("2020", periods=6, freq="MS"), "time", "date"),
+        (pd.date_range("2020", periods=6, freq="h", tz="Asia/Tokyo"), "time", "date"),
+        (pd.period_range("2020", periods=6, freq="Q"), "time", "date"),
+        (pd.period_range("2020", periods=6, freq="W"), "time", "date"),
+        (1949 + np.arange(6) / 12, "index", "number"),
+        (np.arange(6), "index", "number"),
+    ],
+)
+@pytest.mark.parametrize("target", ["0", "sales"])
+def test_the_index_of_a_series_is_its_input(tmp_path, index, name, kind, target):
+    series = pd.Series(np.arange(6.0), index, name=None if target == "0" else target)
+    rows = rows_of(tmp_path, series.to_csv())
+    assert rows.kinds == {name: kind}
+    assert rows.target == target
+    assert rows.is_series
+
+
+@pytest.mark.parametrize(
+    ("index", "kinds"),
+    [
+        (pd.date_range("2020", periods=6), {"time": "date", "x": "number"}),
+        (np.linspace(0, 1, 6), {"index": "number", "x": "number"}),
+        (np.arange(6), {"x": "number"}),
+        ([7, 3, 5, 20, 21, 30], {"x": "number"}),  # rows of a longer table
+        (list("abcdef"), {"x": "number"}),
+    ],
+)
+def test_an_index_without_a_name_is_an_input_unless_it_numbers_or_names_the_rows(
+    tmp_path, index, kinds
+):
+    frame = pd.DataFrame({"x": np.arange(6.0), "y": 1.0}, index=index)
+    assert rows_of(tmp_path, frame.to_csv(sep=";")).kinds == kinds
+    with_time = frame.rename(columns={"x": "time"})
+    kinds = {{"time": "index", "x": "time"}.get(name, name): kind for name, kind in kinds.items()}
+    assert rows_of(tmp_path, with_time.to_csv()).kinds == kinds
+
+
+@pytest.mark.parametrize(
+    "cells",
+    [["2020Q1", "2020Q5"], ["Jan 2020", "soon"], ["2023-W01", "2023-W54"], ["May 2020", "?"]],
+)
+def test_a_column_that_holds_a_date_is_no_category(tmp_path, capsys, cells):
+    text = "".join(f"{cell},{i}\n" for i, cell in enumerate([cells[0]] * 4 + cells))
+    assert f"row 6: {cells[1]!r}" in refusal(tmp_path, capsys, f"when,y\n{text}")
 
 
 def test_rows_with_gaps_are_kept_or_dropped_and_counted(tmp_path):

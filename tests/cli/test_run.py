@@ -1,5 +1,6 @@
 """Arguments, a search on a file, what is printed, and the files that are written."""
 
+import html
 import re
 import sys
 
@@ -152,6 +153,40 @@ def test_the_next_rows_of_a_series_are_those_of_a_fit_to_all_rows(tmp_path, caps
     direct = AutoKernelGPRegressor(strategy="series", random_state=0)
     expected = direct.fit(rows[["day"]], rows["level"]).forecast(3)
     np.testing.assert_allclose(table["mean"], expected["mean"], rtol=1e-7)
+
+
+@pytest.mark.parametrize("form", ["{y} Q{q}", "{y}-W{q:02d}", "{y}M{q:02d}", "{q} March {y}"])
+def test_dates_of_any_form_are_forecast(tmp_path, capsys, form):
+    dates = [form.format(y=1990 + i // 4, q=1 + i % 4) for i in range(24)]
+    y = np.arange(24) + np.random.default_rng(0).normal(size=24).round(3)
+    path = write(tmp_path, pd.Series(y, dates, name="sales").to_csv())
+    assert main([str(path), *QUICK, "--horizon", "2"]) == 0
+    first, second = re.findall(r"^(\d{4}-\d\d-\d\d)  ", capsys.readouterr().out, flags=re.MULTILINE)
+    if "Q" in form:
+        assert (first, second) == ("1996-01-01", "1996-04-01")
+    else:
+        assert first[:4] == second[:4] == "1996"
+
+
+def test_the_console_and_the_report_speak_of_one_fit(tmp_path, capsys):
+    days = pd.date_range("2020-01-31", periods=40, freq="ME")
+    y = np.arange(40.0) + np.random.default_rng(0).normal(size=40)
+    path = write(tmp_path, pd.Series(y, days, name="sales").to_csv())
+    new = write(tmp_path, "time,shop\n2023-07-15,A\n2023-08-15,B\n", name="new.csv")
+    more = ["--horizon", "2", "--predict", str(new), "--report", str(tmp_path / "r.html")]
+    assert main([str(path), *QUICK, *more, "--explain", "0"]) == 0
+    output = lines(capsys.readouterr().out)
+    page = lines(re.sub("<[^>]*>", " ", html.unescape((tmp_path / "r.html").read_text())))
+    sentences = output.partition("What it says about sales ")[2].partition(" What makes")[0]
+    for sentence in re.split(r"(?<=\D)\. ", sentences):
+        assert sentence in page
+    held = re.search(r"Intervals of 95 % hold \d of 4 test values\.", output)[0]
+    assert f"Fitted to 36 of 40 rows, the kernel predicts the other ones. {held}" in page
+    for name, error in errors_of(output.replace("  ", " ")).items():
+        assert f"{name} {error:.4g}" in page
+    for name in ("Test RMSE of sales", "an RBF kernel", "2023-05-31", "2023-06-30", "lower_95"):
+        assert name in page
+    assert "2023-07-15 A" in page
 
 
 @pytest.mark.parametrize(

@@ -1,5 +1,6 @@
 """Columns of categories: their kernel, their levels in any form, and what is said of them."""
 
+import json
 import re
 
 import matplotlib as mpl
@@ -13,7 +14,7 @@ from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.displays import EffectsDisplay, ForecastDisplay
-from autokernel.export import write_report
+from autokernel.export import from_dict, to_dict, write_report
 from tests.fits import PLAIN, small, tiny
 
 mpl.use("Agg")
@@ -338,9 +339,8 @@ PLACES = "'shop', which holds categories: only numbers have"
 CHOSEN = "categorical_features"
 WRONG = [
     (["a", 3.0, "b"], {}, "levels of one kind in column 'shop', got 'a'"),
-    (pd.Categorical([None] * 3), {}, "a level in column 'shop', got only missing values"),
     ([{1}, {2}, {3}], {CHOSEN: ["shop"]}, NO_LEVEL),
-    (TEXTS, {CHOSEN: None}, f"got text such as 'a': name the column in {CHOSEN}"),
+    (TEXTS, {CHOSEN: None}, f"got text such as 'a', .*, name it in {CHOSEN}"),
     (TEXTS, {CHOSEN: ["time"]}, "in column 'shop', got text such as 'a'"),
     (TEXTS, {CHOSEN: ["shops"]}, "out of .*'shop'.* got 'shops'; did you mean 'shop'"),
     (TEXTS, {CHOSEN: [2]}, "indices below 2, got 2"),
@@ -365,5 +365,168 @@ def test_new_rows_must_have_levels_of_the_kind_of_the_fit(fitted):
     with pytest.raises(ValueError, match="kernel has 'log' for column 'shop', which holds categ"):
         small().refit(X, Y, "CAT[log(shop)]")
     numbers = small(averaging=None).refit(X[["time"]], Y, "LIN[time]")
-    with pytest.raises(ValueError, match="of the fit, in which it held no texts"):
+    with pytest.raises(
+        ValueError, match=r"numbers, as in fit, .*'time', got .*'a', 'b': X\['time'\]"
+    ):
         numbers.predict(pd.DataFrame({"time": ["a", "b"]}))
+
+
+N = 40
+NUMBERS_IN_TEXT = np.sort(np.random.default_rng(3).uniform(0, 10, N)).round(3)
+PLAIN_TEXT = [f"{one:.3f}" for one in NUMBERS_IN_TEXT]
+BAD_TEXTS = {  # texts that hold numbers, and the number in each
+    "one '?'": (["?", *PLAIN_TEXT[1:]], 1),
+    "one 'N/A'": (["N/A", *PLAIN_TEXT[1:]], 1),
+    "two empty cells": (["", "", *PLAIN_TEXT[2:]], 1),
+    "decimal commas": ([one.replace(".", ",") for one in PLAIN_TEXT], 1),
+    "few decimals": ([f"{one:.1f}".replace(".", ",") for one in NUMBERS_IN_TEXT], 1),
+    "thousands": ([f"{1e6 * one:,.0f}" for one in NUMBERS_IN_TEXT], 1e6),
+    "spaces": ([f"{1e6 * one:,.0f}".replace(",", " ") for one in NUMBERS_IN_TEXT], 1e6),
+    "points": ([f"{1e6 * one:,.0f}".replace(",", ".") + ",5" for one in NUMBERS_IN_TEXT], 1e6),
+    "units": ([f"{one} kg" for one in PLAIN_TEXT], 1),
+    "whole units": ([f"{1e3 * one:.0f} km/h" for one in NUMBERS_IN_TEXT], 1e3),
+    "percent": ([f"{one.replace('.', ',')}%" for one in PLAIN_TEXT], 1),
+    "currency": ([f"$ {1e6 * one:,.2f}" for one in NUMBERS_IN_TEXT], 1e6),
+    "minus signs": ([f"\u2212{one} m" for one in PLAIN_TEXT], -1),
+    "limits": ([f"<{one}" for one in PLAIN_TEXT], 1),
+}
+
+
+def read(table):
+    """Return a model that has read a table, and nothing more."""
+    return small(averaging=None).refit(table, np.arange(float(N)), "NOISE")
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "array"])
+@pytest.mark.parametrize("form", BAD_TEXTS)
+def test_texts_that_look_like_numbers_are_refused_with_the_line_that_reads_them(form, library):
+    texts, unit = BAD_TEXTS[form]
+    frame = pd.DataFrame({"a": texts})
+    X = {"polars": pl.DataFrame({"a": texts}), "array": frame.to_numpy()}.get(library, frame)
+    if library == "arrow":
+        X = pytest.importorskip("pyarrow").table({"a": texts})
+    scope = {"X": X, "pandas": pd, "polars": pl, "numpy": np}
+    with pytest.raises(ValueError, match=r"^X must hold numbers in column .*, got text") as refused:
+        read(scope["X"])
+    message = str(refused.value)
+    assert "name it in categorical_features=[" in message
+    line = re.search(r": (X.*) (makes a gap|reads such texts)", message)[1]
+    exec(line, scope)
+    model = read(scope["X"])
+    assert model.columns_["kind"].tolist() == ["number"]
+    numbers, gaps = model.X_train_[:, 0], np.isnan(model.X_train_[:, 0])
+    np.testing.assert_allclose(numbers[~gaps], unit * NUMBERS_IN_TEXT[~gaps], rtol=0.02, atol=0.06)
+    assert gaps.sum() == sum(one in ("?", "N/A", "") for one in texts)
+
+
+DATES_IN_TEXT = {
+    "a word": (["soon", *(f"2020-{m:02d}-28" for m in [*range(1, 13)] * 3)], "such as 'soon'"),
+    "no such day": (["2020-02-31", *["2020-02-28"] * 20], "such as '2020-02-31'"),
+    "quarters": (["2020Q5", *["2020Q1", "2020Q2"] * 9], "such as '2020Q5'"),
+}
+
+
+@pytest.mark.parametrize("form", DATES_IN_TEXT)
+def test_a_few_texts_that_are_no_dates_among_dates_are_named(form):
+    texts, named = DATES_IN_TEXT[form]
+    scope, y = {"X": pd.DataFrame({"a": texts})}, np.arange(float(len(texts)))
+    with pytest.raises(ValueError, match=f"dates .* in column 'a', got text {named}: ") as refused:
+        small().refit(scope["X"], y, "NOISE")
+    exec(re.search(r"(X\['a'\] = .*) makes a gap", str(refused.value))[1], scope)
+    model = small().refit(scope["X"], y, "NOISE")
+    assert model.date_columns_ == [0]
+    assert model.columns_["gaps"].tolist() == [1]
+
+
+KINDS = {
+    "decimals": (PLAIN_TEXT, "number", "texts of numbers"),
+    "decimals and whole numbers": (["1", "2", "2.5", "1e3"] * 10, "number", "texts of numbers"),
+    "decimals with nan": (["nan", *PLAIN_TEXT[1:]], "number", "texts of numbers"),
+    "labels of astype(str)": (["308", "310", "21"] * 13 + ["7"], "category", "texts of whole"),
+    "codes": (["01234", "99999"] * 20, "category", "texts of whole numbers"),
+    "ages": (["18-25", "26-35", "65+", "0-17"] * 10, "category", "texts"),
+    "houses": (["12", "12a", "14b", "3c"] * 10, "category", "texts"),
+    "half of them numbers": (["1.5", "high"] * 20, "category", "texts"),
+    "words": (["True", "False"] * 20, "category", "texts"),
+    "months": ([f"{d:%b %Y}" for d in pd.date_range("2000-01", periods=N, freq="MS")], "date", ""),
+    "quarters": ([*map(str, pd.period_range("2000Q1", periods=N, freq="Q"))], "date", "texts of d"),
+    "weeks": ([f"2023-W{week:02d}" for week in range(1, N + 1)], "date", "texts of dates"),
+    "days": ([f"{day} January 2000" for day in range(1, 21)] * 2, "date", "texts of dates"),
+}
+
+
+@pytest.mark.parametrize("form", KINDS)
+@pytest.mark.parametrize("kind", [object, "string", "str"])
+def test_texts_are_numbers_dates_or_levels(form, kind):
+    texts, expected, origin = KINDS[form]
+    frame = pd.DataFrame({"a": pd.Series(texts, dtype=kind)})
+    model = read(frame)
+    assert model.columns_["kind"].tolist() == [expected]
+    assert model.columns_["why"][0].startswith(origin)
+    if expected == "category":
+        assert model.categories_[0].values == tuple(sorted(set(texts)))
+    # rows of one text are read as in the fit, whatever they would be by themselves
+    np.testing.assert_array_equal(model.predict(frame[:1]), model.predict(frame)[:1])
+
+
+def test_new_texts_of_a_column_of_numbers_are_numbers_or_named():
+    model = small().refit(pd.DataFrame({"a": PLAIN_TEXT}), np.arange(float(N)), "LIN[a]")
+    whole, text = (pd.DataFrame({"a": one}) for one in ([3.0, 4.0], ["3", "4"]))
+    np.testing.assert_array_equal(model.predict(text), model.predict(whole))
+    with pytest.raises(
+        ValueError, match=r"numbers, as in fit, in column 'a', got text such as '\?'"
+    ):
+        model.predict(pd.DataFrame({"a": ["3.5", "?"]}))
+
+
+@pytest.mark.parametrize(
+    ("values", "advice"),
+    [
+        ([f"{n:05d}" for n in range(N)], "if it holds numbers, convert it by pandas.to_numeric"),
+        ([f"id {n}" for n in range(N - 3)] + ["id 0"] * 3, "if it numbers or names the rows"),
+        (pd.Categorical(np.arange(N)), "if it numbers or names the rows, leave it out"),
+    ],
+)
+def test_a_category_with_nearly_as_many_levels_as_rows_warns(values, advice):
+    with pytest.warns(
+        UserWarning, match=rf"'a' of X is a category with \d\d levels in 40 .*{advice}"
+    ):
+        read(pd.DataFrame({"a": values}))
+
+
+def test_the_table_of_columns_says_how_each_was_read(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(
+        {
+            "size": np.where(np.arange(N) == 3, np.nan, rng.uniform(1, 99, N)),
+            "day": pd.date_range("2020-01-01", periods=N),
+            "shop": rng.choice(["A", "B"], N),
+            "age": pd.Categorical(["young", "old"] * 20, ["young", "old"], ordered=True),
+            "tree": [str(300 + n % 7) for n in range(N)],
+            "price": ["2.5", "3"] * 20,
+            "flat": 7.0,
+            "empty": pd.Series([None] * N, dtype=object),
+        }
+    )
+    y = np.log(frame["size"].fillna(50)) + (frame["shop"] == "A") + 0.01 * rng.normal(size=N)
+    settings = {"base_kernels": {"*": ["LIN"], "shop": ["CAT"], "age": ["LIN"], "tree": ()}}
+    with pytest.warns(UserWarning, match="'empty' of X has no value in any row, and is left out"):
+        model = small(verbose=1, **settings, column_scales="auto", n_iter=2).fit(frame, y)
+    table = model.columns_
+    names = ["column", "kind", "values", "scale", "gaps", "used", "why"]
+    assert list(table) == list(pd.DataFrame(table)) == names
+    rows = {row[0]: row[1:] for row in zip(*table.values(), strict=True)}
+    assert rows["size"][0] == "number"
+    assert rows["size"][2:4] == ("log", 1)
+    assert rows["shop"] == ("category", "A, B", "", 0, True, "texts")
+    assert rows["age"][:2] == ("category", "young < old")
+    assert rows["tree"][:2] == ("category", "300, 301, 302, 303, 304 and 2 more")
+    assert rows["tree"][4:] == (False, "texts of whole numbers, no kernel of the posterior has it")
+    assert rows["day"][:2] == ("date", "2020-01-01 to 2020-02-09")
+    assert rows["price"][:2] == ("number", "2.5 to 3")
+    assert rows["flat"] == ("number", "7", "", 0, False, "numbers, constant")
+    assert rows["empty"] == ("number", "", "", N, False, "no value")
+    printed = " ".join(capsys.readouterr().out.partition(" no. ")[0].split())
+    assert "304 and 2 more 0 texts of whole numbers, base_kernels has none for it" in printed
+    assert str(from_dict(json.loads(json.dumps(to_dict(model)))).columns_) == str(table)
+    assert "texts of whole numbers" in write_report(model, tmp_path / "report.html").read_text()

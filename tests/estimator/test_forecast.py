@@ -1,5 +1,6 @@
 """Series: dates in an index, the strategy "series", and forecasts of the next rows."""
 
+import datetime
 import json
 import re
 
@@ -41,19 +42,97 @@ def forecasts(**settings):
 FREQUENCIES = ["MS", "ME", "2MS", "QS", "QE", "YS", "YE", "D", "W", "h", "B"]
 
 
+def moments(year=2019, *, n=130, months=1, days=(1,), hour=0):
+    """Days of every few months, clipped to the end of the month."""
+    first = pd.date_range(f"{year}-01-01", periods=n, freq=f"{months}MS")
+    found = [t + pd.Timedelta(days=min(d, t.days_in_month) - 1) for t in first for d in days]
+    return pd.DatetimeIndex(found) + pd.Timedelta(hours=hour)
+
+
+def dates(freq, start="2019-01-01", **settings):
+    return pd.date_range(start, periods=130, freq=freq, **settings)
+
+
+def days_of_week(*names):
+    return dates(pd.offsets.CustomBusinessDay(weekmask=" ".join(names)))
+
+
+def steps(*days, start="2018-01-28"):
+    return pd.Timestamp(start) + pd.to_timedelta(np.cumsum([0] + [*days] * 30), "D")
+
+
+LEAP_DAY = pd.Timestamp(1980, 2, 29)
+CALENDARS = {
+    "the 28th": moments(days=[28]),
+    "the 29th": moments(days=[29]),
+    "the 30th, at six in the evening": moments(days=[30], hour=18),
+    "29 February": pd.DatetimeIndex([LEAP_DAY + pd.DateOffset(years=k) for k in range(60)]),
+    "the 15th and the last": dates("SME"),
+    "the 1st and the 15th": dates("SMS"),
+    "decades of days": moments(days=[1, 11, 21]),
+    "days of taxes": pd.DatetimeIndex([t for t in moments(days=[15]) if t.month in (1, 4, 6, 9)]),
+    "every tenth year": moments(1700, n=40, months=120),
+    "second Wednesdays": dates("WOM-2WED"),
+    "fourth Mondays": dates("WOM-4MON"),
+    "last Fridays": dates(pd.offsets.LastWeekOfMonth(weekday=4)),
+    "fifth Fridays": pd.DatetimeIndex(
+        [t for t in steps(*[7] * 30, start="2010-01-01") if t.day > 28]
+    ),
+    "last working days": dates("BME"),
+    "first working days": dates("BMS"),
+    "last working days of quarters": dates("BQE"),
+    "Monday to Saturday": days_of_week("Mon", "Tue", "Wed", "Thu", "Fri", "Sat"),
+    "Sunday to Thursday": days_of_week("Sun", "Mon", "Tue", "Wed", "Thu"),
+    "three days of the week": days_of_week("Mon", "Wed", "Fri"),
+    "4, 4 and 5 weeks": steps(28, 28, 35),
+    "5, 4 and 4 weeks": steps(35, 28, 28),
+    "3, 3 and 4 days": steps(3, 3, 4),
+    "weeks of 1700": steps(7, start="1700-01-04"),
+    "quarters of 2200": moments(2200, months=3),
+    "twice a day": dates("D")[:60].repeat(2) + pd.to_timedelta([8, 17] * 60, "h"),
+    "hours of offices": dates("bh", "2019-01-07 09:00"),
+    "seconds": dates("7s"),
+    "days in Berlin": dates("D", "2019-03-01", tz="Europe/Berlin"),
+    "months in Berlin": dates("MS", tz="Europe/Berlin"),
+    "ends of months in New York": dates("ME", tz="America/New_York"),
+    "weeks in Sydney": dates("W", tz="Australia/Sydney"),
+    "half months five hours east": dates("SME", tz="UTC+05:00"),
+    "hours in Berlin": dates("h", "2019-03-28", tz="Europe/Berlin"),
+    "halves of days in Berlin": dates("12h", "2019-03-01", tz="Europe/Berlin"),
+}
+
+
+@pytest.mark.parametrize("name", CALENDARS)
+def test_dates_go_on_in_their_calendar_also_if_rows_are_missing(name):
+    found = CALENDARS[name]
+    zone = str(found.tz or "")
+    days = days_since_1970(found.tz_convert(None).to_numpy() if zone else found.to_numpy())
+    n = len(days) - N_AHEAD
+    for n_rows in (n, 3 * n // 4):
+        for known in (days[:n_rows], np.delete(days[:n_rows], [4, 9, 10])):
+            ahead = rows_ahead(known, N_AHEAD, are_dates=True, zone=zone)
+            np.testing.assert_allclose(ahead, days[n_rows : n_rows + N_AHEAD], rtol=0, atol=1e-9)
+
+
 @pytest.mark.parametrize("freq", FREQUENCIES)
 @pytest.mark.parametrize("start", ["2019-03-01", "2020-01-31"])
-def test_dates_go_on_as_those_of_the_data(freq, start):
+def test_dates_of_frequencies_go_on(freq, start):
     days = days_since_1970(pd.date_range(start, periods=30 + N_AHEAD, freq=freq).to_numpy())
-    found = rows_ahead(days[:30], N_AHEAD, are_dates=True)
-    np.testing.assert_allclose(found, days[30:], rtol=0, atol=1e-9)
+    for known in (days[:30], np.delete(days[:30], [7, 15, 16]), days[20:30]):
+        found = rows_ahead(known, N_AHEAD, are_dates=True)
+        np.testing.assert_allclose(found, days[30:], rtol=0, atol=1e-9)
 
 
-@pytest.mark.parametrize("freq", FREQUENCIES)
-def test_rows_that_are_missing_change_nothing(freq):
-    days = days_since_1970(pd.date_range("2019-03-01", periods=34, freq=freq).to_numpy())
-    found = rows_ahead(np.delete(days[:30], [7, 15, 16]), N_AHEAD, are_dates=True)
-    np.testing.assert_allclose(found, days[30:], rtol=0, atol=1e-9)
+def test_gaps_at_random_make_no_calendar():
+    rng, n_odd = np.random.default_rng(0), 0
+    for n in (60, 100, 300):
+        for _ in range(20):
+            days = 18000 + np.flatnonzero(rng.random(n) < 0.8)
+            ahead = rows_ahead(days.astype(float), 3, are_dates=True)
+            n_odd += not np.array_equal(ahead, days[-1] + np.arange(1, 4))
+    assert n_odd == 0
+    with pytest.raises(ValueError, match="forecast needs rows at equal steps"):
+        rows_ahead(18000 + np.cumsum(rng.exponential(size=60)), 2, are_dates=True)
 
 
 def test_rows_go_on_by_the_most_frequent_step():
@@ -68,6 +147,19 @@ def test_rows_go_on_by_the_most_frequent_step():
         rows_ahead(np.sqrt(np.arange(20.0)), 2, are_dates=False)
     with pytest.raises(ValueError, match="rows at different values, got one value in all rows"):
         rows_ahead(np.ones(5), 2, are_dates=True)
+
+
+@pytest.mark.parametrize("first", ["1500", "1677", "2230"])
+def test_periods_of_any_year_and_dates_in_zones_are_forecast(first):
+    years = pd.Series(monthly(20).to_numpy(), pd.period_range(first, periods=20, freq="Y"))
+    found = small().refit(years, kernel="LIN[time]").forecast(2)["time"]
+    assert found.tolist() == [datetime.date(int(first) + k, 1, 1) for k in (20, 21)]
+    for zone in ("Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu"):
+        local = dates("MS", tz=zone)[:22]
+        model = small().refit(pd.Series(years.to_numpy(), local[:20]), kernel="LIN[time]")
+        for one in (model, from_dict(json.loads(json.dumps(to_dict(model))))):
+            found = pd.to_datetime(one.forecast(2)["time"], utc=True)
+            assert found.tolist() == local[20:].tz_convert("UTC").tolist()
 
 
 @pytest.mark.parametrize(
@@ -275,12 +367,13 @@ def test_words_say_how_far_a_level_wanders():
     assert "drifts" not in small(averaging=None).refit(y[:30], kernel="IOU[time]").describe()
 
 
-@pytest.mark.parametrize(
-    ("name", "quantiles"),
-    [("mean", [0.5]), ("0.5", [0.1, 0.5]), ("time", [0.5, 0.5000001])],
-)
-def test_a_forecast_whose_columns_would_have_one_name_is_refused(name, quantiles):
+@pytest.mark.parametrize("name", ["mean", "0.5", "0.1000001"])
+def test_a_column_with_the_name_of_a_forecast_is_told_from_it(name):
     X = pd.DataFrame({name: np.arange(20.0)})
     model = small().refit(X, X[name], f'LIN["{name}"]')
-    with pytest.raises(ValueError, match="forecast has columns that must differ in their names"):
-        model.forecast(2, quantiles)
+    table = model.forecast(2, [0.1000001, 0.1000002, 0.5])
+    assert list(table) == [f"{name} of X", "mean", "0.1000001", "0.1000002", "0.5"]
+    np.testing.assert_array_equal(table[f"{name} of X"], [20, 21])
+    np.testing.assert_allclose(table["mean"], [20, 21], rtol=1e-3)
+    with pytest.raises(ValueError, match=r"quantiles must differ, got \['0.5', '0.5'\]"):
+        model.forecast(2, [0.5, 0.5])

@@ -1,5 +1,6 @@
 """Missing values of columns: a missing value is another draw from those that are known."""
 
+import json
 import pickle
 import re
 
@@ -7,10 +8,10 @@ import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.model_selection import cross_val_predict
+from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 
 from autokernel.displays import EffectsDisplay, ForecastDisplay
-from autokernel.export import write_report
+from autokernel.export import from_dict, to_dict, write_report
 from tests.fits import small, tiny
 
 mpl.use("Agg")
@@ -132,10 +133,53 @@ def test_a_gap_that_some_value_explains_is_no_outlier():
         assert np.isfinite(model.predict([[np.nan]], return_std=True)).all()
 
 
-def test_a_column_without_values_is_refused():
-    empty = pd.DataFrame({"a": np.arange(5.0), "b": np.nan})
-    with pytest.raises(ValueError, match="values in column 'b', got only missing ones: leave"):
-        small().fit(empty, np.arange(5.0))
+EMPTY = {  # columns with values in the last third of the rows only
+    "numbers": np.r_[np.full(40, np.nan), np.linspace(0, 1, 20)],
+    "objects": [None] * 40 + [1.5, 2] * 10,
+    "texts": [None] * 40 + ["a", "b"] * 10,
+    "decimals": [None] * 40 + ["1.5", "2.5"] * 10,
+    "dates": [pd.NaT] * 40 + list(pd.date_range("2020-01-01", periods=20)),
+    "texts of dates": [None] * 40 + ["2020-01-01", "2020-01-02"] * 10,
+    "categories": pd.Categorical([None] * 40 + ["a", "b"] * 10),
+    "truth values": pd.array([None] * 40 + [True, False] * 10, dtype="boolean"),
+}
+
+
+@pytest.mark.parametrize("form", EMPTY)
+def test_a_column_without_a_value_is_left_out_with_a_warning(form):
+    frame = pd.DataFrame({"a": np.arange(60.0) % 7, "b": EMPTY[form]})
+    y = frame["a"]
+    with pytest.warns(
+        UserWarning, match="^column 'b' of X has no value in any row, and is left"
+    ) as w:
+        model = small(averaging=None).refit(frame[:40], y[:40], "LIN[a]")
+    assert len(w) == 1
+    assert w[0].filename == __file__
+    without = small(averaging=None).refit(frame[["a"]][:40], y[:40], "LIN[a]")
+    np.testing.assert_array_equal(model.predict(frame), without.predict(frame[["a"]]))
+    again = model.refit(frame, y, "LIN[a]")  # which knows the column
+    assert again.columns_["gaps"].tolist() == [0, 40]
+    assert "no value" not in again.columns_["why"]
+
+
+@pytest.mark.filterwarnings("ignore:column '[bc]' of X has no value:UserWarning")
+def test_a_column_without_a_value_in_one_fold_fails_no_fold():
+    frame = pd.DataFrame({"a": np.arange(60.0) % 7, "b": EMPTY["numbers"], "c": EMPTY["texts"]})
+    model = tiny(base_kernels=["SE"], averaging=None)
+    for columns in (["a", "b"], ["b", "a", "c"]):
+        scores = cross_val_score(model, frame[columns], np.sin(frame["a"]), cv=KFold(3))
+        assert scores.min() > 0.9
+    record = to_dict(model.fit(frame[["b", "a"]][:40], np.sin(frame["a"][:40])))
+    read = from_dict(json.loads(json.dumps(record)))
+    np.testing.assert_array_equal(read.predict(frame[["b", "a"]]), model.predict(frame[["b", "a"]]))
+    EffectsDisplay.from_estimator(model)
+    assert "b is without a value." in model.describe()
+
+
+def test_columns_of_which_none_has_a_value_are_refused():
+    for empty in (pd.DataFrame({"a": [np.nan] * 5, "b": [None] * 5}), np.full((5, 1), np.nan)):
+        with pytest.raises(ValueError, match=r"X must have a value in one of its columns \['[ax]"):
+            small().fit(empty, np.arange(5.0))
 
 
 @pytest.mark.parametrize("known", [[1.0], [2.0, 2.0], [0.0, 0.5]])

@@ -4,6 +4,7 @@ import datetime
 import pickle
 from functools import partial
 
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -238,6 +239,167 @@ def test_neither_container_nor_type_of_the_numbers_matters(convert):
     np.testing.assert_array_equal(model.X_train_, np.array(inputs, dtype=float))
     np.testing.assert_array_equal(model.y_train_, np.array(target, dtype=float))
     np.testing.assert_array_equal(model.predict(inputs), model.predict(model.X_train_))
+
+
+DAYS = pd.date_range("2020-01-01", periods=20)
+TABLE = pd.DataFrame(
+    {
+        "self": X[:, 0],
+        "whole": pd.array([None, *range(19)], dtype="Int64"),
+        "shop": ["a", "b", None, "a"] * 5,
+        "day": DAYS,
+        "is open": pd.array([True, False] * 10, dtype="boolean"),
+    }
+)
+PLACES = ["number", "number", "category", "date", "category"]
+
+
+def in_polars(frame):
+    return pl.DataFrame(
+        {name: [None if pd.isna(one) else one for one in frame[name]] for name in frame}
+    )
+
+
+def arrow(frame):
+    pytest.importorskip("pyarrow")
+    return in_polars(frame).to_arrow()
+
+
+def in_arrow_types(frame):
+    """Columns with the types of pyarrow, also those that it has no other type for."""
+    types = {"shop": "dictionary", "is open": "bool"}
+    pa = pytest.importorskip("pyarrow")
+    types = {"self": pa.float64(), "whole": pa.int64(), "day": pa.date32(), "is open": pa.bool_()}
+    types["shop"] = pa.dictionary(pa.int32(), pa.string())
+    frame = frame.assign(day=frame["day"].dt.date)
+    return frame.astype({name: pd.ArrowDtype(kind) for name, kind in types.items()})
+
+
+def dask(frame):
+    return pytest.importorskip("dask.dataframe").from_pandas(frame, npartitions=1)
+
+
+LIBRARIES = {
+    "pandas objects": lambda frame: frame.astype(object),
+    "NA among objects": lambda frame: frame.astype(object).where(frame.notna(), pd.NA),
+    "pandas with types of Arrow": in_arrow_types,
+    "polars": in_polars,
+    "polars, lazy": lambda frame: in_polars(frame).lazy(),
+    "pyarrow": arrow,
+    "narwhals": lambda frame: nw.from_native(frame),
+    "narwhals of polars, lazy": lambda frame: nw.from_native(in_polars(frame).lazy()),
+    "dask": dask,
+    "array of objects": lambda frame: frame.astype(object).to_numpy(),
+    "list of rows with NA": lambda frame: frame.astype(object).to_numpy().tolist(),
+}
+
+
+@pytest.mark.parametrize("library", LIBRARIES)
+def test_tables_of_any_library_are_the_same(library):
+    kernel = "LIN[0] + LIN[1] + CAT[2] + LIN[3] + CAT[4]"
+    model = small(averaging=None).refit(LIBRARIES[library](TABLE), Y, kernel)
+    plain = small(averaging=None).refit(TABLE, Y, kernel)
+    assert model.columns_["kind"].tolist() == PLACES
+    assert model.columns_["gaps"].tolist() == [0, 1, 5, 0, 0]
+    np.testing.assert_array_equal(model.X_train_, plain.X_train_)
+    assert model.categories_ == plain.categories_
+    new = LIBRARIES[library](TABLE[5:9])
+    np.testing.assert_array_equal(model.predict(new), plain.predict(TABLE[5:9]))
+    names = [] if library.startswith(("array", "list")) else list(TABLE)
+    assert list(getattr(model, "feature_names_in_", [])) == names
+
+
+def test_types_of_categories_keep_their_levels_and_their_order():
+    pa = pytest.importorskip("pyarrow")
+    sizes = pd.Categorical(["S", "M", "L", "M"] * 5, ["S", "M", "L", "XL"], ordered=True)
+    ordered = pa.array(sizes)  # as parquet keeps it
+    forms = {
+        "pandas": pd.DataFrame({"size": sizes}),
+        "pandas of Arrow": pd.DataFrame(
+            {"size": pd.Series(ordered, dtype=pd.ArrowDtype(ordered.type))}
+        ),
+        "pyarrow": pa.table({"size": ordered}),
+        "chunks": pa.table({"size": pa.chunked_array([ordered[:9], ordered[9:]])}),
+    }
+    for form, table in forms.items():
+        levels = small().refit(table, Y, "LIN[size]").categories_[0]
+        assert levels == (("S", "M", "L", "XL"), True), form
+    cut = small().refit(pd.DataFrame({"age": pd.cut(X[:, 0], [0, 0.3, 0.6, 1])}), Y, "LIN[age]")
+    assert cut.categories_[0] == (("(0.0, 0.3]", "(0.3, 0.6]", "(0.6, 1.0]"), True)
+    assert "NOISE" not in cut.describe()
+
+
+def xarray():
+    return pytest.importorskip("xarray")
+
+
+REFUSED = {
+    "struct": (
+        lambda: in_polars(TABLE).select(pl.struct("self", "shop").alias("s")),
+        "got {'self'",
+    ),
+    "lists": (lambda: pl.DataFrame({"s": [[1.0, 2.0]] * 20}), "parts columns of their own"),
+    "intervals": (
+        lambda: pd.DataFrame({"s": pd.arrays.IntervalArray(pd.cut(X[:, 0], 4))}),
+        "Interval",
+    ),
+    "dicts": (lambda: pd.DataFrame({"s": [{"a": 1}] * 20}), "or write it as text"),
+    "times of the day": (lambda: pl.DataFrame({"s": [datetime.time(3)] * 20}), ADVICE),
+    "two columns of one name": (
+        lambda: pd.DataFrame(X, columns=["s", "s"]),
+        "unique column names, got:\n- 's' 2 times",
+    ),
+    "dataset": (lambda: xarray().Dataset({"s": ("t", Y)}), r"got a Dataset: give X\.to_dataframe"),
+    "data array of one dimension": (lambda: xarray().DataArray(Y), "give X.to_dataframe"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_tables_that_are_none_of_columns_are_refused_with_what_to_do(name):
+    make, message = REFUSED[name]
+    with pytest.raises(ValueError, match=message):
+        small().refit(make(), Y, "NOISE")
+
+
+def test_arrays_of_xarray_and_dask_are_arrays():
+    model = small().refit(X, Y, "LIN[0]")
+    arrays = [xarray().DataArray(X), pytest.importorskip("dask.array").from_array(X)]
+    for array in arrays:
+        same = small().refit(array, Y, "LIN[0]")
+        np.testing.assert_array_equal(same.predict(array), model.predict(X))
+
+
+def test_masked_values_are_missing():
+    mask = np.arange(20) % 5 == 0
+    masked = np.ma.masked_array(X, np.c_[mask, np.zeros(20)])
+    gaps = np.where(np.c_[mask, np.zeros(20)], np.nan, X)
+    model, same = (small().refit(one, Y, "LIN[0]") for one in (masked, gaps))
+    np.testing.assert_array_equal(model.X_train_, gaps)
+    np.testing.assert_array_equal(model.predict(masked), same.predict(gaps))
+    whole = np.ma.masked_array(np.arange(20)[:, None], mask)
+    assert np.isnan(small().refit(whole, Y, "LIN[0]").X_train_).sum() == 4
+    target = np.ma.masked_array(Y, mask)
+    with pytest.raises(ValueError, match=r"y contains NaN: rows 0, 5, 10, 15\. Leave"):
+        small().fit(X, target)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        model.log_predictive_density(X, target)
+    with pytest.raises(ValueError, match="y contains NaN"):
+        evaluate_kernel("LIN[0]", X, target)
+    with pytest.raises(ValueError, match=r"noise_std must hold numbers .*, got nan in row 0"):
+        small().fit(X, Y, noise_std=np.ma.masked_array(np.ones(20), mask))
+
+
+def test_a_column_of_dates_from_the_index_is_the_last_of_numbered_columns_too():
+    frame = pd.DataFrame(X.round(1), index=DAYS)  # whose columns are 0 and 1
+    model = tiny(base_kernels={0: ["LIN"], "*": ()}, categorical_features=[1]).refit(
+        frame, Y, "LIN[2]"
+    )
+    assert model.date_columns_ == [2]
+    assert model.columns_["kind"].tolist() == ["number", "category", "date"]
+    assert np.isfinite(model.predict(frame)).all()
+    assert not hasattr(model, "feature_names_in_")
+    with pytest.raises(TypeError, match="Feature names are only supported"):
+        tiny().fit(pd.DataFrame(X, columns=[0, "a"]), Y)
 
 
 def test_arrays_that_are_changed_after_the_fit_do_not_change_the_model():

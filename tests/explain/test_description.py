@@ -572,14 +572,16 @@ def test_a_log_that_was_tried_is_not_advised():
     assert advice not in str(description)
 
 
-def test_the_unit_of_a_column_of_dates_is_not_that_of_the_user():
+def test_the_unit_of_a_column_of_dates_is_days():
     days = pd.date_range("2000-01-01", periods=60, freq="MS")
     model = refitted(
         "LIN[date]", pd.DataFrame({"date": days, "age": np.arange(60.0)}), np.arange(60.0)
     )
     for unit in ("years", "days since 1949-01-01"):
-        with pytest.raises(ValueError, match=r"units must not have 'date', which holds dates: "):
+        with pytest.raises(ValueError, match="'days' for 'date', which holds dates, or"):
             model.describe({"date": unit})
+    for unit in ("days", "dates", "days since 1970-01-01"):
+        assert model.describe({"date": unit}) == model.describe()
     assert "per year" in model.describe({"age": "years", "y": "litres"})
 
 

@@ -1,0 +1,156 @@
+"""Texts of a column: numbers, dates or levels, and what only looks like numbers or dates."""
+
+import re
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from decimal import Decimal
+from numbers import Real
+from typing import Any, NamedTuple
+
+from autokernel.data.dates import is_number, reads_as_date
+
+MAJORITY = 0.9  # share of the texts of a column from which the others are mistakes
+MAX_NAMED = 3  # values in a message
+NUMBER, DATE, CATEGORY = "number", "date", "category"
+
+_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}\b.*)?")
+_LIKE_A_DATE = re.compile(r"\d{1,4}[./ -]{1,2}(\d{1,2}|[a-zA-Z]{3,9})[./ -]{1,2}\d{1,4}\b.*")
+_LIKE_A_NUMBER = re.compile(
+    r"(?P<before>[<>~≈≤≥$€£¥]? ?)[+\-\u2212]? ?"
+    r"(?P<whole>\d{1,3}(?P<mark>[.,'\u2019_\s])\d{3}(?:(?P=mark)\d{3})*|\d+)"
+    r"(?P<rest>[.,]\d+)?\s?(?P<unit>([^\W\d_]|[%°‰$€£¥]).*)?"
+)
+_DECIMAL_COMMA = re.compile(r"0,\d+|[^,]*,(\d{1,2}|\d{4,})|[^,]*\.[^,]*,\d+|\d+(\.\d{3}){2,}")
+_MINUS = "\u2212"
+
+
+class Place(NamedTuple):
+    """Where a column stands, for messages."""
+
+    name: str
+    number: int
+    library: str  # of its table
+
+    def line(self, pandas: str, polars: str) -> str:
+        """Write the line that replaces the column, by what is done to ``{x}`` in either library."""
+        if self.library == "polars":
+            x = f"polars.col({self.name!r})"
+            return f"X = X.with_columns({polars.replace('{x}', x)})"
+        if not self.is_of_frame:
+            x = f"X[:, {self.number}]"
+            line = pandas.replace("{x}", f"pandas.Series({x})")
+            return f"X = numpy.array(X, dtype=object); {x} = {line}"
+        x, before = f"X[{self.name!r}]", "X = X.to_pandas(); " * (self.library != "pandas")
+        return f"{before}{x} = {pandas.replace('{x}', x)}"
+
+    @property
+    def is_of_frame(self) -> bool:
+        """Whether it is a column of a frame."""
+        return self.library != "array"
+
+    def refused(self, expected: str, given: Sequence[Any], advice: str) -> ValueError:
+        """Make the error of values that are not as expected, unless they are levels."""
+        advice += f"; if it holds levels, name it in categorical_features=[{self.name!r}]"
+        texts = list(dict.fromkeys(map(repr, given)))
+        more = f" and {len(texts) - MAX_NAMED} more" * (len(texts) > MAX_NAMED)
+        got = "text such as " * isinstance(given[0], str) + ", ".join(texts[:MAX_NAMED]) + more
+        return ValueError(f"X must hold {expected} in column {self.name!r}, got {got}: {advice}")
+
+
+TO_NUMBERS = "pandas.to_numeric({x}, errors='coerce')", "{x}.cast(float, strict=False)"
+TO_DATES = "pandas.to_datetime({x}, errors='coerce')", "{x}.str.to_datetime(strict=False)"
+
+
+def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
+    """Return the kind of a column of texts, among which numbers and dates may be.
+
+    Texts of whole numbers are levels, if there may be any.
+
+    Raises
+    ------
+    ValueError
+        If most of the texts are numbers or dates, or look like them.
+    """
+    counts = Counter(known)
+    numbers, dates = set(filter(is_numeric, counts)), set(filter(reads_as_date, counts))
+    if len(numbers) == len(counts):
+        are_levels = may_be_levels and all(map(is_whole, counts))
+        return CATEGORY if are_levels else NUMBER
+    if len(dates) == len(counts):
+        return DATE
+    if _share(numbers, counts) >= MAJORITY:
+        advice = f"{place.line(*TO_NUMBERS)} makes a gap of what is no number"
+        raise place.refused("numbers", _others(counts, numbers), advice)
+    others = _others(counts, dates)
+    if _share(dates, counts) >= MAJORITY or any(map(_is_iso, counts)):
+        line = place.line(f"{{x}}.mask({{x}}.isin({others}))", f"{{x}}.replace({others}, None)")
+        advice = f"mend it, or {line} makes a gap of it"
+        raise place.refused("dates such as '2020-01-31'", others, advice)
+    _refuse_what_looks_like_numbers(counts, numbers, place)
+    like_dates = {one for one in counts if isinstance(one, str) and _LIKE_A_DATE.fullmatch(one)}
+    if _share(dates | like_dates, counts) >= MAJORITY:
+        line = place.line(*(one.replace("errors='coerce'", "dayfirst=True") for one in TO_DATES))
+        advice = f"{line} converts it, without dayfirst=True if the day does not come first"
+        raise place.refused("dates as datetime64, or as '2020-01-31',", others, advice)
+    return CATEGORY
+
+
+def is_numeric(value: Any) -> bool:
+    """Whether a value is a number, or a text that is one."""
+    if isinstance(value, (str, bytes)):
+        return is_number(value) and "_" not in str(value)
+    return isinstance(value, (Real, Decimal))
+
+
+def is_whole(value: Any) -> bool:
+    """Whether a value is a text of digits."""
+    return isinstance(value, str) and _WHOLE.fullmatch(value) is not None
+
+
+def _is_iso(value: Any) -> bool:
+    return isinstance(value, str) and _ISO_DATE.fullmatch(value.strip()) is not None
+
+
+def _share(values: Iterable[Any], counts: Counter[Any]) -> float:
+    return sum(counts[one] for one in values) / counts.total()
+
+
+def _others(counts: Counter[Any], values: set[Any]) -> list[Any]:
+    return [one for one in counts if one not in values]
+
+
+def _refuse_what_looks_like_numbers(counts: Counter[Any], numbers: set[Any], place: Place) -> None:
+    """Refuse decimal commas, marks of thousands, units and signs, with the line that reads them.
+
+    Whole numbers with several units, such as ``"12a"`` and ``"14b"``, are levels.
+    """
+    texts = (one.strip() for one in counts if isinstance(one, str) and one not in numbers)
+    found = {one: like for one in texts if (like := _LIKE_A_NUMBER.fullmatch(one))}
+    likes = [one for one in counts if isinstance(one, str) and one.strip() in found]
+    units = {like["unit"] for like in found.values()} - {None}
+    are_whole = all(not like["mark"] and not like["rest"] for like in found.values())
+    if _share({*likes, *numbers}, counts) < MAJORITY or (are_whole and len(units) > 1):
+        return
+    bodies = [like["whole"] + (like["rest"] or "") for like in found.values()]
+    decimal = "," if any(map(_DECIMAL_COMMA.fullmatch, bodies)) else "."
+    marks = sorted({mark for mark in "".join(bodies) if not mark.isdecimal()})
+    instead = {mark: "" for mark in marks if mark != decimal}
+    instead |= {",": "."} if "," in marks and decimal == "," else {}
+    steps = [
+        (f".str.replace({a!r}, {b!r})", f".str.replace_all({a!r}, {b!r}, literal=True)")
+        for a, b in instead.items()
+    ]
+    if units or any(like["before"] for like in found.values()):
+        pattern = f"(-?[0-9{''.join(marks)}]*[0-9])"
+        digits = f".str.extract({pattern!r}"
+        steps.insert(0, (f"{digits}, expand=False)", f"{digits})"))
+    if any(_MINUS in one for one in found):
+        steps.insert(0, (f".str.replace({_MINUS!r}, '-')",) * 2)
+    if not all(isinstance(one, str) for one in counts):
+        steps.insert(0, (".astype(str)", ""))
+    pandas, polars = map("".join, zip(*steps, strict=True)) if steps else ("", "")
+    line = place.line(f"{{x}}{pandas}.astype(float)", f"{{x}}{polars}.cast(float)")
+    if len(units) > 1:
+        line = f"convert it to one unit; without its units, {line}"
+    raise place.refused("numbers", likes, f"{line} reads such texts")
