@@ -14,7 +14,8 @@ from autokernel.typing import FloatArray, IntArray
 
 _MAX, _MIN = 1e300, 1e-300
 _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
-    dict.fromkeys(("X", "y", "X_train", "y_train", "end"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
+    dict.fromkeys(("X", "y", "X_train", "y_train"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
+    | {"end": (-np.inf, MAX_MAGNITUDE)}  # of a column without a value
     | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
     | dict.fromkeys(("extent", "unit", "width", "weight", "weights"), (_MIN, _MAX))
     | dict.fromkeys(("errors", "rounding", "scaled_noise_variance", "resolution"), (0.0, _MAX))

@@ -328,7 +328,9 @@ class Description:
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
         n, columns = len(self.explained.X), self._model.columns.every
-        empty = {name for name, one in zip(self.names, columns, strict=True) if one.origin == NO_VALUE}
+        empty = {
+            name for name, one in zip(self.names, columns, strict=True) if one.origin == NO_VALUE
+        }
         what = f"constant in the {n} rows of the fit" if n < len(self._model.rows) else "constant"
         yield from _are([name for name, _, fixed in every if fixed and name not in empty], what)
         yield from _are(sorted(empty), "without a value")
