@@ -339,7 +339,9 @@ def test_processes_at_once_may_share_a_folder_and_one_of_them_may_be_killed(tmp_
     known, n_ended = kernels(undisturbed), 3
     evaluated.clear()
     with running(FIT_LONG, tmp_path) as process:
-        lines = [process.stdout.readline() for _ in range(n_ended)]
+        while "best kernel so far" not in process.stdout.readline():
+            assert process.poll() is None
+        lines = [process.stdout.readline() for _ in range(1 + n_ended)][1:]
         assert all(" s " in line for line in lines)
         model = counted(n_iter=0, memory=tmp_path).fit(*DATA)  # at the same time
         process.send_signal(signal.SIGKILL)
