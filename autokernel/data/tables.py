@@ -113,46 +113,52 @@ def to_numbers(
 
 def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
     """Read a column of a fit; the user may choose the categories. None if it is of no kind."""
-    place, known = given.place, given.known
-    if not known:
-        return np.full(len(given.values), np.nan), Column(place.name, origin=NO_VALUE)
-    if is_chosen:
-        return _as_category(given, "categorical_features")
-    if is_chosen is None and all(isinstance(one, bool) for one in known):
-        return _as_category(given, "truth values")
-    if is_chosen is None and given.is_category:
-        return _as_category(given, "type of categories")
-    if _are_odd(known, place):
-        return None
-    kind = kind_of(known, place, may_be_levels=is_chosen is None)
+    if is_chosen or (is_chosen is None and given.is_category):
+        return _as_category(given, "categorical_features" if is_chosen else "type of categories")
+    kind, origin = _kind_and_origin(given, may_be_levels=is_chosen is None)
     if kind == CATEGORY and is_chosen is not None:
-        raise place.refused("numbers or dates", known, "leave the column out")
-    of_texts = "texts of " if any(isinstance(one, str) for one in known) else ""
+        raise given.place.refused("numbers or dates", given.known, "leave the column out")
     if kind == CATEGORY:
-        return _as_category(given, WHOLE_TEXTS if all(map(is_numeric, known)) else "texts")
-    values = _days(given) if kind == DATE else _floats(given)
-    zone = zone_of(known, given.zone) if kind == DATE else ""
-    origin = f"{of_texts}{kind}s"
-    return values, Column(place.name, origin, is_date=kind == DATE, zone=zone)
+        return _as_category(given, origin)
+    zone = zone_of(given.known, given.zone) if kind == DATE else ""
+    column = Column(given.place.name, origin, is_date=kind == DATE, zone=zone)
+    return (_numbers(given, kind), column) if kind else None
 
 
 def _read_as_known(given: _Given, column: Column) -> Reading | None:
     """Read a column of new rows as that of the fit; None if it is of no kind."""
-    place, known = given.place, given.known
     if column.levels is not None:
         return _numbers_of(given, column.levels, column.origin)
-    if _are_odd(known, place):
-        return None
-    kind = kind_of(known, place, may_be_levels=False) if known else NUMBER
-    if kind == NUMBER or (kind == DATE and column.is_date):
-        return (_days if kind == DATE else _floats)(given), column
+    kind, _ = _kind_and_origin(given, may_be_levels=False)
+    if not kind or kind == NUMBER or (kind == DATE and column.is_date):
+        return (_numbers(given, kind), column) if kind else None
     expected, line = ("dates", TO_DATES) if column.is_date else ("numbers", TO_NUMBERS)
     is_right = reads_as_date if column.is_date else is_numeric
-    wrong = [one for one in known if not is_right(one)]
-    advice = f"{place.line(*line)} makes a gap of what is none"
+    wrong = [one for one in given.known if not is_right(one)]
+    advice = f"{given.place.line(*line)} makes a gap of what is none"
     if kind == DATE:
         advice = "give dates to both, or numbers to both"
-    raise place.refused(f"{expected}, as in fit,", wrong, advice)
+    raise given.place.refused(f"{expected}, as in fit,", wrong, advice)
+
+
+def _kind_and_origin(given: _Given, *, may_be_levels: bool) -> tuple[str, str]:
+    """Return the kind of the values, empty if there is none, and what they are read from."""
+    values = given.values
+    if values.dtype.kind == "M":
+        return DATE, "dates"
+    if values.dtype.kind in "fiu" or set(map(type, values.tolist())) <= {int, float}:
+        return NUMBER, "numbers"
+    known = given.known
+    if not known:
+        return NUMBER, NO_VALUE
+    if may_be_levels and all(isinstance(one, bool) for one in known):
+        return CATEGORY, "truth values"
+    if _are_odd(known, given.place):
+        return "", ""
+    kind = kind_of(known, given.place, may_be_levels=may_be_levels)
+    if kind == CATEGORY:
+        return kind, WHOLE_TEXTS if all(map(is_numeric, known)) else "texts"
+    return kind, "texts of " * any(isinstance(one, str) for one in known) + f"{kind}s"
 
 
 def _are_odd(known: Sequence[Any], place: Place) -> bool:
@@ -166,15 +172,14 @@ def _are_odd(known: Sequence[Any], place: Place) -> bool:
     return bool(odd)  # of which scikit-learn says more
 
 
-def _floats(given: _Given) -> FloatArray:
-    return np.array([np.nan if has_no_value(one) else float(one) for one in given.values])
-
-
-def _days(given: _Given) -> FloatArray:
-    moments: Any = given.values
-    if moments.dtype.kind != "M":
-        moments = read_dates(moments.tolist())
-    return days_since_1970(moments)
+def _numbers(given: _Given, kind: str) -> FloatArray:
+    """Return the numbers, or the days of dates."""
+    values: Any = given.values
+    if kind == DATE:
+        return days_since_1970(values if values.dtype.kind == "M" else read_dates(values.tolist()))
+    if values.dtype.kind == "O":
+        values = [np.nan if has_no_value(one) else one for one in values.tolist()]
+    return np.array(values, dtype=float)
 
 
 def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
@@ -206,9 +211,14 @@ def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
                 zone = str(getattr(kind, "time_zone", None) or "")
                 yield _Given(place, values.to_numpy(), zone=zone)
                 continue
+            native = values.to_native()
+            if str(getattr(native, "dtype", "")).startswith("period"):  # of any year
+                moments = native.dt.asfreq("us", "start").astype("int64").to_numpy()
+                yield _Given(place, moments.astype("M8[us]"))
+                continue
             objects = np.empty(len(values), dtype=object)
             objects[:] = values.to_list()
-            is_category = kind in (nw.Boolean, nw.Categorical, nw.Enum)
+            is_category = kind in (nw.Categorical, nw.Enum)
             yield _Given(place, objects, is_category, *_declared(values))
 
 
@@ -359,6 +369,8 @@ def _as_category(given: _Given, origin: str) -> Reading:
     """Read a column of categories, whose levels are in the order of their type, or sorted."""
     name, present = given.place.name, list(map(_level, given.values.tolist()))
     known = [one for one in present if one is not None]
+    if not known:
+        return np.full(len(present), np.nan), Column(name, origin=NO_VALUE)
     by_kind: dict[str, Any] = {}
     for one in known:
         by_kind.setdefault(_kind_of_level(one), one)
