@@ -63,9 +63,8 @@ def in_memory(X: Any) -> Any:
     if hasattr(X, "__dask_graph__"):
         X = X.compute()
     if isinstance(X, np.ma.MaskedArray):
-        is_number = X.dtype.kind in "fiub"
-        nothing = np.nan if is_number else None
-        return np.ma.filled(X.astype(float if is_number else object), nothing)
+        nothing: Any = {"M": np.datetime64("NaT"), "O": None, "U": None}
+        return np.where(np.ma.getmaskarray(X), nothing.get(X.dtype.kind, np.nan), X.data)
     table = nw.from_native(X, pass_through=True)
     if isinstance(table, nw.LazyFrame):
         if not table.implementation.is_polars():
@@ -266,10 +265,9 @@ def _is_of_dates(index: Any) -> bool:
 
 
 def _are_dates_or_texts(values: Any) -> bool:
-    are = values.dtype.kind in "OU" and all(
-        isinstance(one, str) or reads_as_date(one) for one in values
-    )
-    return values.dtype.kind == "M" or (are and len(values) > 0)
+    kind = values.dtype.kind
+    is_text = kind == "O" and all(isinstance(one, str) or reads_as_date(one) for one in values)
+    return kind in "MU" or (is_text and len(values) > 0)
 
 
 def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:

@@ -13,7 +13,7 @@ MAJORITY = 0.9  # share of the texts of a column from which the others are mista
 MAX_NAMED = 3  # values in a message
 NUMBER, DATE, CATEGORY = "number", "date", "category"
 
-_WHOLE = re.compile(r"\s*[+-]?\d+\s*")
+_WHOLE = re.compile(r"[+-]?\d+")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}\b.*)?")
 _LIKE_A_DATE = re.compile(r"\d{1,4}[./ -]{1,2}(\d{1,2}|[a-zA-Z]{3,9})[./ -]{1,2}\d{1,4}\b.*")
 _LIKE_A_NUMBER = re.compile(
@@ -75,7 +75,7 @@ def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
     counts = Counter(known)
     numbers, dates = set(filter(is_numeric, counts)), set(filter(reads_as_date, counts))
     if len(numbers) == len(counts):
-        are_levels = may_be_levels and all(map(is_whole, counts))
+        are_levels = may_be_levels and all(_matches(_WHOLE, one) for one in counts)
         return CATEGORY if are_levels else NUMBER
     if len(dates) == len(counts):
         return DATE
@@ -83,12 +83,12 @@ def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
         advice = f"{place.line(*TO_NUMBERS)} makes a gap of what is no number"
         raise place.refused("numbers", _others(counts, numbers), advice)
     others = _others(counts, dates)
-    if _share(dates, counts) >= MAJORITY or any(map(_is_iso, counts)):
+    if _share(dates, counts) >= MAJORITY or any(_matches(_ISO_DATE, one) for one in counts):
         line = place.line(f"{{x}}.mask({{x}}.isin({others}))", f"{{x}}.replace({others}, None)")
         advice = f"mend it, or {line} makes a gap of it"
         raise place.refused("dates such as '2020-01-31'", others, advice)
     _refuse_what_looks_like_numbers(counts, numbers, place)
-    like_dates = {one for one in counts if isinstance(one, str) and _LIKE_A_DATE.fullmatch(one)}
+    like_dates = {one for one in counts if _matches(_LIKE_A_DATE, one)}
     if _share(dates | like_dates, counts) >= MAJORITY:
         line = place.line(*(one.replace("errors='coerce'", "dayfirst=True") for one in TO_DATES))
         advice = f"{line} converts it, without dayfirst=True if the day does not come first"
@@ -103,13 +103,8 @@ def is_numeric(value: Any) -> bool:
     return isinstance(value, (Real, Decimal))
 
 
-def is_whole(value: Any) -> bool:
-    """Whether a value is a text of digits."""
-    return isinstance(value, str) and _WHOLE.fullmatch(value) is not None
-
-
-def _is_iso(value: Any) -> bool:
-    return isinstance(value, str) and _ISO_DATE.fullmatch(value.strip()) is not None
+def _matches(form: re.Pattern[str], value: Any) -> bool:
+    return isinstance(value, str) and form.fullmatch(value.strip()) is not None
 
 
 def _share(values: Iterable[Any], counts: Counter[Any]) -> float:

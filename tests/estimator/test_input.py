@@ -378,6 +378,13 @@ def test_masked_values_are_missing():
     np.testing.assert_array_equal(model.predict(masked), same.predict(gaps))
     whole = np.ma.masked_array(np.arange(20)[:, None], mask)
     assert np.isnan(small().refit(whole, Y, "LIN[0]").X_train_).sum() == 4
+    for values in (
+        DAYS.to_numpy(),
+        np.array(["a", "b"] * 10),
+        np.array(["a", "b"] * 10, dtype=object),
+    ):
+        table = np.ma.masked_array(values[:, None], mask)
+        assert small().refit(table, Y, "NOISE").columns_["gaps"].tolist() == [4]
     target = np.ma.masked_array(Y, mask)
     with pytest.raises(ValueError, match=r"y contains NaN: rows 0, 5, 10, 15\. Leave"):
         small().fit(X, target)
