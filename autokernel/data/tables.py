@@ -145,7 +145,8 @@ def _kind_and_origin(given: _Given, *, may_be_levels: bool) -> tuple[str, str]:
     values = given.values
     if values.dtype.kind == "M":
         return DATE, "dates"
-    if values.dtype.kind in "fiu" or set(map(type, values.tolist())) <= {int, float}:
+    of_numbers = values.dtype.kind == "O" and set(map(type, values.tolist())) <= {int, float}
+    if values.dtype.kind in "fiu" or of_numbers:
         return NUMBER, "numbers"
     known = given.known
     if not known:

@@ -145,6 +145,7 @@ INPUTS = {
     "durations in pandas": (pd.DataFrame({"load": Y, "when": pd.Series(DURATIONS)}), IN_FRAME),
     "durations in polars": (pl.DataFrame({"load": Y, "when": DURATIONS}), IN_FRAME),
     "durations": (np.array(DURATIONS)[:, None].astype("timedelta64[s]"), IN_ARRAY),
+    "durations in ns": (np.array(DURATIONS, "timedelta64[ns]")[:, None], IN_ARRAY),
     "durations in lists": ([[one] for one in DURATIONS], IN_ARRAY),
 }
 TARGETS = {
