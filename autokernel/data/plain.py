@@ -12,13 +12,13 @@ from autokernel.data.checks import MAX_MAGNITUDE
 from autokernel.expression import Expression, parse_expression
 from autokernel.typing import FloatArray, IntArray
 
-_MAX, _MIN = 1e300, 1e-300
+_MAX, _MIN = 1e150, 1e-150  # whose squares are finite
 _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     dict.fromkeys(("X", "y", "X_train", "y_train"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
     | {"end": (-np.inf, MAX_MAGNITUDE)}  # of a column without a value
     | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
     | dict.fromkeys(("extent", "unit", "width", "weight", "weights"), (_MIN, _MAX))
-    | dict.fromkeys(("errors", "rounding", "scaled_noise_variance", "resolution"), (0.0, _MAX))
+    | dict.fromkeys(("errors", "rounding", "scaled_noise_variance", "resolution"), (0.0, _MAX**2))
     | dict.fromkeys(("theta", "draws", "log_slopes"), (-700.0, 700.0))
     | dict.fromkeys(("probability", "tail_share"), (0.0, 1.0))
 )

@@ -382,6 +382,11 @@ def _check_columns(columns: Columns, X: FloatArray) -> None:
     _require(len(columns) == X.shape[1], key, f"the {X.shape[1]} columns of X", len(columns))
     for n, (column, x) in enumerate(zip(columns.every, X.T, strict=True)):
         known = x[~np.isnan(x)]
+        if column.varies and len(known):
+            ends, low = (known.min(), known.max()), column.low
+            has_ends = np.allclose(ends, (low, low + column.extent), atol=0.01 * column.extent)
+            what = f"a column from {ends[0]:g} to {ends[1]:g}, the low and the extent of X"
+            _require(has_ends, f"{key}[{n}]", what, f"{low:g} and {column.extent:g}")
         if column.levels is not None:
             is_level = np.isin(known, np.arange(len(column.levels.values))).all()
             _require(bool(is_level), f"{key}[{n}].levels", "those of all numbers of X", "fewer")

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from functools import reduce
 from itertools import chain, pairwise
+from math import prod
 from operator import mul
 from typing import NamedTuple
 
@@ -186,6 +187,9 @@ def _terms(expression: Expression, operator: Operator) -> list[tuple[Expression,
     return [(expression, 0)]
 
 
+MAX_ADDENDS = 2000
+
+
 class Addend(NamedTuple):
     """A term of a sum, and the entries of the sum's theta that hold its parameters."""
 
@@ -201,8 +205,28 @@ def addends(expression: Expression) -> list[Addend]:
     a change-point is multiplied by its share, a leaf with the parameters of the operator. Several
     addends of one product over a sum, or of one change-point, have parameters in common. The null
     model is the sum of none.
+
+    Raises
+    ------
+    ValueError
+        If there are more than :data:`MAX_ADDENDS`, whose number may grow exponentially.
     """
+    n_addends = fold_nodes(expression, lambda *_: 1, _n_addends)
+    if n_addends > MAX_ADDENDS:
+        raise ValueError(
+            f"a kernel must be a sum of at most {MAX_ADDENDS} products to be described, got "
+            f"{float(n_addends):.3g} products of {expression.n_leaves} leaves: refit a simpler one"
+        )
     return _expanded(expression.on(IDENTITY), 0)
+
+
+def _n_addends(operation: Operation, _: int | None, of_operands: list[int]) -> int:
+    """Count the addends of an operation from those of its operands."""
+    operator = operation.operator
+    if operator == MULTIPLY:
+        return prod(of_operands)
+    is_sum = operator == ADD or (operator.shares and operation.column is not None)
+    return sum(of_operands) if is_sum else 1
 
 
 def _expanded(expression: Expression, start: int) -> list[Addend]:

@@ -371,16 +371,24 @@ class Operation(Expression):
             return (self.canonical,)
         return (f"({self.canonical})",)
 
+    @property
+    def _parts(self) -> "list[Leaf | tuple[BaseKernel | Operator, int, int | None]]":
+        """Its subtrees in order, each a leaf, or an operator with its number of operands."""
+        return [
+            one if isinstance(one, Leaf) else (one.declared, len(one.operands), one.column)
+            for one in self.subtrees()
+        ]
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Operation) or self._hash != other._hash:
+            return False
+        return self is other or (self.target == other.target and self._parts == other._parts)
+
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
-        # A list, as a pickle of operands in operands is limited in depth; the rest is computed.
-        parts = [
-            one if isinstance(one, Leaf) else (one.declared, len(one.operands), one.column)
-            for one in self.subtrees()
-        ]
-        return _assembled, (parts, self.target)
+        return _assembled, (self._parts, self.target)  # the rest is computed
 
 
 def _assembled(parts: Sequence[Leaf | tuple[Operator, int, int | None]], target: str) -> Expression:
