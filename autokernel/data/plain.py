@@ -96,18 +96,18 @@ def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) ->
     return _scalar(kind, given, key)
 
 
-def refuse(key: str, expected: str, got: object) -> ValueError:
+def refusal(key: str, expected: str, got: object) -> ValueError:
     """Return the error of a value that is not what a key must have."""
     is_short = isinstance(got, (str, float, bool, NoneType)) or (
         isinstance(got, int) and abs(got) < _FINITE
     )
-    shown = reprlib.repr(got) if is_short else f"a {type(got).__name__}"
+    shown = reprlib.repr(got) if is_short else type(got).__name__
     return ValueError(f"{key} must be {expected}, got {shown}")
 
 
 def _checked(kind: Any, given: Any, key: str, expected: str) -> Any:
     if not isinstance(given, kind):
-        raise refuse(key, expected, given)
+        raise refusal(key, expected, given)
     return given
 
 
@@ -117,7 +117,7 @@ def _record(kind: Any, given: Any, key: str, parse: Parse) -> Any:
     if hasattr(kind, "_fields"):
         items = _checked(list, given, key, "a list")
         if len(items) != len(hints):
-            raise refuse(key, f"a list of {', '.join(hints)}", given)
+            raise refusal(key, f"a list of {', '.join(hints)}", given)
         given = dict(zip(hints, items, strict=True))
     elif is_dataclass(kind):
         hints = {field.name: hints[field.name] for field in fields(kind)}
@@ -141,12 +141,12 @@ def _scalar(kind: Any, given: Any, key: str) -> Any:
         if isinstance(given, str) and given in ("nan", "inf", "-inf"):
             given = float(given)
         if isinstance(given, bool) or not isinstance(given, (int, float)):
-            raise refuse(key, "a number", given)
+            raise refusal(key, "a number", given)
         return float(_array(given, key))
     if kind is int:
         is_whole = isinstance(given, int) and not isinstance(given, bool)
         if not is_whole or abs(given) > _FINITE:
-            raise refuse(key, "a whole number", given)
+            raise refusal(key, "a whole number", given)
         return given
     if kind is Any:
         return _checked((str, int, float, NoneType), given, key, "a text, a number or null")
@@ -158,7 +158,7 @@ def _array(given: Any, key: str, *, is_whole: bool = False) -> Any:
     try:
         values = np.array(given, dtype=float)
     except (TypeError, ValueError, OverflowError):
-        raise refuse(key, "numbers in lists of one length", given) from None
+        raise refusal(key, "numbers in lists of one length", given) from None
     name = key.rpartition(".")[2].partition("[")[0]
     low, high = (0.0, _FINITE) if is_whole else _RANGES.get(name, (-np.inf, np.inf))
     is_valid = (values >= low) & (values <= high)
@@ -169,5 +169,5 @@ def _array(given: Any, key: str, *, is_whole: bool = False) -> Any:
     if not np.all(is_valid):
         what = "whole numbers" if is_whole else "numbers"
         wrong = float(values[~is_valid][0])
-        raise refuse(key, f"{what} from {low:g} to {high:g}", wrong)
+        raise refusal(key, f"{what} from {low:g} to {high:g}", wrong)
     return values.astype(np.intp) if is_whole else values

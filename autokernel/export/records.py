@@ -9,7 +9,7 @@ from scipy.linalg import LinAlgError
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import Columns, RowNoise, Target
-from autokernel.data.plain import as_plain, read, refuse
+from autokernel.data.plain import as_plain, read, refusal
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
@@ -194,7 +194,7 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
             "json.loads makes a dict of a text"
         )
     if record.get("format") != _FORMAT:
-        raise refuse("record.format", f"{_FORMAT!r}, as to_dict writes it", record.get("format"))
+        raise refusal("record.format", f"{_FORMAT!r}, as to_dict writes it", record.get("format"))
     if record.get("version") != FORMAT_VERSION:
         raise ValueError(
             f"record.version must be {FORMAT_VERSION}, got {record.get('version')!r}: "
@@ -216,7 +216,7 @@ def _estimator(record: _Record) -> AutoKernelGPRegressor:
     if search is not None:
         if search["stop_reason_"] not in MEANINGS:
             what = f"one of {', '.join(MEANINGS)}"
-            raise refuse("record.search.stop_reason_", what, search["stop_reason_"])
+            raise refusal("record.search.stop_reason_", what, search["stop_reason_"])
         model._tried = list(search["tried"])
         model.search_history_ = _history(search["history"], len(model._tried))
         model.n_iter_, model.stop_reason_ = search["n_iter_"], search["stop_reason_"]
@@ -232,7 +232,7 @@ def _with_settings(settings: Mapping[str, object]) -> AutoKernelGPRegressor:
     for name, value in settings.items():
         key = f"record.settings.{name}"
         if name not in known:
-            raise refuse(key, f"one of the parameters {', '.join(known)}", value)
+            raise refusal(key, f"one of the parameters {', '.join(known)}", value)
         if name not in _NEVER_READ:
             model.set_params(**{name: _read_setting(value, key)})
     try:
@@ -249,7 +249,7 @@ def _history(columns: Mapping[str, Any], n_rows: int) -> Table:
     for name in columns_of([History(1.0)]):
         key, column = f"record.search.history.{name}", columns.get(name)
         if not isinstance(column, Mapping) or column.get("type") not in (*_TYPES,):
-            raise refuse(key, f"an object whose type is one of {', '.join(_TYPES)}", column)
+            raise refusal(key, f"an object whose type is one of {', '.join(_TYPES)}", column)
         kind = column["type"]
         values = np.array(
             read(_TYPES[kind], column.get("values"), f"{key}.values"),
@@ -270,7 +270,7 @@ def _written_setting(value: Any) -> Any:
 def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
     """Read a parameter that :func:`_written_setting` has written; lists become tuples."""
     if depth > MAX_DEPTH:
-        raise refuse(key, f"at most {MAX_DEPTH} lists in each other", value)
+        raise refusal(key, f"at most {MAX_DEPTH} lists in each other", value)
     if isinstance(value, Mapping):
         items = _read_setting(value.get("items"), f"{key}.items", depth + 1)
         is_valid = isinstance(items, tuple) and all(
@@ -278,7 +278,7 @@ def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
             for one in items
         )
         if not is_valid:
-            raise refuse(key, "an object with items, pairs of a column and a value", value)
+            raise refusal(key, "an object with items, pairs of a column and a value", value)
         return dict(items)
     if isinstance(value, list):
         return tuple(_read_setting(one, key, depth + 1) for one in value)
@@ -399,9 +399,11 @@ def _check_columns(columns: Columns, X: FloatArray) -> None:
 def _check_kernel(one: Evaluation | MixtureComponent, record: _Model, key: str) -> None:
     """Check that a kernel has columns and a scale of the model, and a number for each parameter."""
     expression, n = one.expression, len(record["columns"])
-    _require(max(expression.columns, default=0) < n, key, f"a kernel of {n} columns", expression)
+    _require(
+        max(expression.columns, default=0) < n, key, f"a kernel of {n} columns", str(expression)
+    )
     is_known = expression.target in record["target"].scales
-    _require(is_known, key, "a kernel on a scale of the target", expression)
+    _require(is_known, key, "a kernel on a scale of the target", str(expression))
     _check_shape(one.theta, (n_kernel_params(expression) + 1,), f"{key}.theta")
 
 
@@ -417,7 +419,7 @@ def _make_predictor(record: _Predictor, key: str) -> MakePredictor:
 
 def _require(is_valid: bool, key: str, expected: str, got: object) -> None:
     if not is_valid:
-        raise refuse(key, expected, got)
+        raise refusal(key, expected, got)
 
 
 def _check_shape(values: Any, shape: tuple[int, ...], key: str) -> None:

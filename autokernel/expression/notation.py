@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Mapping, Sequence
+from math import inf
 
 from autokernel.exceptions import ExpressionSyntaxError
 from autokernel.expression.tree import (
@@ -92,15 +93,21 @@ def parse_expression(
         if not isinstance(given, Iterable) or isinstance(given, str):
             raise TypeError(f"{argument} must be a sequence of objects, got {given!r}")
     own = [kernel for kernel in base_kernels if not isinstance(kernel, str)]
-    known = with_custom_kernels(require_base_kernels("base_kernels", own))
     ours = [operator for operator in operators if not isinstance(operator, str)]
-    require_operators(ours, base_kernels=known)
-    parser = _Parser(
-        text,
-        feature_names,
-        known,
-        {**OPERATORS, **{operator.symbol: operator for operator in ours}},
-    )
+    return _parsed(text, feature_names, own, ours, MAX_LEAVES)
+
+
+def _parsed(
+    text: str,
+    feature_names: Sequence[str] | None,
+    base_kernels: Sequence[BaseKernel],
+    operators: Sequence[Operator],
+    max_leaves: float,
+) -> Expression:
+    known = with_custom_kernels(require_base_kernels("base_kernels", base_kernels))
+    require_operators(operators, base_kernels=known)
+    every = {**OPERATORS, **{operator.symbol: operator for operator in operators}}
+    parser = _Parser(text, feature_names, known, every, max_leaves)
     try:
         return parser.parse()
     except RecursionError:
@@ -114,11 +121,14 @@ def custom_parts(expressions: Iterable[Expression]) -> list[BaseKernel | Operato
 
 
 def parse_with_parts(text: str, parts: Iterable[BaseKernel | Operator]) -> Expression:
-    """Read a kernel expression that may contain these parts, of which some may be built in."""
+    """Read a text that a search has written, with these parts, of which some may be built in.
+
+    It may be of any length.
+    """
     custom = [one for one in dict.fromkeys(parts) if not is_built_in(one)]
     kernels = [one for one in custom if isinstance(one, BaseKernel)]
     operators = [one for one in custom if isinstance(one, Operator)]
-    return parse_expression(text, base_kernels=kernels, operators=operators)
+    return _parsed(text, None, kernels, operators, inf)
 
 
 class _Parser:
@@ -130,8 +140,9 @@ class _Parser:
         feature_names: Sequence[str] | None,
         base_kernels: Mapping[str, BaseKernel],
         operators: Mapping[str, Operator],
+        max_leaves: float,
     ) -> None:
-        self.text = text
+        self.text, self.max_leaves = text, max_leaves
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
         self.base_kernels = base_kernels
         self.words = {o.symbol: o for o in operators.values() if o.is_word}
@@ -178,8 +189,8 @@ class _Parser:
         """Join operands, none of which may be the null model."""
         if self.null_position is not None:
             raise self._error(STANDS_ALONE, self.null_position)
-        if sum(one.n_leaves for one in operands) > MAX_LEAVES:
-            raise self._error(f"expected at most {MAX_LEAVES} base kernels, got more")
+        if sum(one.n_leaves for one in operands) > self.max_leaves:
+            raise self._error(f"expected at most {self.max_leaves} base kernels, got more")
         return Operation(operator, *operands, column=column)
 
     def _atom(self) -> Expression:

@@ -66,6 +66,13 @@ def paths(value, path=()):
             yield from paths(value[number], (*path, number))
 
 
+def set_at(record, path, value):
+    """Put a value into a record."""
+    for key in path[:-1]:
+        record = record[key]
+    record[path[-1]] = value
+
+
 def mutant(seed):
     """Return a record with one or two faults, the data of its model, and the faults."""
     rng = np.random.default_rng(seed)

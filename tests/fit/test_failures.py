@@ -246,3 +246,33 @@ def test_a_warm_start_goes_on_where_a_callback_has_failed(sound):
     model.set_callbacks().fit(X, Y)
     assert len(evaluated) == len(set(evaluated))  # none of them twice
     np.testing.assert_array_equal(model.search_history_["score"], sound.search_history_["score"])
+
+
+@pytest.mark.parametrize("place", ["file", "file/below", "file/far/below"])
+def test_a_memory_folder_that_cannot_be_made_is_not_used(tmp_path, place):
+    (tmp_path / "file").write_text("in the way")
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        model = tiny(memory=tmp_path / place).fit(X, Y)
+    ours = [one for one in caught if str(one.message).startswith("memory must be a folder")]
+    assert len(ours) == 1
+    assert model.best_expression_ == tiny().fit(X, Y).best_expression_
+    assert (tmp_path / "file").read_text() == "in the way"
+
+
+def test_a_memory_folder_that_cannot_be_written_to_is_read(tmp_path):
+    resource = pytest.importorskip("resource")
+    known = tiny(memory=tmp_path, n_iter=0).fit(X, Y)
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0, limits[1]))  # as if the disk were full
+    try:
+        again = tiny(memory=tmp_path, n_iter=0).fit(X, Y)  # all of it is there: no warning
+        with pytest.warns(
+            UserWarning, match="memory must be .* can be written to, .* is read"
+        ) as w:
+            longer = tiny(memory=tmp_path, n_iter=2, base_kernels=("SE", "RQ")).fit(X, Y)
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    assert len(w) == 1
+    assert again.best_expression_ == known.best_expression_
+    assert len(longer.search_history_["kernel"]) > 2

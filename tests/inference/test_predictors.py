@@ -19,6 +19,7 @@ from autokernel.inference import (
     TrainingData,
     diagonal_covariance,
 )
+from autokernel.inference.base import MAX_KEPT_BYTES
 from autokernel.kernels import BASE_KERNELS, VARIANCE
 from tests.model.cases import dense_covariance, dense_predictions, random_case
 from tests.own_kernels import OrnsteinUhlenbeck
@@ -139,6 +140,22 @@ def test_partial_dependence_computes_no_term_again_that_does_not_change(name):
         np.testing.assert_allclose(average, np.mean(rows), rtol=1e-9)  # as for the textbook
     X[:, 1] += 0.1  # in place: predictions are of the numbers that are there now
     np.testing.assert_allclose(predictor.mean(X), others.mean_and_variance(X)[0], rtol=1e-9)
+
+
+@pytest.mark.parametrize(("n_rows", "n_terms"), [(10_000, 1), (10_000, 12), (200_000, 2)])
+def test_the_means_that_are_kept_take_a_bounded_number_of_bytes(n_rows, n_terms):
+    expression = parse_expression(" + ".join(["LIN[0]", "LIN[1]"] * n_terms))
+    data = table(10)
+    predictor = PREDICTORS["exact"][0](expression, np.zeros(4 * n_terms + 1), data)
+    X = new_rows(n_rows, n_features=2)
+    predictor.mean(X[:1])
+    tracemalloc.start()
+    try:
+        for shift in (0.0, 1.0, 2.0):
+            predictor.mean(X + shift)
+        assert tracemalloc.get_traced_memory()[0] < 1.1 * MAX_KEPT_BYTES
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("name", ["exact", "inducing"])

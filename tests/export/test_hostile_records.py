@@ -1,0 +1,153 @@
+"""Records with faults are refused with the key, or the model works; no code of a file runs."""
+
+import json
+import pickle
+from copy import deepcopy
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.callback import ProgressBar
+
+from autokernel import parse_expression
+from autokernel.exceptions import AutoKernelError
+from autokernel.export import from_dict, to_dict
+from tests.export.mutants import mutant, nested, records, set_at
+from tests.fits import tiny, wave
+
+MODEL, COLUMN = ("model",), ("model", "columns", "every", 0)
+FITTED = ("model", "kernels", 0, "evaluation")
+FAULTS = [
+    (("X_train",), [[1.0, 0.0], [2.0]], "numbers in lists of one length"),
+    (("X_train", 1), [float("inf"), 0.0], "numbers from -1e+100 to 1e+100"),
+    (("y_train", 3), float("nan"), "numbers from -1e+100 to 1e+100, got nan"),
+    (("end",), 10**400, "numbers in lists of one length, got int"),
+    (("resolution",), True, "a number, got True"),
+    (("settings", "n_iter"), -3, "'n_iter' parameter"),
+    (("settings", "periods"), {"items": [[[0], 1]]}, "an object with items"),
+    (("settings", "start_kernel"), nested(5000), "at most 4 lists in each other"),
+    (("settings", "callbacks"), [], "one of the parameters"),
+    ((*MODEL, "evaluation"), 99, "the index of a kernel, got 99"),
+    ((*MODEL, "predictor", "name"), "os.system", "one of exact, inducing, neighbours"),
+    ((*MODEL, "predictor"), {"name": "inducing", "number": 0}, "a whole number from 1, got 0"),
+    ((*MODEL, "tail_share"), 2, "numbers from 0 to 1, got 2.0"),
+    ((*MODEL, "noise", "weights"), [1.0, 1.0], "an array of the shape ("),
+    ((*MODEL, "rows"), [0.5] * 29, "whole numbers"),
+    ((*COLUMN, "extent"), 0.0, "numbers from 1e-150 to 1e+150"),
+    ((*COLUMN, "low"), -1e9, "the low and the extent of X"),
+    ((*COLUMN, "is_date"), 1, "true or false, got 1"),
+    (("model", "columns", "every", 1, "levels", 0), ["u"], "those of all numbers of X"),
+    ((*FITTED, "expression"), "SE[9]", "a kernel of 2 columns"),
+    ((*FITTED, "expression"), "SE[log(" + " " * 10**5, "a kernel: expected SE with a column"),
+    ((*FITTED, "expression"), "+".join(["SE[0]"] * 9999), "a kernel: expected at most 1000 base"),
+    ((*FITTED, "theta"), [0.0], "an array of the shape"),
+    ((*FITTED, "theta", 0), 1e6, "numbers from -700 to 700"),
+    (("search", "stop_reason_"), "__class__", "one of n_iter"),
+    (("search", "history", "score", "type"), "V1000000000", "one of f, i, O"),
+    (("search", "tried"), ["SE[0]"], "an array of the shape"),
+]
+
+
+@pytest.mark.parametrize(("path", "value", "message"), FAULTS)
+def test_a_fault_is_refused_with_its_key(path, value, message):
+    record = deepcopy(records()[0][0])
+    set_at(record, path, value)
+    with pytest.raises(ValueError, match="record") as caught:
+        from_dict(record)
+    assert len(str(caught.value)) < 1000
+    assert path[0] in str(caught.value)
+    assert message in str(caught.value)
+
+
+def test_keys_are_those_that_are_known():
+    record = records()[0][0]
+    for change in (lambda of: of.pop("end"), lambda of: of.update(code="import os")):
+        changed = {**record}
+        change(changed)
+        with pytest.raises(ValueError, match=r"record must have the keys .* '(end|code)'"):
+            from_dict(changed)
+
+
+def check(seeds):
+    """Read records with random faults, and use the models that can be read."""
+    n_read = 0
+    for seed in seeds:
+        record, X, y, faults = mutant(seed)
+        try:
+            model = from_dict(record)
+        except ValueError as error:
+            assert "record" in str(error), faults  # noqa: PT017 - some can be read
+            continue
+        n_read += 1
+        new = pd.DataFrame(index=X.index) if isinstance(X, pd.Series) else X
+        try:
+            assert np.isfinite(model.predict(new, return_std=True)).all(), faults
+        except ValueError as error:  # the names or levels are not those of the data any more
+            assert "X must" in str(error) or "feature names" in str(error), faults  # noqa: PT017
+        model.describe()
+        try:
+            model.set_params(n_iter=0, max_time=0.3).fit(X, y)
+        except (ValueError, AutoKernelError) as error:
+            assert "must" in str(error), faults  # noqa: PT017
+    return n_read
+
+
+@pytest.mark.filterwarnings("ignore")  # of models with odd parameters
+def test_records_with_random_faults_are_refused_or_work():
+    assert check(range(15)) > 0
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_many_records_with_random_faults_are_refused_or_work():
+    assert check(range(15, 215)) > 30
+
+
+class Code:
+    """Leaves a file behind when its pickle is loaded."""
+
+    def __init__(self, path):
+        self.path = path
+
+    def __reduce__(self):
+        return Path.touch, (self.path,)
+
+
+@pytest.mark.parametrize("setting", ["memory", "n_jobs"])
+def test_a_file_reaches_no_folder_and_no_process(tmp_path, setting, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    X, y = wave()
+    model = tiny(**{setting: {"memory": "data", "n_jobs": 2}[setting]}).fit(X, y)
+    for path in Path("data").rglob("*.pkl"):
+        path.write_bytes(pickle.dumps(Code(tmp_path / "trace")))
+    with pytest.warns(UserWarning, match=f"to_dict leaves out {setting}, which a file must not"):
+        record = json.loads(json.dumps(to_dict(model)))
+    assert setting not in record["settings"]
+    record["settings"][setting] = "data" if setting == "memory" else -1
+    with pytest.warns(UserWarning, match=f"from_dict does not read {setting}: set"):
+        received = from_dict(record)
+    assert getattr(received, setting) is None
+    received.fit(X, y)
+    assert not (tmp_path / "trace").exists()
+
+
+def test_callbacks_are_left_out_with_a_warning():
+    model = tiny()
+    model.set_callbacks(ProgressBar())
+    with pytest.warns(UserWarning, match="to_dict leaves out callbacks, which a file"):
+        to_dict(model.fit(*wave()))
+
+
+def test_sets_expressions_and_indices_are_written():
+    X, y = wave()
+    frame = pd.DataFrame({"t": X[:, 0]})
+    start = parse_expression("LIN[0]")
+    settings = {"base_kernels": {"SE", "LIN"}, "start_kernel": start}
+    model = tiny(**settings, categorical_features=pd.Index([])).fit(frame, y)
+    again = from_dict(json.loads(json.dumps(to_dict(model))))
+    assert (again.base_kernels, again.start_kernel) == (("LIN", "SE"), "LIN[0]")
+    assert again.categorical_features == ()
+    again.fit(frame, y)
+    kernels = [one.search_history_["kernel"].tolist() for one in (model, again)]
+    assert kernels[0] == kernels[1]
