@@ -4,7 +4,7 @@ import reprlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields, is_dataclass
 from types import MappingProxyType, NoneType
-from typing import Any, get_args, get_origin, get_type_hints, is_typeddict
+from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
@@ -65,7 +65,8 @@ def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) ->
     ----------
     kind : type or annotation
         A scalar, an array of :mod:`autokernel.typing`, an :class:`Expression`, ``Any`` for any
-        scalar, or a data class, named tuple, typed dict, mapping or tuple of them, or None.
+        scalar, a data class, named tuple, mapping or tuple of them, or a dict of the kinds of its
+        values. ``kind | None``, or ``(kind, None)``, may be missing.
     given : object
         The plain data.
     key : str
@@ -79,8 +80,9 @@ def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) ->
         If they are not of this kind; the message says the key, what is expected, and what is got.
     """
     origin, args = get_origin(kind), get_args(kind)
-    if NoneType in args:
-        return None if given is None else read(args[0], given, key, parse=parse)
+    if NoneType in args or isinstance(kind, tuple):
+        first, *_ = args or kind
+        return None if given is None else read(first, given, key, parse=parse)
     if kind in (FloatArray, IntArray):
         return _array(given, key, is_whole=kind == IntArray)
     if kind is Expression:
@@ -91,7 +93,7 @@ def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) ->
     if origin is Mapping:
         items = _checked(Mapping, given, key, "an object")
         return {name: read(args[1], items[name], f"{key}.{name}", parse=parse) for name in items}
-    if is_dataclass(kind) or hasattr(kind, "_fields") or is_typeddict(kind):
+    if is_dataclass(kind) or hasattr(kind, "_fields") or isinstance(kind, dict):
         return _record(kind, given, key, parse)
     return _scalar(kind, given, key)
 
@@ -113,7 +115,7 @@ def _checked(kind: Any, given: Any, key: str, expected: str) -> Any:
 
 def _record(kind: Any, given: Any, key: str, parse: Parse) -> Any:
     """Read an object that has just the fields of a class; named tuples are lists."""
-    hints = get_type_hints(kind)
+    hints = kind if isinstance(kind, dict) else get_type_hints(kind)
     if hasattr(kind, "_fields"):
         items = _checked(list, given, key, "a list")
         if len(items) != len(hints):
@@ -126,7 +128,7 @@ def _record(kind: Any, given: Any, key: str, parse: Parse) -> Any:
             fault = "has no" if name in hints else "has an unknown"
             raise ValueError(f"{key} must have the keys {', '.join(hints)}, but {fault} {name!r}")
     values = {n: read(hint, given[n], f"{key}.{n}", parse=parse) for n, hint in hints.items()}
-    return getattr(kind, "of_fields", kind)(**values)
+    return values if isinstance(kind, dict) else getattr(kind, "of_fields", kind)(**values)
 
 
 def _expression(given: Any, key: str, parse: Parse) -> Expression:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from functools import partial
-from typing import Any, TypedDict
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -59,59 +59,43 @@ _NEVER_READ = ("memory", "n_jobs")  # parameters that reach files and processes
 _TYPES = {"f": FloatArray, "i": IntArray, "O": tuple[str, ...]}  # of columns of the history
 
 
-class _Rows(TypedDict):
-    X: FloatArray
-    y: FloatArray
-
-
-class _Noise(TypedDict):
-    weights: FloatArray
-    errors: FloatArray
-    rounding: FloatArray
-    log_slopes: FloatArray
-
-
-class _Predictor(TypedDict):
-    name: str
-    number: int | None
-
-
-class _Model(TypedDict):
-    evaluation: int
-    scaled_noise_variance: float
-    kernels: tuple[KernelPosterior, ...]
-    approximation: str
-    outliers: Outliers
-    rows: IntArray
-    unjudged: tuple[int, ...]
-    columns: Columns
-    target: Target
-    noise: _Noise
-    rows_of_model: _Rows | None
-    predictor: _Predictor
-    components: tuple[MixtureComponent, ...]
-    tail_share: float
-
-
-class _Search(TypedDict):
-    history: Mapping[str, object]
-    tried: tuple[str, ...]
-    n_iter_: int
-    stop_reason_: str
-
-
-class _Record(TypedDict):
-    format: str
-    version: int
-    autokernel: str
-    settings: Mapping[str, object]
-    target_name: str | None
-    X_train: FloatArray
-    y_train: FloatArray
-    end: float
-    resolution: float
-    model: _Model
-    search: _Search | None
+_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes"), FloatArray)
+_MODEL = {
+    "evaluation": int,
+    "scaled_noise_variance": float,
+    "kernels": tuple[KernelPosterior, ...],
+    "approximation": str,
+    "outliers": Outliers,
+    "rows": IntArray,
+    "unjudged": tuple[int, ...],
+    "columns": Columns,
+    "target": Target,
+    "noise": _NOISE,
+    "rows_of_model": ({"X": FloatArray, "y": FloatArray}, None),
+    "predictor": {"name": str, "number": (int, None)},
+    "components": tuple[MixtureComponent, ...],
+    "tail_share": float,
+}
+_SEARCH = {
+    "history": Mapping[str, object],
+    "tried": tuple[str, ...],
+    "n_iter_": int,
+    "stop_reason_": str,
+}
+_RECORD = {
+    "format": str,
+    "version": int,
+    "autokernel": str,
+    "settings": Mapping[str, object],
+    "target_name": (str, None),
+    "X_train": FloatArray,
+    "y_train": FloatArray,
+    "end": float,
+    "resolution": float,
+    "model": _MODEL,
+    "search": (_SEARCH, None),
+}
+"""The kinds of all entries, for :func:`read`."""
 
 
 def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
@@ -200,10 +184,10 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
             f"record.version must be {FORMAT_VERSION}, got {record.get('version')!r}: "
             f"autokernel {record.get('autokernel')} has written it, and can read it"
         )
-    return _estimator(read(_Record, record, "record"))
+    return _estimator(read(_RECORD, record, "record"))
 
 
-def _estimator(record: _Record) -> AutoKernelGPRegressor:
+def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     X, y = record["X_train"], record["y_train"]
     if X.ndim != 2 or not X.size:
         raise ValueError(f"record.X_train must be rows of columns, got the shape {X.shape}")
@@ -310,7 +294,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "unjudged": model.unjudged,
         "columns": model.columns,
         "target": model.target,
-        "noise": dict(zip(_Noise.__annotations__, data.noise.record, strict=True)),
+        "noise": dict(zip(_NOISE, data.noise.record, strict=True)),
         "rows_of_model": None if has_all else {"X": data.X, "y": data.y},
         "predictor": {"name": name, "number": next(iter(counts.values()), None)},
         "components": mixture.components,
@@ -318,7 +302,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     }
 
 
-def _fitted_model(record: _Model, X: FloatArray, y: FloatArray) -> FittedModel:
+def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedModel:
     kernels, outliers = record["kernels"], record["outliers"]
     best, key = record["evaluation"], "record.model"
     _require(0 <= best < len(kernels), f"{key}.evaluation", "the index of a kernel", best)
@@ -345,7 +329,7 @@ def _fitted_model(record: _Model, X: FloatArray, y: FloatArray) -> FittedModel:
     )
 
 
-def _mixture(record: _Model, X: FloatArray, y: FloatArray) -> MixturePredictor:
+def _mixture(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> MixturePredictor:
     columns, target, key = record["columns"], record["target"], "record.model"
     _check_columns(columns, X)
     _require(IDENTITY in target.scales, f"{key}.target.scales", "scales with the identity", None)
@@ -360,10 +344,9 @@ def _mixture(record: _Model, X: FloatArray, y: FloatArray) -> MixturePredictor:
         _check_shape(rows["X"], (len(rows["X"]), X.shape[1]), f"{key}.rows_of_model.X")
         _check_shape(rows["y"], (len(rows["X"]),), f"{key}.rows_of_model.y")
         inputs, targets = columns.scaled(rows["X"], first_row=0), rows["y"]
-    of_rows: dict[str, Any] = {**record["noise"]}
-    for name, values in of_rows.items():
+    for name, values in record["noise"].items():
         _check_shape(values, targets.shape[: values.ndim], f"{key}.noise.{name}")
-    noise = RowNoise.of_record(targets.shape, of_rows.values())
+    noise = RowNoise.of_record(targets.shape, record["noise"].values())
     data = TrainingData(inputs, targets, noise, target)
     make = _make_predictor(record["predictor"], f"{key}.predictor")
     try:
@@ -396,7 +379,7 @@ def _check_columns(columns: Columns, X: FloatArray) -> None:
             _require(is_known, f"{key}[{n}].scales.{name}.name", "that of a scale", scale.name)
 
 
-def _check_kernel(one: Evaluation | MixtureComponent, record: _Model, key: str) -> None:
+def _check_kernel(one: Evaluation | MixtureComponent, record: Mapping[str, Any], key: str) -> None:
     """Check that a kernel has columns and a scale of the model, and a number for each parameter."""
     expression, n = one.expression, len(record["columns"])
     _require(
@@ -407,7 +390,7 @@ def _check_kernel(one: Evaluation | MixtureComponent, record: _Model, key: str) 
     _check_shape(one.theta, (n_kernel_params(expression) + 1,), f"{key}.theta")
 
 
-def _make_predictor(record: _Predictor, key: str) -> MakePredictor:
+def _make_predictor(record: Mapping[str, Any], key: str) -> MakePredictor:
     name, number = record["name"], record["number"]
     _require(name in _PREDICTORS, f"{key}.name", f"one of {', '.join(_PREDICTORS)}", name)
     known, counted = _PREDICTORS[name]

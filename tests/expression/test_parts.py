@@ -318,3 +318,17 @@ def test_both_parts_of_a_kernel_on_a_scale_of_the_target_are_on_this_scale():
         "log(y) ~ LIN[0] * (PER[1] + SE[log(1)])",
     }
     assert all(rest.target == expression.target for (rest, _), _ in found)
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "*".join(["(SE[0] + LIN[1])"] * 12),
+        "*".join(["(SE[0] + LIN[1])"] * 300),
+        "CP[0](" + "*".join(["(SE[0] + LIN[1])"] * 11) + ", SE[0])",
+        "(SE[0] + LIN[1])*" * 6 + "(SE[0]" + " + LIN[0]" * 50 + ")",
+    ],
+)
+def test_products_are_counted_before_they_are_distributed(text):
+    with pytest.raises(ValueError, match="a kernel must be a sum of at most 2000 products to be"):
+        addends(parse_expression(text))
