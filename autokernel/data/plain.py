@@ -100,7 +100,7 @@ def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) ->
 
 def refusal(key: str, expected: str, got: object) -> ValueError:
     """Return the error of a value that is not what a key must have."""
-    is_short = isinstance(got, (str, float, bool, NoneType)) or (
+    is_short = isinstance(got, (str, float, bool, tuple, NoneType)) or (
         isinstance(got, int) and abs(got) < _FINITE
     )
     shown = reprlib.repr(got) if is_short else type(got).__name__

@@ -1,6 +1,6 @@
 """Fitted estimators as plain data, which JSON can hold."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import Columns, RowNoise, Target
 from autokernel.data.plain import as_plain, read, refusal
+from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
@@ -172,25 +173,19 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         If the dict is of another format or version, or a value is not valid: the message says its
         key, what is expected, and what is got.
     """
-    if not isinstance(record, Mapping):
-        raise ValueError(
-            f"record must be the dict that to_dict returns, got {type(record).__name__}: "
-            "json.loads makes a dict of a text"
-        )
-    if record.get("format") != _FORMAT:
-        raise refusal("record.format", f"{_FORMAT!r}, as to_dict writes it", record.get("format"))
-    if record.get("version") != FORMAT_VERSION:
-        raise ValueError(
-            f"record.version must be {FORMAT_VERSION}, got {record.get('version')!r}: "
-            f"autokernel {record.get('autokernel')} has written it, and can read it"
-        )
+    what = "the dict that to_dict returns: json.loads makes a dict of a text"
+    _require(isinstance(record, Mapping), "record", what, record)
+    written, version = record.get("format"), record.get("version")
+    _require(written == _FORMAT, "record.format", f"{_FORMAT!r}, as to_dict writes it", written)
+    what = f"{FORMAT_VERSION}, the version that autokernel {__version__} writes and reads"
+    _require(version == FORMAT_VERSION, "record.version", what, version)
     return _estimator(read(_RECORD, record, "record"))
 
 
 def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     X, y = record["X_train"], record["y_train"]
-    if X.ndim != 2 or not X.size:
-        raise ValueError(f"record.X_train must be rows of columns, got the shape {X.shape}")
+    has_rows = X.ndim == 2 and X.size > 0
+    _require(has_rows, "record.X_train", "rows of columns", X.shape)
     _check_shape(y, (len(X),), "record.y_train")
     model = _with_settings(record["settings"])
     model._set_fitted(_fitted_model(record["model"], X, y), X, y)
@@ -198,12 +193,11 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     model._end = record["end"]
     search = record["search"]
     if search is not None:
-        if search["stop_reason_"] not in MEANINGS:
-            what = f"one of {', '.join(MEANINGS)}"
-            raise refusal("record.search.stop_reason_", what, search["stop_reason_"])
+        reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
+        _require(reason in MEANINGS, "record.search.stop_reason_", what, reason)
         model._tried = list(search["tried"])
         model.search_history_ = _history(search["history"], len(model._tried))
-        model.n_iter_, model.stop_reason_ = search["n_iter_"], search["stop_reason_"]
+        model.n_iter_, model.stop_reason_ = search["n_iter_"], reason
     return model
 
 
@@ -215,8 +209,7 @@ def _with_settings(settings: Mapping[str, object]) -> AutoKernelGPRegressor:
     model, known = AutoKernelGPRegressor(), AutoKernelGPRegressor().get_params(deep=False)
     for name, value in settings.items():
         key = f"record.settings.{name}"
-        if name not in known:
-            raise refusal(key, f"one of the parameters {', '.join(known)}", value)
+        _require(name in known, key, f"one of the parameters {', '.join(known)}", value)
         if name not in _NEVER_READ:
             model.set_params(**{name: _read_setting(value, key)})
     try:
@@ -231,16 +224,13 @@ def _history(columns: Mapping[str, Any], n_rows: int) -> Table:
     """Read the columns of a search, which are those that every search has."""
     read_columns = {}
     for name in columns_of([History(1.0)]):
-        key, column = f"record.search.history.{name}", columns.get(name)
-        if not isinstance(column, Mapping) or column.get("type") not in (*_TYPES,):
-            raise refusal(key, f"an object whose type is one of {', '.join(_TYPES)}", column)
-        kind = column["type"]
-        values = np.array(
-            read(_TYPES[kind], column.get("values"), f"{key}.values"),
-            dtype=object if kind == "O" else None,
-        )
+        key, column = f"record.search.history.{name}", columns.get(name, {})
+        kind = column.get("type") if isinstance(column, Mapping) else None
+        what = f"an object whose type is one of {', '.join(_TYPES)}"
+        _require(isinstance(kind, str) and kind in _TYPES, key, what, column)
+        values = read(_TYPES[str(kind)], column.get("values"), f"{key}.values")
         _check_shape(values, (n_rows,), f"{key}.values")
-        read_columns[name] = values
+        read_columns[name] = np.array(values, dtype=object if kind == "O" else None)
     return history_table(read_columns)
 
 
@@ -253,16 +243,14 @@ def _written_setting(value: Any) -> Any:
 
 def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
     """Read a parameter that :func:`_written_setting` has written; lists become tuples."""
-    if depth > MAX_DEPTH:
-        raise refusal(key, f"at most {MAX_DEPTH} lists in each other", value)
+    _require(depth <= MAX_DEPTH, key, f"at most {MAX_DEPTH} lists in each other", value)
     if isinstance(value, Mapping):
         items = _read_setting(value.get("items"), f"{key}.items", depth + 1)
         is_valid = isinstance(items, tuple) and all(
             isinstance(one, tuple) and len(one) == 2 and isinstance(one[0], (str, int))
             for one in items
         )
-        if not is_valid:
-            raise refusal(key, "an object with items, pairs of a column and a value", value)
+        _require(is_valid, key, "an object with items, pairs of a column and a value", value)
         return dict(items)
     if isinstance(value, list):
         return tuple(_read_setting(one, key, depth + 1) for one in value)
@@ -333,9 +321,7 @@ def _mixture(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Mixture
     columns, target, key = record["columns"], record["target"], "record.model"
     _check_columns(columns, X)
     _require(IDENTITY in target.scales, f"{key}.target.scales", "scales with the identity", None)
-    for name, scale in target.scales.items():
-        is_known = name == scale.name and name in (IDENTITY, *TARGET_SCALES)
-        _require(is_known, f"{key}.target.scales.{name}.name", "that of a scale", scale.name)
+    _check_scales(target.scales, (IDENTITY, *TARGET_SCALES), f"{key}.target")
     for n, one in enumerate(record["components"]):
         _check_kernel(one, record, f"{key}.components[{n}]")
     inputs, targets = columns.inputs(X, first_row=0), target.forward(y)
@@ -374,19 +360,22 @@ def _check_columns(columns: Columns, X: FloatArray) -> None:
             is_level = np.isin(known, np.arange(len(column.levels.values))).all()
             _require(bool(is_level), f"{key}[{n}].levels", "those of all numbers of X", "fewer")
         _require(len(column.places) > 0, f"{key}[{n}].places", "one number or more", ())
-        for name, scale in column.scales.items():
-            is_known = name == scale.name and name in COLUMN_SCALES
-            _require(is_known, f"{key}[{n}].scales.{name}.name", "that of a scale", scale.name)
+        _check_scales(column.scales, COLUMN_SCALES, f"{key}[{n}]")
+
+
+def _check_scales(scales: Mapping[str, Scale], known: Sequence[str], key: str) -> None:
+    for name, scale in scales.items():
+        is_known = name == scale.name and name in known
+        _require(is_known, f"{key}.scales.{name}.name", f"one of {', '.join(known)}", scale.name)
 
 
 def _check_kernel(one: Evaluation | MixtureComponent, record: Mapping[str, Any], key: str) -> None:
     """Check that a kernel has columns and a scale of the model, and a number for each parameter."""
-    expression, n = one.expression, len(record["columns"])
-    _require(
-        max(expression.columns, default=0) < n, key, f"a kernel of {n} columns", str(expression)
-    )
+    expression, n, text = one.expression, len(record["columns"]), str(one.expression)
+    has_columns = max(expression.columns, default=0) < n
+    _require(has_columns, key, f"a kernel of {n} columns", text)
     is_known = expression.target in record["target"].scales
-    _require(is_known, key, "a kernel on a scale of the target", str(expression))
+    _require(is_known, key, "a kernel on a scale of the target", text)
     _check_shape(one.theta, (n_kernel_params(expression) + 1,), f"{key}.theta")
 
 
@@ -406,6 +395,5 @@ def _require(is_valid: bool, key: str, expected: str, got: object) -> None:
 
 
 def _check_shape(values: Any, shape: tuple[int, ...], key: str) -> None:
-    _require(
-        np.shape(values) == shape, key, f"an array of the shape {shape}", str(np.shape(values))
-    )
+    found = np.shape(values)
+    _require(found == shape, key, f"an array of the shape {shape}", found)
