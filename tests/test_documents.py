@@ -81,6 +81,7 @@ def pages_with_examples():
             yield pytest.param(path, id=name_of(path), marks=marks)
 
 
+@pytest.mark.filterwarnings("ignore:to_dict leaves out memory")  # which the test adds
 @pytest.mark.parametrize("path", list(pages_with_examples()))
 def test_the_examples_run_and_print_what_is_shown(path, kept, tmp_path, monkeypatch, capsys):
     mpl.use("Agg")

@@ -14,7 +14,7 @@ from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
-from autokernel.explain import Table, history_table
+from autokernel.explain import history_table
 from autokernel.expression import (
     COLUMN_SCALES,
     IDENTITY,
@@ -39,7 +39,7 @@ from autokernel.model import (
     MixturePredictor,
     Outliers,
 )
-from autokernel.search import MEANINGS, History, columns_of
+from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
@@ -57,9 +57,13 @@ _PREDICTORS: Mapping[str, tuple[Callable[..., Predictor], str | None]] = {
 _FORMAT = "autokernel"
 _OF_SEARCH = ("n_iter_", "stop_reason_")
 _NEVER_READ = ("memory", "n_jobs")  # parameters that reach files and processes
-_TYPES = {"f": FloatArray, "i": IntArray, "O": tuple[str, ...]}  # of columns of the history
-
-
+_HISTORY = (
+    dict.fromkeys(("kernel", "phase", "status"), tuple[str, ...])
+    | dict.fromkeys(("n_leaves", "n_params", "row_set"), IntArray)
+    | dict.fromkeys(("score", "log_prior", "score_per_sample", "best_score"), FloatArray)
+    | dict.fromkeys(("fit_seconds", "proposal_seconds", "elapsed", "estimate"), FloatArray)
+    | dict.fromkeys(("standard_error", "pareto_k", "upper_bound"), FloatArray)
+)
 _NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes"), FloatArray)
 _MODEL = {
     "evaluation": int,
@@ -78,7 +82,7 @@ _MODEL = {
     "tail_share": float,
 }
 _SEARCH = {
-    "history": Mapping[str, object],
+    "history": _HISTORY,
     "tried": tuple[str, ...],
     "n_iter_": int,
     "stop_reason_": str,
@@ -123,11 +127,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     record = _model_record(model._fitted, model.X_train_, model.y_train_)
     search = None
     if hasattr(model, "search_history_"):
-        history = {
-            name: {"type": values.dtype.kind, "values": values}
-            for name, values in model.search_history_.items()
-        }
-        search = {"history": history, "tried": model._tried}
+        search = {"history": model.search_history_, "tried": model._tried}
         search |= {name: getattr(model, name) for name in _OF_SEARCH}
     given = model.get_params(deep=False)
     left_out = [name for name in _NEVER_READ if given.pop(name) is not None]
@@ -196,7 +196,9 @@ def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
         _require(reason in MEANINGS, "record.search.stop_reason_", what, reason)
         model._tried = list(search["tried"])
-        model.search_history_ = _history(search["history"], len(model._tried))
+        for name, values in search["history"].items():
+            _check_shape(values, (len(model._tried),), f"record.search.history.{name}")
+        model.search_history_ = history_table(search["history"])
         model.n_iter_, model.stop_reason_ = search["n_iter_"], reason
     return model
 
@@ -218,20 +220,6 @@ def _with_settings(settings: Mapping[str, object]) -> AutoKernelGPRegressor:
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"record.settings must be parameters of a fit: {error}") from error
     return model
-
-
-def _history(columns: Mapping[str, Any], n_rows: int) -> Table:
-    """Read the columns of a search, which are those that every search has."""
-    read_columns = {}
-    for name in columns_of([History(1.0)]):
-        key, column = f"record.search.history.{name}", columns.get(name, {})
-        kind = column.get("type") if isinstance(column, Mapping) else None
-        what = f"an object whose type is one of {', '.join(_TYPES)}"
-        _require(isinstance(kind, str) and kind in _TYPES, key, what, column)
-        values = read(_TYPES[str(kind)], column.get("values"), f"{key}.values")
-        _check_shape(values, (n_rows,), f"{key}.values")
-        read_columns[name] = np.array(values, dtype=object if kind == "O" else None)
-    return history_table(read_columns)
 
 
 def _written_setting(value: Any) -> Any:

@@ -44,7 +44,8 @@ FAULTS = [
     ((*FITTED, "theta"), [0.0], "an array of the shape"),
     ((*FITTED, "theta", 0), 1e6, "numbers from -700 to 700"),
     (("search", "stop_reason_"), "__class__", "one of n_iter"),
-    (("search", "history", "score", "type"), "V1000000000", "one of f, i, O"),
+    (("search", "history", "row_set"), ["V1000000000"], "numbers in lists of one length, got list"),
+    (("search", "history", "score"), [0.0], "an array of the shape"),
     (("search", "tried"), ["SE[0]"], "an array of the shape"),
 ]
 
