@@ -6,6 +6,7 @@ from math import sqrt
 
 import numpy as np
 
+from autokernel.data.steps import longest_period
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression
@@ -97,7 +98,8 @@ class LogPosterior:
 
     Once the deadline has passed, every call raises an ``OutOfTimeError``. ``n_evaluations`` counts
     the likelihood calls so far, failed ones included. ``centre`` (n_params,) are the logs of the
-    prior means, which lie between the bounds ``lower`` and ``upper`` of theta.
+    prior means, which lie between the bounds ``lower`` and ``upper`` of theta. A period without a
+    declared range is at most the longest one of which the column shows two cycles.
     """
 
     def __init__(
@@ -121,7 +123,13 @@ class LogPosterior:
             for parameter in node.parameters
             if parameter.role == Role.PERIOD and node.view is not None
         ]
-        self._extents = np.array([np.ptp(self.data.inputs.known(view)) for view in views])
+        places = [self.data.inputs.known(view) for view in views]
+        self._extents = np.array([np.ptp(x) for x in places])
+        for entry, x in zip(np.flatnonzero(self.is_period), places, strict=True):
+            if likelihood.parameters[entry].start is None and np.ptp(x) > 0:
+                self.upper[entry] = min(self.upper[entry], np.log(longest_period(x)))
+                self.lower[entry] = min(self.lower[entry], self.upper[entry] - _WIDEST)
+        self.centre = np.clip(self.centre, self.lower, self.upper)
 
     @classmethod
     def exact(
