@@ -7,7 +7,14 @@ from typing import Any
 import numpy as np
 
 from autokernel.data.noise import RowNoise
-from autokernel.data.scales import SCALES, Identity, Scale, mean_and_variance, scale_of_record
+from autokernel.data.scales import (
+    MIN_SHARE,
+    SCALES,
+    Identity,
+    Scale,
+    mean_and_variance,
+    scale_of_record,
+)
 from autokernel.expression import IDENTITY, TARGET_SCALES
 from autokernel.typing import FloatArray
 
@@ -20,7 +27,8 @@ class Target:
     """The standardisation ``u = (y - shift) / width`` of the target, and its scales ``t(u)``.
 
     On each of ``scales``, one of which is the identity, the training targets have zero mean and
-    unit variance.
+    unit variance. Where positive targets cover many decades, the shift is zero, so that the
+    smallest ones keep their digits.
     """
 
     shift: float
@@ -40,7 +48,10 @@ class Target:
         if np.ptp(y) > 0:
             shift, variance = mean_and_variance(y, weights)
             width = float(np.sqrt(variance))
-        found: dict[str, Scale] = {IDENTITY: Identity(IDENTITY, shift=shift, width=width)}
+        is_wide = 0 < y.min() <= MIN_SHARE * y.max()
+        origin = shift / width if is_wide else 0.0
+        found: dict[str, Scale] = {IDENTITY: Identity(IDENTITY, -origin, 1.0, shift, width)}
+        shift = 0.0 if is_wide else shift
         for name in TARGET_SCALES:
             has = SCALES[name].has_slope(y)
             t = SCALES[name].function(y[has])

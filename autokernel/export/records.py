@@ -179,7 +179,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
             ": pickle the model, as joblib.dump does"
         )
     has_all = np.array_equal(data.X, model.columns.inputs(X).values, equal_nan=True)
-    has_all = has_all and np.array_equal(data.y, model.target.forward(y))
+    has_all = has_all and np.array_equal(data.u, model.target.forward(y))
     state = model.__getstate__()
     del state["mixture"]
     return {
@@ -187,7 +187,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "columns": _as_json(model.columns.record),
         "target": _as_json(model.target.record),
         "noise": _as_json(data.noise.record),
-        "rows_of_model": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.y)},
+        "rows_of_model": None if has_all else {"X": _as_json(data.X), "y": _as_json(data.u)},
         "predictor": _predictor_record(mixture.make_predictor),
         "components": _as_json(as_columns(mixture.components)),
         "tail_share": mixture.tail_share,
