@@ -48,10 +48,10 @@ class Target:
         if np.ptp(y) > 0:
             shift, variance = mean_and_variance(y, weights)
             width = float(np.sqrt(variance))
-        is_wide = 0 < y.min() <= MIN_SHARE * y.max()
-        origin = shift / width if is_wide else 0.0
-        found: dict[str, Scale] = {IDENTITY: Identity(IDENTITY, -origin, 1.0, shift, width)}
-        shift = 0.0 if is_wide else shift
+        found: dict[str, Scale] = {IDENTITY: Identity(IDENTITY, shift=shift, width=width)}
+        if 0 < y.min() <= MIN_SHARE * y.max():
+            found[IDENTITY] = Identity(IDENTITY, -shift / width, shift=shift, width=width)
+            shift = 0.0
         for name in TARGET_SCALES:
             has = SCALES[name].has_slope(y)
             t = SCALES[name].function(y[has])

@@ -117,13 +117,12 @@ class LogPosterior:
             self.lower[-1] = np.log(NOISE_FLOOR * mean_square)
             self.upper[-1] = max(self.upper[-1], np.log(mean_square))
         self.is_period = np.array([p.role == Role.PERIOD for p in likelihood.parameters])
-        views = [
-            node.view
+        places = [
+            self.data.inputs.known(node.view)
             for node in self.expression.nodes
             for parameter in node.parameters
             if parameter.role == Role.PERIOD and node.view is not None
         ]
-        places = [self.data.inputs.known(view) for view in views]
         self._extents = np.array([np.ptp(x) for x in places])
         for entry, x in zip(np.flatnonzero(self.is_period), places, strict=True):
             if likelihood.parameters[entry].start is None and np.ptp(x) > 0:

@@ -120,16 +120,11 @@ class CoordinateScan:
         middle is then one of them.
         """
         extent = self._magnitudes.spacing_and_extent(view)[1]
-        found = self._magnitudes.periods(view, within)[:_MAX_PEAKS]
-        centres, least, most = [extent / period, *(extent / found)], extent / longest, np.inf
-        if within is None:
-            centres += (0.5 * extent / found[:2]).tolist()
-        else:
-            most, least = (1 / end for end in within)
-            centres.append(np.sqrt(least * most))
-        merged = [(np.inf, -np.inf)]
-        centres = np.clip(centres, least, most)
-        for centre in np.sort(centres):
+        peaks = extent / self._magnitudes.periods(view, within)[:_MAX_PEAKS]
+        most, least = (np.inf, extent / longest) if within is None else (1 / end for end in within)
+        more = peaks[:2] / 2 if within is None else [np.sqrt(least * most)]
+        centres, merged = [extent / period, *peaks, *more], [(np.inf, -np.inf)]
+        for centre in np.sort(np.clip(centres, least, most)):
             low, high = max(least, centre - _HALF_WINDOW), min(most, centre + _HALF_WINDOW)
             if low <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], high)

@@ -1,7 +1,6 @@
 """The rows of a fit as inference sees them: inputs, targets, and pairs of inputs."""
 
 import json
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -19,7 +18,7 @@ class TrainingData:
 
     Inputs that are an array X (n_samples, n_features) are used as they come, and so is a target
     without its standardisation. The noise is nothing but that of all rows by default. The targets
-    are given as ``u``, and ``y`` are those on a scale, at first the identity.
+    ``u`` are those of the search, and ``y`` the same on a scale.
     """
 
     def __init__(
@@ -28,6 +27,7 @@ class TrainingData:
         u: FloatArray,
         noise: RowNoise | None = None,
         target: Target | None = None,
+        scale: str = IDENTITY,
     ) -> None:
         if not isinstance(inputs, Inputs):
             raw = Columns.of_names(None, inputs.shape[1]).with_places_of(inputs)
@@ -35,16 +35,14 @@ class TrainingData:
         self.inputs, self.u = inputs, u
         self.noise = RowNoise.equal(len(u)) if noise is None else noise
         self.target = Target.raw() if target is None else target
-        self.y = self.target.on(IDENTITY).forward(u)
+        self.y, log_slopes = self.target.on(scale).forward_and_log_slope(u)
+        if scale != IDENTITY:
+            self.noise = self.noise.on_scale(log_slopes)
+        weights = self.noise.influence
+        self.mean_square = float(np.average(self.y**2, weights=weights)) if len(u) else 0.0
         self._pairs: dict[View, PackedPairs] = {}
-        self._scale = IDENTITY  # of y
+        self._scale = scale  # of y
         self._origin: TrainingData | None = None  # the data with y as it was, if not these
-
-    @cached_property
-    def mean_square(self) -> float:
-        """The mean square of the targets, weighted by what is known of their noise."""
-        y, weights = self.y, self.noise.influence
-        return float(np.average(y**2, weights=weights)) if len(y) else 0.0
 
     @property
     def X(self) -> FloatArray:  # noqa: N802 - a matrix
@@ -62,10 +60,8 @@ class TrainingData:
             return self
         if scale == IDENTITY:
             return plain
-        y, log_slopes = self.target.on(scale).forward_and_log_slope(self.u)
-        other = TrainingData(self.inputs, self.u, plain.noise.on_scale(log_slopes), self.target)
-        other.y = y
-        other._pairs, other._scale, other._origin = self._pairs, scale, plain
+        other = TrainingData(self.inputs, self.u, plain.noise, self.target, scale)
+        other._pairs, other._origin = self._pairs, plain
         return other
 
     def take(self, rows: IntArray) -> "TrainingData":

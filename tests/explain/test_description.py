@@ -128,6 +128,21 @@ def test_a_component_is_described_by_what_its_curve_does(y, kernel, params, expe
 
 
 @pytest.mark.parametrize(
+    ("place", "height", "kernel"),
+    [(4, 2, "RQ[0] + SE[0]"), (7, -3, "RQ[0]"), (2.5, 1, "SE[0]"), (5, -0.5, "LIN[0] + PER[0]")],
+)
+def test_overshoot_beyond_a_step_is_no_turn(place, height, kernel):
+    x = np.linspace(0, 10, 80)
+    y = height * (x >= place) + 0.005 * np.random.default_rng(1).normal(size=80)
+    text = refitted(kernel, x[:, None], y, base_kernels=("SE", "LIN", "PER", "RQ")).describe()
+    (said,) = re.findall(r"1\. The target .*", text)
+    assert not re.search(r"until .* and (rises|falls)|up and down|then", said), said
+    way, other = ("rises", "falls") if height > 0 else ("falls", "rises")
+    assert f"The target {way} by" in said
+    assert other not in said.split("eyond the data")[0]
+
+
+@pytest.mark.parametrize(
     ("text", "params", "expected"),
     [
         # a period that its part of the data does not show twice
