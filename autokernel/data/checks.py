@@ -124,6 +124,12 @@ def check_fit_data(
             f"sample_weight must not be zero in all rows but {kept.sum()}: give at least "
             f"{MIN_ROWS} rows a positive weight"
         )
+    if weights.max() < 1:
+        warn_user(
+            "sample_weight is below one in every row, and cannot be the number of readings that a "
+            "row stands for: it is taken for relative weights, and divided by its mean"
+        )
+        weights = weights / weights[kept].mean()
     if weights.sum() < MIN_ROWS:
         raise ValueError(
             f"sample_weight must add up to at least {MIN_ROWS} readings, got {weights.sum():.3g}: "
@@ -266,12 +272,17 @@ def _check_target(y: npt.ArrayLike) -> None:
     rows = np.flatnonzero(~np.isfinite(numbers))
     if values.ndim and len(rows):
         what = "NaN" if np.isnan(numbers[rows[0]]) else "infinity"
-        named = ", ".join(map(str, rows[:MAX_ROWS_NAMED]))
-        more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
         raise ValueError(
-            f"Input y contains {what}: row{'s' if len(rows) > 1 else ''} {named}{more}. Leave such "
-            "rows out of X and y: they can be predicted after the fit"
+            f"Input y contains {what}: {text_of_rows(rows)}. Leave such rows out of X and y: they "
+            "can be predicted after the fit"
         )
+
+
+def text_of_rows(rows: IntArray) -> str:
+    """Name the first rows, and count the others."""
+    named = ", ".join(map(str, rows[:MAX_ROWS_NAMED].tolist()))
+    more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
+    return f"row{'s' if len(rows) > 1 else ''} {named}{more}"
 
 
 def check_range(X: FloatArray, y: FloatArray) -> None:

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from autokernel.data.scales import fill_rows
 from autokernel.typing import FloatArray
 
 _MIN_DISTINCT = 3  # values that show a resolution; two are names of two cases
@@ -17,7 +18,7 @@ def resolution_of(y: FloatArray) -> float:
     Round steps are 1, 2 or 5 times a power of ten, and 1/2, 1/4 and 1/8. It is zero if there is no
     such step above a millionth of the range, or above the precision of the numbers.
     """
-    values = np.unique(y)
+    values = np.unique(np.delete(y, fill_rows(y)))
     if len(values) < _MIN_DISTINCT:
         return 0.0
     largest, extent = float(np.abs(values).max()), float(np.ptp(values))
@@ -28,7 +29,7 @@ def resolution_of(y: FloatArray) -> float:
         multiples, tolerance = values / step, min(_TOLERANCE, _PRECISION * largest / step)
         whole = np.rint(multiples)
         is_exact = np.abs(multiples - whole).max() <= tolerance
-        if is_exact and len(np.unique(whole)) >= _MIN_DISTINCT:
+        if is_exact and len(np.unique(whole)) >= max(_MIN_DISTINCT, len(values) / 2):
             return float(step)
     return 0.0
 

@@ -16,7 +16,9 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 MIN_RATIO = 10.0  # of the largest to the smallest value of a column that has other scales
 MIN_RATIO_OF_TARGET = 2.0  # the same of a target; below it all scales are nearly the same
 MIN_DISTINCT = 10  # values of a column or a target that has other scales
-MIN_SHARE = 1e-9  # of the largest target, below which rounding would blur the smallest one
+MIN_SHARE = 1e-9  # of the largest target, below which the smallest one is many decades away
+MAX_GAP = 0.5  # of the range of the logs of such targets; a larger one parts two kinds of numbers
+_FILL_RATIO, _FILL_RATIO_OF_EQUAL = 1e6, 1e3  # of sizes, from which numbers stand for missing ones
 MAX_VARIANCE = 1.0  # on the scale of the target, for means; that of all targets, standardised
 LARGEST_LOG = 690.0  # so that the square of its exponential does not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
@@ -187,29 +189,29 @@ class Scale:
 
 
 class Identity(Scale):
-    """The scale of a column or a target as it is: ``t(u) = u``."""
+    """The scale of a column or a target as it is: ``t(u) = u``, or ``u + origin``."""
 
     is_linear = True
 
     def forward(self, u: FloatArray) -> FloatArray:
-        """Return the numbers themselves."""
-        return u
+        """Return the numbers themselves, from the origin."""
+        return u + self.origin
 
     def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Return the targets themselves, and zeros."""
-        return u, np.zeros(np.shape(u))
+        """Return the targets themselves, from the origin, and zeros."""
+        return u + self.origin, np.zeros(np.shape(u))
 
     def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the log density (n,) of a normal ``u``."""
-        return norm.logpdf(u, mean, np.sqrt(variance))
+        return norm.logpdf(u + self.origin, mean, np.sqrt(variance))
 
     def inverse(self, t: FloatArray) -> FloatArray:
-        """Return the numbers themselves."""
-        return t
+        """Return the numbers without the origin."""
+        return t - self.origin
 
     def moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the mean and variance (n,), which have no limit."""
-        return mean, variance
+        return mean - self.origin, variance
 
     def variance_of_function(
         self,
@@ -286,16 +288,38 @@ def scales_of_target(y: FloatArray, min_ratio: float = MIN_RATIO_OF_TARGET) -> l
     """Name the scales besides the identity on which a target may be simple.
 
     The log and the square root need numbers of which the largest is ``min_ratio`` times the
-    smallest.
+    smallest. Numbers over many decades need some in between: zeros that are rounded have none.
     """
     low, high = float(y.min()), float(y.max())
-    if len(np.unique(y)) < MIN_DISTINCT or low <= MIN_SHARE * high:
+    if len(np.unique(y)) < MIN_DISTINCT or low <= 0:
+        return []
+    logs = np.sort(np.log(y))
+    if low <= MIN_SHARE * high and np.diff(logs).max() > MAX_GAP * np.ptp(logs):
         return []
     found = ["log", "sqrt"] if high >= min_ratio * low else []
     odds = low / (1 - low) if high < 1 else np.inf
     if high < 1 - MIN_SHARE and high / (1 - high) >= MIN_RATIO_OF_TARGET * odds:
         found.append("logit")
     return found
+
+
+def fill_rows(y: FloatArray) -> IntArray:
+    """Return the rows of numbers (n,) that stand for missing ones, such as 1e20 or -9999.
+
+    They are at most half of the rows, and many times as large as all others: a thousand times if
+    they are one number in several rows, and otherwise a million times and over most decades.
+    """
+    order = np.argsort(np.abs(y), kind="stable")
+    logs = np.log(np.maximum(np.abs(y[order]), np.finfo(float).tiny))
+    first = max((len(y) + 1) // 2, int(np.sum(y == 0)) + 1)  # that may be such a row
+    large = max(np.log(_FILL_RATIO), MAX_GAP * (logs[-1] - logs[min(first, len(y)) - 1]))
+    for cut in np.flatnonzero(np.diff(logs) >= np.log(_FILL_RATIO_OF_EQUAL)) + 1:
+        far = order[cut:]
+        is_one_number = len(far) > 1 and np.ptp(y[far]) == 0
+        is_far = is_one_number or logs[cut] - logs[cut - 1] >= large
+        if cut >= first and is_far and len(np.unique(y)) >= MIN_DISTINCT:
+            return np.sort(far)
+    return np.empty(0, dtype=int)
 
 
 def mean_and_variance(values: FloatArray, weights: FloatArray | None = None) -> tuple[float, float]:

@@ -15,7 +15,7 @@ SEASONS = (1.0, 7.0, YEAR / 4, YEAR)
 """Day, week, quarter and year, in days."""
 
 _ROWS_OF_CYCLE, _CYCLES, _CYCLES_OF_PATTERN = 4, 2, 3  # that a period needs to be seen
-_UNEQUAL = 0.02  # by which months and quarters differ from their mean
+_UNEQUAL = 0.02  # by which cycles, months and quarters differ from their mean
 _TOLERANCE = 1e-6  # of a step, by which equal steps differ through rounding
 _ROUNDED = 0.15  # of a step, by which steps of rounded numbers differ from it
 _MIN_SHARE = 0.5  # of the steps that are equal, from which they are the spacing
@@ -102,17 +102,28 @@ def seasons_of(x: FloatArray) -> tuple[float, ...]:
     """Return the seasons in days that a column of dates (n_samples,), in days, can show.
 
     They are those of :data:`SEASONS` with four rows in a cycle, by the median step between
-    neighbours, and two cycles within the extent.
+    neighbours, that are not longer than :func:`longest_period`.
     """
     known = np.unique(x[~np.isnan(x)])
     if len(known) < 2:
         return ()
-    step, extent = float(np.median(np.diff(known))), float(known[-1] - known[0])
+    step, longest = float(np.median(np.diff(known))), longest_period(known)
     return tuple(
         season
         for season in SEASONS
-        if _ROWS_OF_CYCLE * step <= season * (1 + _UNEQUAL) and _CYCLES * season <= extent + step
+        if _ROWS_OF_CYCLE * step <= season * (1 + _UNEQUAL) and season <= longest
     )
+
+
+def longest_period(x: FloatArray) -> float:
+    """Return the longest period of which known values (n,) of a column show two cycles.
+
+    A row stands for the step to the next one, so that 24 months are two years. Cycles may be
+    unequal, and their period is estimated.
+    """
+    places = np.unique(x)
+    step = float(np.median(np.diff(places))) if len(places) > 1 else 0.0
+    return float(np.ptp(places) + step) / _CYCLES * (1 + _UNEQUAL)
 
 
 def shows_cycles(x: FloatArray) -> bool:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from autokernel.data.noise import RowNoise
-from autokernel.data.scales import SCALES, Identity, Scale, mean_and_variance
+from autokernel.data.scales import MIN_SHARE, SCALES, Identity, Scale, mean_and_variance
 from autokernel.expression import IDENTITY, TARGET_SCALES
 from autokernel.typing import FloatArray
 
@@ -19,7 +19,8 @@ class Target:
     """The standardisation ``u = (y - shift) / width`` of the target, and its scales ``t(u)``.
 
     On each of ``scales``, one of which is the identity, the training targets have zero mean and
-    unit variance.
+    unit variance. Where positive targets cover many decades, the shift is zero, so that the
+    smallest ones keep their digits.
     """
 
     shift: float
@@ -40,6 +41,9 @@ class Target:
             shift, variance = mean_and_variance(y, weights)
             width = float(np.sqrt(variance))
         found: dict[str, Scale] = {IDENTITY: Identity(IDENTITY, shift=shift, width=width)}
+        if 0 < y.min() <= MIN_SHARE * y.max():
+            found[IDENTITY] = Identity(IDENTITY, -shift / width, shift=shift, width=width)
+            shift = 0.0
         for name in TARGET_SCALES:
             has = SCALES[name].has_slope(y)
             t = SCALES[name].function(y[has])

@@ -137,12 +137,14 @@ class BIC(_OfApproximations):
     """Bayesian information criterion: ``log likelihood - d/2 log n``, in nats; larger is better.
 
     This is the usual BIC divided by -2, at the MAP parameters. ``d`` is the number of parameters
-    with the noise variance, and ``n`` is the number of rows, or the sum of their weights.
+    with the noise variance, and ``n`` is the number of rows, or the sum of their weights, at least
+    one.
     """
 
     def __call__(self, fit: KernelFit) -> Score:
         """Score by the log likelihood and the numbers of parameters and rows."""
-        return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(fit.n_samples))
+        n = max(1.0, fit.n_samples)
+        return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(n))
 
 
 _MAX_OTHER_MODES = 5  # modes besides the best one around which draws are made; each takes a Hessian

@@ -8,6 +8,7 @@ from math import sqrt
 
 import numpy as np
 
+from autokernel.data.steps import longest_period
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression
@@ -101,7 +102,8 @@ class LogPosterior:
     A call that cannot end before the deadline raises an ``OutOfTimeError``. ``n_evaluations``
     counts the likelihood calls so far, failed ones included. ``centre`` (n_params,) are the logs of
     the prior means, which lie between the bounds ``lower`` and ``upper`` of theta, and ``best`` is
-    the best theta so far, with its ``best_value``.
+    the best theta so far, with its ``best_value``. A period without a
+    declared range is at most the longest one of which the column shows two cycles.
     """
 
     def __init__(
@@ -120,13 +122,18 @@ class LogPosterior:
             self.lower[-1] = np.log(NOISE_FLOOR * mean_square)
             self.upper[-1] = max(self.upper[-1], np.log(mean_square))
         self.is_period = np.array([p.role == Role.PERIOD for p in likelihood.parameters])
-        views = [
-            node.view
+        places = [
+            self.data.inputs.known(node.view)
             for node in self.expression.nodes
             for parameter in node.parameters
             if parameter.role == Role.PERIOD and node.view is not None
         ]
-        self._extents = np.array([np.ptp(self.data.inputs.known(view)) for view in views])
+        self._extents = np.array([np.ptp(x) for x in places])
+        for entry, x in zip(np.flatnonzero(self.is_period), places, strict=True):
+            if likelihood.parameters[entry].start is None and np.ptp(x) > 0:
+                self.upper[entry] = min(self.upper[entry], np.log(longest_period(x)))
+                self.lower[entry] = min(self.lower[entry], self.upper[entry] - _WIDEST)
+        self.centre = np.clip(self.centre, self.lower, self.upper)
 
     @classmethod
     def exact(

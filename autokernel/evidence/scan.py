@@ -101,7 +101,8 @@ class CoordinateScan:
         extent = self._magnitudes.spacing_and_extent(_view(leaf))[1]
         found: list[Point] = []
         within = self._posterior.data.parameters(leaf.node)[period - leaf.entries.start].start
-        for low, high in self._windows(_view(leaf), np.exp(base[period]), within):
+        now, longest = np.exp([base[period], self._posterior.upper[period]])
+        for low, high in self._windows(_view(leaf), now, longest, within):
             n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)
             thetas = np.tile(base, (n_points, 1))
             if in_cycle is not None:
@@ -111,27 +112,19 @@ class CoordinateScan:
         return sorted(found, key=lambda one: -one.log_posterior)[:_MAX_MAXIMA_OF_PERIODS]
 
     def _windows(
-        self, view: View, period: float, within: tuple[float, float] | None
+        self, view: View, period: float, longest: float, within: tuple[float, float] | None
     ) -> list[tuple[float, float]]:
-        """List intervals of cycles over the extent: near one, ``period``, peaks and half peaks.
+        """List intervals of cycles over the extent: near ``period``, peaks and half peaks.
 
-        For a period with a declared range, in extents, they are those near the middle of the range,
-        ``period`` and the peaks within the range.
+        All lie within the bounds of the period, or within its declared range, in extents, whose
+        middle is then one of them.
         """
         extent = self._magnitudes.spacing_and_extent(view)[1]
-        if within is None:
-            peaks = extent / self._magnitudes.periods(view)[:_MAX_PEAKS]
-            centres = np.array([extent / period, *peaks, *(peaks[:2] / 2)])
-            centres, least, most = centres[centres > 1.5], 0.0, np.inf
-            merged = [(0.5, 1.5)]  # near one cycle, the kernel decays except between the two ends
-        else:
-            most, least = (1.0 / end for end in within)
-            found = self._magnitudes.periods(view, within)
-            middle = np.sqrt(least * most)
-            near = np.clip(extent / period, least, most)
-            centres = np.array([middle, near, *(extent / found[:_MAX_PEAKS])])
-            merged = [(np.inf, -np.inf)]
-        for centre in np.sort(centres):
+        peaks = extent / self._magnitudes.periods(view, within)[:_MAX_PEAKS]
+        most, least = (np.inf, extent / longest) if within is None else (1 / end for end in within)
+        more = peaks[:2] / 2 if within is None else [np.sqrt(least * most)]
+        centres, merged = [extent / period, *peaks, *more], [(np.inf, -np.inf)]
+        for centre in np.sort(np.clip(centres, least, most)):
             low, high = max(least, centre - _HALF_WINDOW), min(most, centre + _HALF_WINDOW)
             if low <= merged[-1][1]:
                 merged[-1] = (merged[-1][0], high)

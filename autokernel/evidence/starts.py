@@ -126,12 +126,12 @@ def draw_starts(
         _range(parameter, view, tails, magnitudes)
         for parameter, view, tails in zip(parameters, views, np.exp(quantiles.T), strict=True)
     ]
-    low, high = np.log(ranges).T
+    low, high = np.clip(np.log(ranges).T, posterior.lower, posterior.upper)
     n_prior = (n_starts + 1) // 2
     # Each half has its own sequence: every other point of one lies in the same half of an axis.
     theta = np.concatenate(
         [
-            posterior.prior.quantile(sobol_points(n_prior, len(parameters), rng)),
+            posterior.prior.quantile(sobol_points(n_prior, len(parameters), rng), posterior.upper),
             low + sobol_points(n_starts - n_prior, len(parameters), rng) * (high - low),
         ]
     )

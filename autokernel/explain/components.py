@@ -25,7 +25,7 @@ from autokernel.explain.facts import (
     nearly_line,
     season,
 )
-from autokernel.explain.parts import MAX_PERIOD, WHOLE_COLUMN, Part, Region
+from autokernel.explain.parts import WHOLE_COLUMN, Part, Region
 from autokernel.explain.sentences import MAX_BLUR, Said, Sentences
 from autokernel.explain.words import CERTAIN, capital, interval
 from autokernel.expression import IDENTITY
@@ -35,6 +35,7 @@ from autokernel.typing import FloatArray
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
 FLAT = 1.0  # deviations of the noise, below which a curve within a part of a column is flat
+MAX_PERIOD = 0.5  # of a part of a column, which shows a longer one less than twice
 MIN_GROWTH = 1.25  # of the swing of a season, from its first cycle to the last, that is mentioned
 MIN_LEVEL = 0.2  # of its swing, from which a change of the average of a cycle is mentioned
 NEAR_MIDDLE = 0.15  # of a column, up to which half of a rise is expected to be half way

@@ -471,7 +471,7 @@ class ExplainedFunction:
         mixture, scale = self._model.mixture, self._model.scale
         with one_blas_thread():
             if scale.is_linear:
-                whole = mixture.mean(X)
+                whole = scale.forward(mixture.mean(X))
             else:
                 whole = scale.forward(mixture.quantiles(X, np.array([0.5]))[:, 0])
             every = zip(mixture.components, mixture.predictors, strict=True)
@@ -526,7 +526,7 @@ def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
 def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> FloatArray:
     """Compute the mean (n,) of a kernel on its own scale, or its median on another one."""
     if scale.is_linear and not own.is_linear:
-        return own.moments(*predictor.mean_and_variance(X))[0]
+        return scale.forward(own.moments(*predictor.mean_and_variance(X))[0])
     centre = predictor.mean(X)
     return centre if own == scale else scale.forward(own.inverse(centre))
 

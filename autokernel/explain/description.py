@@ -219,7 +219,7 @@ class Description:
             return []
         if model.target.is_constant:
             return found
-        y, has_tried_log = model.target.inverse(model.mixture.data.y), self._has_tried_log
+        y, has_tried_log = model.target.inverse(model.mixture.data.u), self._has_tried_log
         has_tried_log |= any(one.evaluation.expression.target != IDENTITY for one in model.kernels)
         may_have_log = not has_tried_log and 0 < FACTOR_FOR_LOG * y.min() <= y.max()
         advice = f": try the log of {self._say.y_name}" if may_have_log else ""
@@ -288,7 +288,7 @@ class Description:
             text = f"{name}is constant, {with_unit(value, unit)}: the data do not show"
             fact = Fact(Y_NAME, "is constant", value, unit=unit, evidence=how)
             return [(fact, f"{text} how it would vary.")]
-        kind, average, has = "mean", target.shift, "has a standard deviation of"
+        kind, average, has = "mean", target.on(IDENTITY).shift, "has a standard deviation of"
         if self.scale == "log":
             kind, average = "geometric mean", float(np.exp(self._model.scale.shift))
             has = "is typically"
@@ -408,7 +408,7 @@ class Description:
         if self._held_out is None:
             of = "the variance of the rows that it was fitted to, and may explain less of others"
             how = "variance of the fit to the rows"
-        errors = self._held_out[1] if self._held_out else rows.y - model.mixture.mean(rows.X)
+        errors = self._held_out[1] if self._held_out else rows.u - model.mixture.mean(rows.X)
         explained = max(0.0, 1 - float(np.mean(errors**2) / max(rows.y.var(), TINY)))
         fact = Fact(Y_NAME, "explained", explained, evidence=how)
         yield fact, f"The fit explains {percent(explained)} of {of}."

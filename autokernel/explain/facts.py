@@ -352,9 +352,6 @@ def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     """
     begin, end = explained.ends(part.column)
     ahead = NEAR_BEYOND * (end - begin)
-    if part.has_unseen_period(end - begin + ahead):
-        how = "a period of its kernel that the data do not show twice"
-        return Fact(subject, "is open beyond", evidence=how)
     cycle = np.zeros(1)
     if np.isfinite(part.period):
         cycle = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period - part.period

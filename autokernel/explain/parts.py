@@ -22,7 +22,6 @@ from autokernel.typing import FloatArray, IntArray
 
 SAME_PERIOD = 0.02  # relative difference up to which two seasons of a kernel are one
 SAME_SEASON = 0.05  # the same of two kernels
-MAX_PERIOD = 0.5  # extents of the column; the data show a longer one less than twice
 MIN_CORRELATION = 0.1  # after one period, for a function that is said to repeat
 WHOLE_COLUMN = (0.0, 1.0)
 N_PLACES = 4001  # along a column
@@ -181,13 +180,6 @@ class Part:
                 variance += totals[one.number] * (K[0, 0] + K[1, 1] - 2 * K[0, 1])
         return float(np.sqrt(variance))
 
-    def has_unseen_period(self, longest: float) -> bool:
-        """Whether it repeats with a period below ``longest`` that the data do not show twice."""
-        return any(
-            not parameter.keeps_prior and MAX_PERIOD < np.exp(self.theta_of_all[entry]) < longest
-            for parameter, entry in self.periods
-        )
-
 
 def parts_of(expression: Expression, theta: FloatArray, column: int) -> list[Part]:
     """Return the factors of a kernel along a column, each as a part, with the period it may have.
@@ -226,7 +218,7 @@ def _are_one(one: Part, other: Part) -> bool:
 def _period_of(part: Part) -> tuple[float, bool]:
     """Return the longest period of one factor, and whether the user has given it.
 
-    The period is nan without one that the data show twice before it is forgotten.
+    The period is nan without one that repeats before it is forgotten.
     """
     factor, *_ = part.group
     is_product = all(isinstance(one, Leaf) for one in factor.expression.terms(MULTIPLY))
@@ -235,11 +227,7 @@ def _period_of(part: Part) -> tuple[float, bool]:
         for parameter, entry in part.periods
         if is_product
     ]
-    lasting = [
-        (period, is_known)
-        for period, is_known in every
-        if (is_known or period <= MAX_PERIOD) and _correlation(part, period) > MIN_CORRELATION
-    ]
+    lasting = [one for one in every if _correlation(part, one[0]) > MIN_CORRELATION]
     return max(lasting, default=(np.nan, False))
 
 

@@ -260,8 +260,6 @@ class Sentences:
             if fact.high - fact.low <= reach:  # else anything may come
                 text = f"{text}: it changes by {self.between(fact.low, fact.high)} {until}"
             return replace(measured, predicate="is open beyond", probability=1.0), f"{text}."
-        if fact.predicate == "is open beyond":
-            return fact, "The data cover less than two periods, so it cannot be extrapolated."
         way = f"{_BEYOND.get(fact.predicate, '')}{'rises' if fact.value > 0 else 'falls'}"
         text = f"{way} by {self.amount(*fact.ends)} {until}"
         return measured, f"Beyond the data it {perhaps(text, fact.probability)}."

@@ -256,7 +256,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
             ": pickle the model, as joblib.dump does"
         )
     has_all = np.array_equal(data.X, model.columns.inputs(X).values, equal_nan=True)
-    has_all = has_all and np.array_equal(data.y, model.target.forward(y))
+    has_all = has_all and np.array_equal(data.u, model.target.forward(y))
     make = mixture.make_predictor
     function, counts = (make.func, make.keywords) if isinstance(make, partial) else (make, {})
     (name,) = (name for name, (known, _) in _PREDICTORS.items() if known is function)
@@ -271,7 +271,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "columns": model.columns,
         "target": model.target,
         "noise": dict(zip(_NOISE, data.noise.record, strict=True)),
-        "rows_of_model": None if has_all else {"X": data.X, "y": data.y},
+        "rows_of_model": None if has_all else {"X": data.X, "y": data.u},
         "predictor": {"name": name, "number": next(iter(counts.values()), None)},
         "components": mixture.components,
         "tail_share": mixture.tail_share,

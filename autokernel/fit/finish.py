@@ -288,6 +288,6 @@ def _deviations(run: Run, mixture: MixturePredictor, expression: Expression) -> 
     of_function = mixture.moments(data.X, noise=False)[1]
     of_rows = RowNoise(data.noise.weights, data.noise.errors)  # new ones are rounded already
     variance = of_function + of_rows.variance(variance - of_function)
-    deviations = (data.y - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
+    deviations = (data.u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
     has_density = np.isfinite(data.on(expression.target).noise.log_slopes)
     return np.where(has_density, deviations, np.inf)

@@ -9,12 +9,13 @@ from warnings import catch_warnings
 import numpy as np
 
 from autokernel.data import FitData, Target
-from autokernel.data.checks import MAX_ROWS_NAMED
+from autokernel.data.checks import text_of_rows
+from autokernel.data.scales import MIN_SHARE, fill_rows
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation, find_outliers, update_outliers
 from autokernel.evidence.evaluator import digest, parts_of_kernel
 from autokernel.evidence.outliers import MAX_SHARE
-from autokernel.exceptions import OutOfTimeError
+from autokernel.exceptions import OutOfTimeError, warn_user
 from autokernel.expression import IDENTITY, NOISE, Expression, Leaf
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
@@ -46,12 +47,22 @@ def outliers_before_search(
     seed: int,
     deadline: Deadline,
 ) -> IntArray:
-    """Find the rows that do not fit a smooth function of all columns, none if the time is over.
+    """Find the rows that do not fit a smooth function of all columns.
 
-    The ``data`` are those given, in the units of the search.
+    Those that stand for missing values are outliers in any case. There are no others if the time is
+    over. The ``data`` are those given, in the units of the search.
     """
+    fills = fill_rows(given.y)
+    if len(fills) and (arguments.outliers is None or len(fills) > MAX_SHARE * len(given.y)):
+        warn_user(
+            f"y has {given.y[fills[0]]:g} in {text_of_rows(given.rows[fills])}, which is far from "
+            "all other values: leave out such rows if it stands for a missing value"
+        )
+        fills = fills[:0]
     if arguments.outliers is None:
-        return np.empty(0, dtype=int)
+        return fills
+    kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
+    data = training_data(given) if len(fills) else data
     seconds = deadline.seconds_left
     if np.isfinite(seconds):
         deadline = deadline.earlier((1 - SHARE_OF_TIME) * seconds)
@@ -63,7 +74,7 @@ def outliers_before_search(
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
     kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
     rivals = _rivals(smooth, given, data, arguments)
-    return _read_or_find(
+    found = _read_or_find(
         partial(find_outliers, data, kernels, rivals),
         (*data.definition, len(kernels)),
         (*kernels, *rivals),
@@ -72,6 +83,7 @@ def outliers_before_search(
         seed=seed,
         deadline=deadline,
     )
+    return np.sort(np.concatenate([kept[found], fills]))
 
 
 def outliers_after_search(
@@ -100,10 +112,11 @@ def outliers_after_search(
 
 
 def _targets_of_most(given: FitData, target: Target, arguments: Arguments) -> tuple[str, ...]:
-    """Return the scales of the target, of most rows where a few are beyond them."""
+    """Return the scales of the target, of most rows where a few are beyond or far below them."""
     y, name, of_most = given.y, arguments.target_scale, given
-    if name == AUTO and np.mean(y > 0) >= 1 - MAX_SHARE:
-        of_most = of_most.without(np.flatnonzero(y <= 0))  # which may be outliers
+    is_low = y <= max(0.0, MIN_SHARE * y.max())
+    if name == AUTO and np.mean(is_low) <= MAX_SHARE:
+        of_most = of_most.without(np.flatnonzero(is_low))  # which may be outliers
     return targets_of(of_most, target, name)
 
 
@@ -152,8 +165,5 @@ def _read_or_find(
 
 def text_of_outliers(rows: IntArray) -> str:
     """Say which rows are excluded, in one line."""
-    named = ", ".join(map(str, rows[:MAX_ROWS_NAMED].tolist()))
-    more = f" and {len(rows) - MAX_ROWS_NAMED} more" if len(rows) > MAX_ROWS_NAMED else ""
-    if len(rows) == 1:
-        return f"row {named} does not fit, and is excluded"
-    return f"rows {named}{more} do not fit, and are excluded"
+    how = "does not fit, and is" if len(rows) == 1 else "do not fit, and are"
+    return f"{text_of_rows(rows)} {how} excluded"

@@ -18,25 +18,31 @@ class TrainingData:
     """Inputs and targets y (n_samples,) with their noise, and the pairs of each view.
 
     Inputs that are an array X (n_samples, n_features) are used as they come, and so is a target
-    without its standardisation. The noise is nothing but that of all rows by default.
+    without its standardisation. The noise is nothing but that of all rows by default. The targets
+    ``u`` are those of the search, and ``y`` the same on a scale.
     """
 
     def __init__(
         self,
         inputs: Inputs | FloatArray,
-        y: FloatArray,
+        u: FloatArray,
         noise: RowNoise | None = None,
         target: Target | None = None,
+        scale: str = IDENTITY,
     ) -> None:
         if not isinstance(inputs, Inputs):
             raw = Columns.of_names(None, inputs.shape[1]).with_places_of(inputs)
             inputs = raw.inputs(inputs, first_row=0)
-        self.inputs, self.y = inputs, y
-        self.noise = RowNoise.equal(len(y)) if noise is None else noise
+        self.inputs, self.u = inputs, u
+        self.noise = RowNoise.equal(len(u)) if noise is None else noise
         self.target = Target.raw() if target is None else target
-        self.mean_square = float(np.average(y**2, weights=self.noise.influence)) if len(y) else 0.0
+        self.y, log_slopes = self.target.on(scale).forward_and_log_slope(u)
+        if scale != IDENTITY:
+            self.noise = self.noise.on_scale(log_slopes)
+        weights = self.noise.influence
+        self.mean_square = float(np.average(self.y**2, weights=weights)) if len(u) else 0.0
         self._pairs: dict[View, PackedPairs] = {}
-        self._scale = IDENTITY  # of y
+        self._scale = scale  # of y
         self._origin: TrainingData | None = None  # the data with y as it was, if not these
 
     @property
@@ -55,22 +61,21 @@ class TrainingData:
             return self
         if scale == IDENTITY:
             return plain
-        y, log_slopes = self.target.on(scale).forward_and_log_slope(plain.y)
-        other = TrainingData(self.inputs, y, plain.noise.on_scale(log_slopes), self.target)
-        other._pairs, other._scale, other._origin = self._pairs, scale, plain
+        other = TrainingData(self.inputs, self.u, plain.noise, self.target, scale)
+        other._pairs, other._origin = self._pairs, plain
         return other
 
     def take(self, rows: IntArray) -> "TrainingData":
         """Return the data of these rows."""
         plain = self._plain
         noise = plain.noise.take(rows)
-        return TrainingData(plain.inputs[rows], plain.y[rows], noise, plain.target).on(self._scale)
+        return TrainingData(plain.inputs[rows], plain.u[rows], noise, plain.target).on(self._scale)
 
     @property
     def definition(self) -> tuple[object, ...]:
         """All numbers that a fit depends on."""
         plain = self._plain
-        every = self.X, plain.y, *plain.noise.record
+        every = self.X, plain.u, *plain.noise.record
         numbers = self.inputs.columns.numbers, sorted(self.target.scales.items())
         return (*(values.tobytes() for values in every), *numbers)
 
@@ -80,16 +85,16 @@ class TrainingData:
         return {
             "numbers": json.dumps(numbers),  # files of skops need much room for each object
             "inputs": [inputs.values, inputs.rows],
-            "y": plain.y,
+            "u": plain.u,
             "noise": plain.noise.record,
             "scale": self._scale,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        (columns, target), y = json.loads(state["numbers"]), state["y"]
+        (columns, target), u = json.loads(state["numbers"]), state["u"]
         inputs = Inputs(read(Columns, columns, "columns"), *state["inputs"])
-        noise = RowNoise.of_record(y.shape, state["noise"])
-        plain = TrainingData(inputs, y, noise, read(Target, target, "target"))
+        noise = RowNoise.of_record(u.shape, state["noise"])
+        plain = TrainingData(inputs, u, noise, read(Target, target, "target"))
         vars(self).update(vars(plain.on(state["scale"])))
 
     @property

@@ -8,7 +8,7 @@ from numbers import Real
 from types import MappingProxyType
 
 import numpy as np
-from scipy.special import gammaincinv, gammaln
+from scipy.special import gammainc, gammaincinv, gammaln
 
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
@@ -215,6 +215,7 @@ class LogGammaPrior:
         """Compute the diagonal (n_params,) of the Hessian of the negative log density."""
         return self.rate * np.exp(theta)
 
-    def quantile(self, probability: FloatArray) -> FloatArray:
-        """Return the log parameters at cumulative probabilities of shape (..., n_params)."""
-        return np.log(gammaincinv(self.shape, probability) / self.rate)
+    def quantile(self, probability: FloatArray, upper: FloatArray | float = np.inf) -> FloatArray:
+        """Return the log parameters at cumulative probabilities (..., n_params), given a bound."""
+        below = gammainc(self.shape, self.rate * np.exp(upper))
+        return np.log(gammaincinv(self.shape, probability * below) / self.rate)

@@ -125,7 +125,9 @@ class MixturePredictor:
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) at inputs (n, n_features)."""
         means = [
-            one.mean(X) if scale.is_linear else scale.moments(*one.mean_and_variance(X))[0]
+            scale.inverse(one.mean(X))
+            if scale.is_linear
+            else scale.moments(*one.mean_and_variance(X))[0]
             for scale, one in zip(self._scales, self.predictors, strict=True)
         ]
         return self.weights @ np.array(means)
@@ -252,7 +254,7 @@ class MixturePredictor:
                 )
             probability += weight * ndtr(residual / np.sqrt(variance))
             mean, _ = scale.moments(likelihood.data.y - residual, variance)
-            error += weight * (data.y - mean)
+            error += weight * (data.u - mean)
         return probability, error
 
     @property

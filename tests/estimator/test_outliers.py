@@ -124,6 +124,26 @@ def test_few_rows_or_values_are_all_kept(y):
     assert len(tiny(outliers="auto").fit(X, y).outliers_) == 0
 
 
+@pytest.mark.parametrize(
+    ("rows", "value"),
+    [([7], 1e20), ([7], -9.96921e36), ([3, 40], 1e13), ([20, 21, 22], -9999.0), ([0, 1], 99999.0)],
+)
+def test_numbers_that_stand_for_missing_ones_are_excluded_also_side_by_side(rows, value):
+    X, y, _, f = example(rows=[])
+    y[rows] = value
+    model = small(base_kernels=["SE"], max_leaves=1).fit(X, y)
+    np.testing.assert_array_equal(model.outliers_, rows)
+    assert np.sqrt(np.mean((model.predict(X) - f) ** 2)) < 0.2
+    with pytest.warns(
+        UserWarning, match=rf"y has {value:g} in rows? {rows[0]}".replace("+", r"\+")
+    ):
+        kept = small(outliers=None, base_kernels=["SE"]).refit(X, y, "SE[0]")
+    assert len(kept.outliers_) == 0
+    y[:20] = value  # too many to be left out
+    with pytest.warns(UserWarning, match="far from all other values: leave out such rows"):
+        small(base_kernels=["SE"]).refit(X, y, "SE[0]")
+
+
 def test_constant_columns_leave_noise_with_outliers():
     rng = np.random.default_rng(0)
     y = np.append(rng.normal(size=60), [40.0, -50.0])

@@ -295,14 +295,6 @@ def test_claims_are_as_probable_as_that_their_columns_matter(name):
     assert (known["probability"] <= depends["t"] + 0.01).all()
 
 
-def test_weights_that_add_up_to_less_than_two_readings_are_refused():
-    shares = np.full(N, 1 / N)  # as other libraries take them
-    with pytest.raises(ValueError, match=r"must add up to at least 2 readings, got 1: .*divide"):
-        Kind(of_rows={"sample_weight": shares}).refitted("LIN[t]")
-    same, none = (Kind(of_rows={"sample_weight": w}).refitted("LIN[t]") for w in (shares * N, None))
-    np.testing.assert_allclose(same.predict(PLAIN), none.predict(PLAIN), rtol=1e-9)
-
-
 @pytest.mark.parametrize("name", [name for name in KINDS if "dates" in name])
 def test_dates_are_in_days_and_no_other_unit(name):
     model = fit_of(name)

@@ -51,6 +51,40 @@ def test_a_fit_predicts_with_a_mixture_of_eight_draws_or_as_many_as_are_wanted(a
     assert np.ptp(means) > 0.1  # which disagree where there are no data
 
 
+SINGLE = {
+    "bump": lambda x: np.exp(-((x - 5) ** 2)),
+    "narrow bump in the middle": lambda x: np.exp(-(((x - 5) / 0.4) ** 2)),
+    "dip near the end": lambda x: -1 / (1 + (x - 7) ** 2),
+    "step": lambda x: np.where(x < 4, 1.0, 3.0),
+}
+
+
+@pytest.mark.parametrize("shape", SINGLE)
+def test_what_the_data_show_once_is_not_predicted_to_come_again(shape):
+    rng, truth = np.random.default_rng(3), SINGLE[shape]
+    x = np.sort(rng.uniform(0, 10, 60))
+    y = truth(x) + 0.03 * rng.normal(size=60)
+    beyond = np.array([10.5, 11, 12, 13, 14, 16, 20])
+    model = tiny(base_kernels=["SE", "LIN", "PER", "RQ"]).fit(x[:, None], y)
+    low, high = model.predict_interval(beyond[:, None]).T
+    assert np.all((low <= truth(beyond)) & (truth(beyond) <= high))
+    model.refit(x[:, None], y, "LIN[0] + PER[0]")
+    (period,) = model.parameters_["value"][model.parameters_["parameter"] == "period"]
+    assert period < 5.3  # half of the data, with a few percent for cycles that are not complete
+
+
+@pytest.mark.parametrize(("n", "period"), [(24, 12), (40, 20), (61, 30)])
+def test_a_period_that_two_cycles_show_and_one_that_is_known_continue(n, period):
+    x = np.arange(float(n))[:, None]
+    truth = [np.cos(2 * np.pi * (x[:, 0] + ahead) / period) for ahead in (0, n)]
+    y = truth[0] + 0.1 * np.random.default_rng(0).normal(size=n)
+    error = tiny().refit(x, y, "PER[0]").predict(x[:6] + n) - truth[1][:6]
+    assert np.sqrt(np.mean(error**2)) < 0.4  # by its mean alone about one
+    short = slice(3 * n // 4)  # one and a half cycles
+    known = tiny(periods={0: period}).refit(x[short], y[short], f"PER{period}[0]")
+    assert np.sqrt(np.mean((known.predict(x) - truth[0]) ** 2)) < 0.4
+
+
 @pytest.mark.parametrize("model", ["fitted", "pointwise"])
 def test_two_observations_at_one_place_share_only_the_function(model, request):
     model = request.getfixturevalue(model)

@@ -102,8 +102,8 @@ def test_a_known_period_is_found_and_described_where_the_data_do_not_show_it():
     free = search().refit(X, y, "PER[month]")
     assert period_of(model) == pytest.approx(12, rel=0.1)  # two prior deviations
     assert period_of(free) != pytest.approx(12, rel=0.1)
-    for one, expected in ((model, True), (free, False)):
-        assert ("cycle in month" in one.describe()) is expected
+    assert "cycle in month" in model.describe()
+    assert not re.search(r"repeats every 1\d", free.describe())
 
 
 def test_the_prior_of_a_known_period_is_narrow_in_the_unit_of_the_column():
@@ -139,7 +139,7 @@ def test_refit_to_rows_of_another_extent_keeps_the_known_period():
 
 
 def test_a_greedy_search_goes_on_from_the_start_kernel():
-    X, y = seasonal(20)
+    X, y = seasonal(30)
     settings = {"strategy": "greedy", "base_kernels": ["LIN", "PER"], "n_iter": 3}
     model = search(start_kernel="LIN[month] + PER[month]", **settings)
     model.fit(X[["month"]], y + 0.2 * X["month"])

@@ -1,5 +1,6 @@
 """Scales of columns and of the target: exact identities with data that are transformed by hand."""
 
+import pickle
 from dataclasses import replace
 
 import numpy as np
@@ -15,7 +16,7 @@ from autokernel.data import Columns, RowNoise, Target
 from autokernel.data.scales import scales_of_column, scales_of_target
 from autokernel.evidence import Evaluator
 from autokernel.exceptions import ExpressionSyntaxError
-from autokernel.export import to_latex
+from autokernel.export import from_dict, to_dict, to_latex
 from autokernel.inference import ExactPredictor
 from autokernel.kernels import PRESETS
 from autokernel.many_rows.all_rows import held_out_density
@@ -370,7 +371,42 @@ def test_scales_are_offered_where_they_can_matter():
     assert scales_of_target(wide) == ["log", "sqrt"]
     assert scales_of_target(420 + 70 * rng.uniform(size=30)) == scales_of_target(-wide) == []
     assert scales_of_target(wide / 101) == ["log", "sqrt", "logit"]
-    assert scales_of_target(np.exp(np.linspace(0, 40, 30))) == []  # rounding blurs the smallest
+    for decades in (8.5, 12, 20, 40):
+        assert scales_of_target(10 ** (decades * rng.uniform(-0.5, 0.5, 40))) == ["log", "sqrt"]
+    for far in (1e-16 * rng.uniform(size=4), np.full(2, 1e-30), np.array([1e25])):
+        # zeros that are rounded, and a number that stands for a missing one
+        assert scales_of_target(np.append(rng.uniform(1, 9, 30), far)) == []
+
+
+@pytest.mark.parametrize("decades", [9.5, 14, 30])
+def test_targets_over_many_decades_keep_all_digits_on_their_scale(decades):
+    rng = np.random.default_rng(int(decades))
+    x = np.linspace(0, 1, 30)[:, None]
+    log_y = decades * (x[:, 0] - 0.5) + 0.05 * rng.normal(size=30)
+    for name in ("auto", "log"):
+        model = small(target_scale=name, base_kernels=["LIN"]).refit(
+            x, 10**log_y, "log(y) ~ LIN[0]"
+        )
+        low, median = np.log10(model.predict_quantiles(x, [0.05, 0.5])).T
+        assert np.sqrt(np.mean((median - log_y) ** 2)) < 0.08
+        assert np.all(median - low < 0.3)
+    density = model.log_predictive_density(x, 10**log_y) + np.log(np.log(10)) + log_y * np.log(10)
+    assert np.mean(density) > 0.5  # of the logarithm, whose deviation is a twentieth
+    as_it_is = small(target_scale=None).refit(x, 10**log_y, "NOISE")
+    np.testing.assert_allclose(as_it_is.predict(x[:2]), np.mean(10**log_y), rtol=1e-9)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(x), model.predict(x))
+    np.testing.assert_array_equal(from_dict(to_dict(model)).predict(x), model.predict(x))
+
+
+@pytest.mark.parametrize("limit", [1e-12, 1e-20, 3e-10])
+def test_a_reading_at_the_limit_of_detection_leaves_the_log_scale(limit):
+    rng = np.random.default_rng(5)
+    x = np.sort(rng.uniform(0, 10, 50))[:, None]
+    y = np.exp(0.3 * x[:, 0] + 0.1 * rng.normal(size=50))
+    y[[9, 31]] = limit, 2 * limit
+    model = small(outliers="auto", target_scale="auto", base_kernels=["LIN"]).fit(x, y)
+    np.testing.assert_array_equal(model.outliers_, [9, 31])
+    assert "log" in model._fitted.kernels[0].evaluation.expression.target
 
 
 def test_a_column_is_searched_as_a_unit_interval_on_every_scale():

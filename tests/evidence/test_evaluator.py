@@ -24,7 +24,7 @@ def table():
     """Two columns and a standardised target with a wave in one and a slope in the other."""
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(30, 2))
-    y = X[:, 0] * np.sin(12 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=30)
+    y = X[:, 0] * np.sin(14 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=30)
     return X, (y - y.mean()) / y.std()
 
 

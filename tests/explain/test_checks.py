@@ -60,7 +60,7 @@ def test_a_cycle_along_a_constant_column_and_one_that_the_data_do_not_show_are_d
     text = with_kernel(X, np.sin(X["time"] / 50), kernel, theta).describe()
     assert "time explains 100 % of the variance of the fit: the target goes up and down" in text
     settings = {"base_kernels": ("PER",), "periods": {"time": 365}}
-    model = refitted("PER[time]", X[["time"]], np.sin(X["time"] / 58), **settings)
+    model = refitted("PER365[time]", X[["time"]], np.sin(X["time"] / 58), **settings)
     text = model.describe()
     assert "cycle" not in text
 

@@ -116,7 +116,7 @@ def test_intervals_are_those_of_a_markov_chain_over_the_parameters():
 def test_a_period_as_long_as_the_data_is_no_repetition():
     X = np.linspace(0, 1, 25)[:, None]
     y = X[:, 0] ** 2 + 0.02 * np.random.default_rng(0).normal(size=25)
-    (row,) = rows_of(tiny(base_kernels=["PER"]).fit(X, y).inclusion_probabilities_)
+    (row,) = rows_of(tiny(base_kernels=["SE", "PER"]).fit(X, y).inclusion_probabilities_)
     assert row["depends"] > 0.99
     assert row["repeats"] < 0.05
 

@@ -808,7 +808,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"(?P<until>\S+){UNIT}{PERHAPS}\.",
         beyond,
     ),
-    (r"Its course beyond the data is uncertain\b.*|The data cover less than two .+", is_said),
+    (r"Its course beyond the data is uncertain\b.*", is_said),
     (r"Its level drifts by about .+ from one row to the next\.", is_said),
     (rf"(?P<n>)?(?:It|The cycle) repeats beyond the data{PERHAPS}\.", repeats),
     (rf"Beyond the data half of its swing is left after {N}{UNIT}{PERHAPS}\.", repeats),
