@@ -39,6 +39,12 @@ class Deadline:
         earlier._latest = self
         return earlier
 
+    def share(self, fraction: float) -> "Deadline":
+        """Return the deadline after a fraction of the time that is left, itself without a limit."""
+        if self.seconds_left == math.inf:
+            return self
+        return self.earlier((1 - fraction) * max(0.0, self.seconds_left))
+
     def check(self, seconds: float = 0.0) -> None:
         """Raise an ``OutOfTimeError`` if less than the seconds of the next step are left."""
         if self.seconds_left <= seconds:

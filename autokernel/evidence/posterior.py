@@ -102,8 +102,8 @@ class LogPosterior:
     A call that cannot end before the deadline raises an ``OutOfTimeError``. ``n_evaluations``
     counts the likelihood calls so far, failed ones included. ``centre`` (n_params,) are the logs of
     the prior means, which lie between the bounds ``lower`` and ``upper`` of theta, and ``best`` is
-    the best theta so far, with its ``best_value``. A period without a
-    declared range is at most the longest one of which the column shows two cycles.
+    the best theta so far, with its ``best_value``. A period without a declared range is at most the
+    longest one of which the column shows two cycles.
     """
 
     def __init__(
@@ -197,7 +197,7 @@ class LogPosterior:
     def _expected_seconds(self) -> float:
         """Expect the time of the first call of an exact likelihood of many rows, by that of few."""
         n = len(self.data.y)
-        if n <= N_TIMED_ROWS or not isinstance(self.likelihood, ExactLikelihood):
+        if n <= 2 * N_TIMED_ROWS or not isinstance(self.likelihood, ExactLikelihood):
             return 0.0
         few = self.on_rows(np.arange(N_TIMED_ROWS))
         few.value_and_gradient(self.centre)

@@ -193,7 +193,7 @@ def _averaged(
     evaluation, averaging = best[0], run.arguments.averaging
     seconds = run.conditioning_seconds(len(evaluator.data.y))  # of each component
     of_all = seconds * (averaging.n_components if averaging else 0)
-    until = deadline.earlier(min(of_all, 0.5 * max(0.0, deadline.seconds_left)))
+    until = max(deadline.earlier(of_all), deadline.share(0.5), key=lambda one: one.seconds_left)
     kernels = posterior_over_kernels(evaluator, [evaluation, *others], deadline=until)
     if averaging is None:
         return best, kernels, best[1]

@@ -63,9 +63,6 @@ def outliers_before_search(
         return fills
     kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
     data = training_data(given) if len(fills) else data
-    seconds = deadline.seconds_left
-    if np.isfinite(seconds):
-        deadline = deadline.earlier((1 - SHARE_OF_TIME) * seconds)
     leaves = [
         Leaf(CATEGORICAL if column.levels else SMOOTH, number)
         for number, column in enumerate(data.inputs.columns.every)
@@ -81,7 +78,7 @@ def outliers_before_search(
         arguments,
         store,
         seed=seed,
-        deadline=deadline,
+        deadline=deadline.share(SHARE_OF_TIME),
     )
     return np.sort(np.concatenate([kept[found], fills]))
 

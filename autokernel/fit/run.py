@@ -89,7 +89,7 @@ class Run:
         self.columns = searched.inputs.columns
         if self.n_searched < n:
             searched = searched.take(np.sort(shuffled_rows(n, seed)[: self.n_searched]))
-        until = deadline.earlier((1 - SHARE_OF_TIME) * deadline.seconds_left)
+        until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, deadline=until)
         self.evaluator = self.evaluator_of(searched, by_bounds=by_bounds)
         self.task = Task(
@@ -186,12 +186,9 @@ class Run:
     @property
     def text_of_interruption(self) -> str:
         """Say what is fitted after Ctrl-C, and how to go on."""
-        found, names = self.best() or self.rough(), self.columns.feature_names
-        text = found[0].expression.to_text(names) if found else ""
-        n = len(self.history.best_first())
-        what = (
-            f"the best of {n} kernels so far" if n else "a rough fit before any kernel had a score"
-        )
+        found, n = self.best() or self.rough(), len(self.history.best_first())
+        text = found[0].expression.to_text(self.columns.feature_names) if found else ""
+        what = f"the best of {n} kernels so far" if n else "a rough fit, as no kernel was finished"
         return f"interrupted: the model is {what}, {text}; warm_start=True continues the search"
 
     def best(self) -> Point | None:
@@ -211,8 +208,8 @@ class Run:
         """
         if self._rough is None:
             first, *others = self._search.design
-            rival = next(iter(self._search.quick), first)
-            fits = [self.evaluator.run_roughly(one, deadline) for one in {first: 0, rival: 0}]
+            kernels = dict.fromkeys((first, *self._search.quick[:1]))
+            fits = [self.evaluator.run_roughly(one, deadline) for one in kernels]
             fits.sort(key=lambda fit: -fit.log_posterior)
             for evaluation in chain(fits, map(self.evaluator.run_roughly, others)):
                 with suppress(EvaluationError):
@@ -296,7 +293,7 @@ class Run:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""
         if deadline.seconds_left == np.inf:
             return 0.0
-        self.rough(deadline.earlier((1 - ROUGH_SHARE) * deadline.seconds_left))
+        self.rough(deadline.share(ROUGH_SHARE))
         share = AVERAGING_SHARE if self.searches_all_exactly else ALL_ROWS_SHARE
         return self.reserved_seconds + share * max(0.0, deadline.seconds_left)
 

@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -32,7 +32,7 @@ from autokernel.search.store import Store, read_estimate, record_of_estimate
 from autokernel.search.strategy import Strategy, Task
 
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
-SHARE_AFTER_DESIGN = 0.5  # of the time, kept for pruning and search where the design takes long
+SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
 MAX_ERROR_OF_ESTIMATE = 3.0  # nats below the best score, at which a simpler kernel is fitted
 
 EvaluateAll = Callable[
@@ -168,7 +168,8 @@ class Search:
         history = self._history
         try:
             design = list(map(Estimate, history.without_known(self.design)))
-            yield _KernelBatch(design, [], Phase.INITIAL, until=self._until())
+            share = partial(self.task.deadline.share, SHARE_OF_DESIGN)
+            yield _KernelBatch(design, [], Phase.INITIAL, until=share())
             if len(history) < len(design) and not self.task.deadline.has_passed:
                 known = history.canonical_texts()
                 quick = [*self._rough, *map(Estimate, self._noise)]
@@ -176,7 +177,7 @@ class Search:
                 yield _KernelBatch(quick, [], Phase.INITIAL, until=self._latest)
                 if not any(one.expression.leaves for one in history.best_first()):
                     others = list(map(Estimate, history.without_known(self.quick)))
-                    yield _KernelBatch(others, [], Phase.INITIAL, until=self._until())
+                    yield _KernelBatch(others, [], Phase.INITIAL, until=share())
             yield from self._pruning()
             while (
                 history.n_searched < self._n_iter
@@ -189,11 +190,6 @@ class Search:
             yield from self._pruning()
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
-
-    def _until(self) -> Deadline:
-        """Return the deadline that leaves a share of the time for pruning and search."""
-        left = self.task.deadline.seconds_left
-        return self.task.deadline.earlier(SHARE_AFTER_DESIGN * left) if left < np.inf else NEVER
 
     @cached_property
     def quick(self) -> list[Expression]:
