@@ -126,6 +126,7 @@ class Search:
             pairs = enumerate(arrange(rough.expression)[1])
             start = WarmStart.taken(rough, list(pairs))
             self._rough = [Estimate(rough.expression, start=start)]
+        deadline = deadline.earlier(0.0)  # which this search may cancel
         self.task = replace(self.task, deadline=deadline)
         observer = observer or Observer()
         began = time.perf_counter()
