@@ -299,5 +299,5 @@ def test_claims_are_as_probable_as_that_their_columns_matter(name):
 def test_dates_are_in_days_and_no_other_unit(name):
     model = fit_of(name)
     assert re.search(r"every 1[\d.]+ days", description_of(name))
-    with pytest.raises(ValueError, match="their unit is days, got 'years'"):
+    with pytest.raises(ValueError, match=r"units must have 'days' for .*, got 'years'"):
         model.describe(units={"t": "years"})

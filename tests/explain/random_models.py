@@ -215,8 +215,9 @@ def words_of(model, X, folder=None):
     for name in ("inclusion_probabilities_", "posterior_", "scales_", "parameters_"):
         yield name, repr(getattr(model, name))
     for name in ("depends", "repeats", "linear"):
-        p = model.inclusion_probabilities_[name]
-        assert np.all((p >= 0) & (p <= 1 + 1e-9))
+        p, is_open = model.inclusion_probabilities_[name], np.zeros(X.shape[1], bool)
+        is_open[list(model._fitted.unjudged)] = True
+        assert np.all(np.where(is_open, np.isnan(p), (p >= 0) & (p <= 1 + 1e-9)))
     if hasattr(model, "search_history_"):
         yield "leaderboard", repr(model.leaderboard())
     yield "latex", to_latex(model)
