@@ -20,7 +20,7 @@ from sklearn.base import clone
 from sklearn.utils import _safe_indexing
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
-from autokernel.data.dates import moments_of_texts
+from autokernel.data.dates import read_dates
 from autokernel.datasets import load_airline
 from autokernel.displays import EffectsDisplay, ForecastDisplay
 from autokernel.explain import Table
@@ -253,8 +253,7 @@ def _name_of_index(cells: Any, others: Sequence[str]) -> str | None:
     Whole numbers are those of rows, which matter only if a target has no other input.
     """
     known = cells.dropna()
-    moments = moments_of_texts(known.tolist())
-    are_dates = moments is not None and not np.isnat(moments).any()
+    are_dates = not (known.empty or np.isnat(read_dates(known.tolist(), any_order=True)).any())
     are_numbers = known.str.fullmatch(r"[+-]?\d*\.?\d+(e[+-]?\d+)?", case=False).all()
     are_rows = known.str.fullmatch(r"\d+").all() and len(others) > 1
     names = NAMES_OF_INDEX[0 if are_dates else 1 :] if are_dates or are_numbers else ()
@@ -300,8 +299,7 @@ def _read(cells: Any, kind: str, options: argparse.Namespace) -> Any:
         return pd.to_numeric(text, errors="coerce").astype(float).replace([-np.inf, np.inf], np.nan)
     if kind != DATE:
         return pd.to_datetime(cells, format=kind, errors="coerce", utc=True).dt.tz_localize(None)
-    moments = moments_of_texts(cells.fillna("").tolist())
-    return pd.Series(np.datetime64("NaT", "us") if moments is None else moments, cells.index)
+    return pd.Series(read_dates(cells.tolist(), any_order=True), cells.index)
 
 
 def _read_columns(cells: Any, kinds: Mapping[str, str], options: argparse.Namespace) -> Any:

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
@@ -18,6 +19,9 @@ MICROSECONDS_PER_DAY = 86_400_000_000.0
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 _ISO_TEXT = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
+_WITHOUT_ZONE = re.compile(  # of which numpy reads many at once
+    r"(?!0000)[0-9]{4}-[0-9]{2}(-[0-9]{2}([T ][0-9]{2}:[0-9]{2}(:[0-9]{2}(\.[0-9]{1,9})?)?)?)?"
+)
 _MONTHS = "janfebmaraprmayjunjulaugsepoctnovdec"
 _MONTH = (
     r"(?P<name>jan(?:uary)?|feb(?:ruary)?|mar(?:ch)?|apr(?:il)?|may|june?|july?|aug(?:ust)?|"
@@ -52,22 +56,37 @@ _SPAN = re.compile(r"(\d{4}-\d\d-\d\d)/\d{4}-\d\d-\d\d")  # a week of pandas
 _ANY_ORDER = re.compile(r"\s*\d{1,2}[./ -]\s?\d{1,2}[./ -]")  # of days and months in other rows
 
 
-def reads_as_date(value: Any) -> bool:
-    """Whether a value is a date, or a text that is one."""
-    return _moment(value) is not None
+def read_dates(values: Sequence[Any], *, any_order: bool = False) -> npt.NDArray[np.datetime64]:
+    """Return the moments (n,) at which dates begin, NaT for what is missing or no date.
+
+    Dates in texts are ISO dates and weeks, as ``2023-W01``; years with a quarter, half or month, as
+    ``1996 Q1``, ``2020M01`` or ``Jan 1949``; and days such as ``January 31, 2020``. Days and months
+    in figures are read only in ``any_order``, as ``31.1.2020``, but never ``1/2/2020``, where they
+    may be swapped. Each may have a time after it, and is converted to UTC if that has a zone.
+    Periods count from their beginning; numbers are no dates.
+    """
+    texts = dict.fromkeys(one for one in values if isinstance(one, str))
+    iso = list(filter(_WITHOUT_ZONE.fullmatch, texts))
+    by_text: dict[str, Any] = {}
+    with suppress(ValueError):  # of a day or a time that does not exist
+        by_text.update(zip(iso, np.array(iso, dtype="datetime64[us]").tolist(), strict=True))
+    for text in texts.keys() - by_text.keys():
+        is_read = any_order or not _ANY_ORDER.match(text)
+        by_text[text] = _moment_of_text(text) if is_read else None
+    found = [by_text[one] if isinstance(one, str) else _moment(one) for one in values]
+    return np.array(found, dtype="datetime64[us]")
 
 
-def read_dates(values: Sequence[Any]) -> npt.NDArray[np.datetime64]:
-    """Return the moments (n,) at which dates and texts begin, in UTC, NaT for what is missing."""
-    return np.array([_moment(one) for one in values], dtype="datetime64[us]")
+def other_than_dates(values: Sequence[Any]) -> list[Any]:
+    """Return the values that are no dates, nor texts of dates."""
+    is_other = np.isnat(read_dates(values))
+    return [one for one, is_one in zip(values, is_other, strict=True) if is_one]
 
 
 def _moment(value: Any) -> np.datetime64 | None:
     """Return the beginning of a date, a time or a period of pandas, None if it is none."""
-    if isinstance(value, str):
-        value = None if _ANY_ORDER.match(value) else _moment_of_text(value)
-    elif has_no_value(value):
-        return np.datetime64("NaT")
+    if has_no_value(value):
+        return None
     if hasattr(value, "asfreq"):  # a period, of any year
         return np.datetime64(value.asfreq("us", "start").ordinal, "us")
     if isinstance(value, datetime) and value.tzinfo is not None:
@@ -86,27 +105,14 @@ def refuse_times(argument: str, values: Iterable[Any], where: str = "") -> None:
             )
 
 
-def moments_of_texts(texts: Sequence[str]) -> npt.NDArray[np.datetime64] | None:
-    """Read dates in any usual form: NaT where a text is no date, None if no text is one.
-
-    They are ISO dates and weeks, as ``2023-W01``; years with a quarter, half or month, as ``1996
-    Q1``, ``2020M01`` or ``Jan 1949``; and days such as ``January 31, 2020`` or ``31.1.2020``, but
-    not ``1/2/2020``, whose day and month may be swapped. Each may have a time after it, and is
-    converted to UTC if that has a zone. Periods count from their beginning; numbers are no dates.
-    """
-    by_text = {text: _moment_of_text(text) for text in dict.fromkeys(texts)}
-    moments = np.array([by_text[text] for text in texts], dtype="datetime64[us]")
-    return None if np.isnat(moments).all() else moments
-
-
 def _moment_of_text(text: str) -> datetime | None:
     text = _SPAN.sub(r"\1", text.strip())
-    if is_number(text) or not _HAS_YEAR.search(text):
-        return None
     try:
         if _ISO_TEXT.fullmatch(text):
             moment = datetime.fromisoformat(f"{text}-01" if len(text) == 7 else text)
             return moment if moment.tzinfo is None else moment.astimezone(UTC).replace(tzinfo=None)
+        if is_number(text) or not _HAS_YEAR.search(text):
+            return None
         day, clock = _WEEKDAY.sub("", text, count=1), _CLOCK.search(text)
         if clock is not None:
             day, hour = day[: clock.start() - len(text)], int(clock[1])
@@ -116,7 +122,7 @@ def _moment_of_text(text: str) -> datetime | None:
             return midnight and iso and midnight + (iso - datetime(2000, 1, 1))
         found = next(filter(None, (form.fullmatch(day) for form in _FORMS)), None)
         return None if found is None else _moment_of_parts(found.groupdict())
-    except ValueError:  # no such day, week or time
+    except (ValueError, OverflowError):  # no such day, week or time
         return None
 
 

@@ -1,8 +1,10 @@
 """Tables of the user as numbers: dates become days, and categories the numbers of levels."""
 
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw  # as scikit-learn reads frames
 import numpy as np
@@ -12,8 +14,7 @@ from autokernel.data.columns import NO_VALUE, Column, Columns, Levels
 from autokernel.data.dates import (
     days_since_1970,
     has_no_value,
-    read_dates,
-    reads_as_date,
+    other_than_dates,
     refuse_times,
     zone_of,
 )
@@ -39,7 +40,8 @@ Reading = tuple[FloatArray, Column]
 """The numbers (n,) of a column, and what it is."""
 
 
-class _Given(NamedTuple):
+@dataclass(frozen=True, eq=False)
+class _Given:
     """A column as it is given."""
 
     place: Place
@@ -49,12 +51,16 @@ class _Given(NamedTuple):
     is_ordered: bool = False
     zone: str = ""  # of a type of dates
 
-    @property
+    @cached_property
+    def present(self) -> list[Any]:
+        """The values as Python has them, None where they are missing."""
+        values = self.values if self.values.dtype.kind in "mM" else self.values.tolist()
+        return [None if has_no_value(one) else _plain(one) for one in values]
+
+    @cached_property
     def known(self) -> list[Any]:
-        """The values that are not missing, as Python has them."""
-        kind, values = self.values.dtype.kind, self.values
-        values = values.astype(f"{kind}8[us]") if kind in "mM" else values  # others may be numbers
-        return [_plain(one) for one in values.tolist() if not has_no_value(one)]
+        """The values that are not missing."""
+        return [one for one in self.present if one is not None]
 
 
 def in_memory(X: Any) -> Any:
@@ -114,72 +120,67 @@ def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
     """Read a column of a fit; the user may choose the categories. None if it is of no kind."""
     if is_chosen or (is_chosen is None and given.is_category):
         return _as_category(given, "categorical_features" if is_chosen else "type of categories")
-    kind, origin = _kind_and_origin(given, may_be_levels=is_chosen is None)
+    kind, origin, numbers = _read_values(given, may_be_levels=is_chosen is None)
     if kind == CATEGORY and is_chosen is not None:
         raise given.place.refused("numbers or dates", given.known, "leave the column out")
     if kind == CATEGORY:
         return _as_category(given, origin)
     zone = zone_of(given.known, given.zone) if kind == DATE else ""
     column = Column(given.place.name, origin, is_date=kind == DATE, zone=zone)
-    return (_numbers(given, kind), column) if kind else None
+    return (numbers, column) if kind else None
 
 
 def _read_as_known(given: _Given, column: Column) -> Reading | None:
     """Read a column of new rows as that of the fit; None if it is of no kind."""
     if column.levels is not None:
         return _numbers_of(given, column.levels, column.origin)
-    kind, _ = _kind_and_origin(given, may_be_levels=False)
+    kind, _, numbers = _read_values(given, may_be_levels=False)
     if not kind or kind == NUMBER or (kind == DATE and column.is_date):
-        return (_numbers(given, kind), column) if kind else None
+        return (numbers, column) if kind else None
     expected, line = ("dates", TO_DATES) if column.is_date else ("numbers", TO_NUMBERS)
-    is_right = reads_as_date if column.is_date else is_numeric
-    wrong = [one for one in given.known if not is_right(one)]
+    wrong = [one for one in given.known if not is_numeric(one)]
+    wrong = other_than_dates(given.known) if column.is_date else wrong
     advice = f"{given.place.line(*line)} makes a gap of what is none"
     if kind == DATE:
         advice = "give dates to both, or numbers to both"
     raise given.place.refused(f"{expected}, as in fit,", wrong, advice)
 
 
-def _kind_and_origin(given: _Given, *, may_be_levels: bool) -> tuple[str, str]:
-    """Return the kind of the values, empty if there is none, and what they are read from."""
-    values = given.values
+def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, FloatArray]:
+    """Return the kind of the values, empty if there is none, their origin, and their numbers.
+
+    The numbers (n,) of dates are days; levels have none yet.
+    """
+    known, values = given.known, given.values
     if values.dtype.kind == "M":
-        return DATE, "dates"
-    of_numbers = values.dtype.kind == "O" and set(map(type, values.tolist())) <= {int, float}
-    if values.dtype.kind in "fiu" or of_numbers:
-        return NUMBER, "numbers"
-    known = given.known
-    if not known:
-        return NUMBER, NO_VALUE
-    if may_be_levels and all(isinstance(one, bool) for one in known):
-        return CATEGORY, "truth values"
-    if _are_odd(known, given.place):
-        return "", ""
-    kind = kind_of(known, given.place, may_be_levels=may_be_levels)
-    if kind == CATEGORY:
-        return kind, WHOLE_TEXTS if all(map(is_numeric, known)) else "texts"
-    return kind, "texts of " * any(isinstance(one, str) for one in known) + f"{kind}s"
+        return DATE, "dates", days_since_1970(values)
+    kind, origin = NUMBER, "numbers" if known else NO_VALUE
+    dates: dict[Any, np.datetime64] = {}
+    if not set(map(type, known)) <= {int, float}:
+        if may_be_levels and all(isinstance(one, bool) for one in known):
+            return CATEGORY, "truth values", np.empty(0)
+        if _are_odd(known, given.place):
+            return "", "", np.empty(0)
+        kind, dates = kind_of(known, given.place, may_be_levels=may_be_levels)
+        if kind == CATEGORY:
+            origin = WHOLE_TEXTS if all(map(is_numeric, known)) else "texts"
+            return kind, origin, np.empty(0)
+        origin = "texts of " * any(isinstance(one, str) for one in known) + f"{kind}s"
+    if kind == DATE:
+        moments = np.array(list(map(dates.get, given.present)), dtype="datetime64[us]")
+        return kind, origin, days_since_1970(moments)
+    return kind, origin, np.array(given.present, dtype=float)
 
 
 def _are_odd(known: Sequence[Any], place: Place) -> bool:
     """Whether values are neither numbers, texts nor dates; those of a frame are refused."""
     odd = [one for one in known if not (isinstance(one, (str, bytes)) or is_numeric(one))]
-    odd = [one for one in odd if not reads_as_date(one)]
+    odd = other_than_dates(odd)
     refuse_times("X", odd, f" in column {place.name!r}" * place.is_of_frame)
     if odd and place.is_of_frame:
         advice = "give its parts columns of their own, or write it as text"
         raise place.refused("numbers, dates, texts or truth values", odd, advice)
     return bool(odd)  # of which scikit-learn says more
-
-
-def _numbers(given: _Given, kind: str) -> FloatArray:
-    """Return the numbers, or the days of dates."""
-    values: Any = given.values
-    if kind == DATE:
-        return days_since_1970(values if values.dtype.kind == "M" else read_dates(values.tolist()))
-    if values.dtype.kind == "O":
-        values = [np.nan if has_no_value(one) else one for one in values.tolist()]
-    return np.array(values, dtype=float)
 
 
 def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
@@ -257,8 +258,7 @@ def with_dates_of_index(X: Any) -> Any:
 
 
 def _holds_dates(given: _Given) -> bool:
-    known = () if given.is_category else given.known
-    return len(known) > 0 and all(map(reads_as_date, known))
+    return not given.is_category and bool(given.known) and not other_than_dates(given.known)
 
 
 def _is_of_dates(index: Any) -> bool:
@@ -266,9 +266,9 @@ def _is_of_dates(index: Any) -> bool:
 
 
 def _are_dates_or_texts(values: Any) -> bool:
-    kind = values.dtype.kind
-    is_text = kind == "O" and all(isinstance(one, str) or reads_as_date(one) for one in values)
-    return kind in "MU" or (is_text and len(values) > 0)
+    if values.dtype.kind != "O" or not len(values):
+        return values.dtype.kind in "MU"
+    return all(isinstance(one, str) or has_no_value(one) for one in other_than_dates(values))
 
 
 def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
@@ -347,15 +347,15 @@ def _index_of(column: Any, names: Sequence[str]) -> int:
 
 
 def _plain(value: Any) -> Any:
+    if isinstance(value, (np.datetime64, np.timedelta64)):  # nanoseconds would be numbers
+        value = value.astype(f"{value.dtype.kind}8[us]")
     return value.item() if isinstance(value, np.generic) else value
 
 
 def _level(value: Any) -> Any:
-    """Return a value as a level, an interval and the like as its text, None if it is missing."""
-    if has_no_value(value):
-        return None
-    is_plain = isinstance(value, (str, bytes, Real)) or not isinstance(value, Hashable)
-    return _plain(value) if is_plain else str(value)
+    """Return a value as a level, a date, an interval and the like as its text."""
+    is_plain = value is None or isinstance(value, (str, bytes, Real))
+    return value if is_plain or not isinstance(value, Hashable) else str(value)
 
 
 def _kind_of_level(value: Any) -> str:
@@ -366,7 +366,7 @@ def _kind_of_level(value: Any) -> str:
 
 def _as_category(given: _Given, origin: str) -> Reading:
     """Read a column of categories, whose levels are in the order of their type, or sorted."""
-    name, present = given.place.name, list(map(_level, given.values.tolist()))
+    name, present = given.place.name, list(map(_level, given.present))
     known = [one for one in present if one is not None]
     if not known:
         return np.full(len(present), np.nan), Column(name, origin=NO_VALUE)
@@ -400,7 +400,7 @@ def _numbers_of(given: _Given, levels: Levels, origin: str) -> Reading:
     """
     name, numbers = given.place.name, {level: n for n, level in enumerate(levels.values)}
     first = levels.values[0]
-    of_levels, present = _kind_of_level(first), list(map(_level, given.values.tolist()))
+    of_levels, present = _kind_of_level(first), list(map(_level, given.present))
     for one in present:
         if one is not None and _kind_of_level(one) != of_levels:
             raise ValueError(

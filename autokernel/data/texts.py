@@ -2,12 +2,14 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
-from autokernel.data.dates import is_number, reads_as_date
+import numpy as np
+
+from autokernel.data.dates import is_number, read_dates
 
 MAJORITY = 0.9  # share of the texts of a column from which the others are mistakes
 MAX_NAMED = 3  # values in a message
@@ -62,8 +64,10 @@ TO_NUMBERS = "pandas.to_numeric({x}, errors='coerce')", "{x}.cast(float, strict=
 TO_DATES = "pandas.to_datetime({x}, errors='coerce')", "{x}.str.to_datetime(strict=False)"
 
 
-def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
-    """Return the kind of a column of texts, among which numbers and dates may be.
+def kind_of(
+    known: Sequence[Any], place: Place, *, may_be_levels: bool
+) -> tuple[str, dict[Any, np.datetime64]]:
+    """Return the kind of a column of texts, numbers and dates, and the moments of its dates.
 
     Texts of whole numbers are levels, if there may be any.
 
@@ -73,12 +77,14 @@ def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
         If most of the texts are numbers or dates, or look like them.
     """
     counts = Counter(known)
-    numbers, dates = set(filter(is_numeric, counts)), set(filter(reads_as_date, counts))
+    numbers = set(filter(is_numeric, counts))
     if len(numbers) == len(counts):
         are_levels = may_be_levels and all(_matches(_WHOLE, one) for one in counts)
-        return CATEGORY if are_levels else NUMBER
+        return CATEGORY if are_levels else NUMBER, {}
+    read = zip(counts, read_dates(list(counts)), strict=True)
+    dates = {one: moment for one, moment in read if not np.isnat(moment)}
     if len(dates) == len(counts):
-        return DATE
+        return DATE, dates
     if _share(numbers, counts) >= MAJORITY:
         advice = f"{place.line(*TO_NUMBERS)} makes a gap of what is no number"
         raise place.refused("numbers", _others(counts, numbers), advice)
@@ -89,11 +95,11 @@ def kind_of(known: Sequence[Any], place: Place, *, may_be_levels: bool) -> str:
         raise place.refused("dates such as '2020-01-31'", others, advice)
     _refuse_what_looks_like_numbers(counts, numbers, place)
     like_dates = {one for one in counts if _matches(_LIKE_A_DATE, one)}
-    if _share(dates | like_dates, counts) >= MAJORITY:
+    if _share(dates.keys() | like_dates, counts) >= MAJORITY:
         line = place.line(*(one.replace("errors='coerce'", "dayfirst=True") for one in TO_DATES))
         advice = f"{line} converts it, without dayfirst=True if the day does not come first"
         raise place.refused("dates as datetime64, or as '2020-01-31',", others, advice)
-    return CATEGORY
+    return CATEGORY, {}
 
 
 def is_numeric(value: Any) -> bool:
@@ -111,7 +117,7 @@ def _share(values: Iterable[Any], counts: Counter[Any]) -> float:
     return sum(counts[one] for one in values) / counts.total()
 
 
-def _others(counts: Counter[Any], values: set[Any]) -> list[Any]:
+def _others(counts: Counter[Any], values: Collection[Any]) -> list[Any]:
     return [one for one in counts if one not in values]
 
 
