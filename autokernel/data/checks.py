@@ -111,7 +111,6 @@ def check_fit_data(
         y_numeric=True,
         ensure_min_samples=MIN_ROWS,
         ensure_all_finite=False,
-        copy=True,
     )
     names = getattr(checked, "feature_names_in_", None)
     _refuse_infinity(inputs, names)
@@ -137,8 +136,7 @@ def check_fit_data(
             "by their mean"
         )
     end = float(np.nanmax(inputs[:, 0], initial=-np.inf))
-    if not kept.all():
-        inputs, values, weights, errors = (one[kept] for one in (inputs, values, weights, errors))
+    inputs, values, weights, errors = (one[kept] for one in (inputs, values, weights, errors))
     check_range(inputs, values)
     names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
     resolution = resolution_of(values)
@@ -239,14 +237,11 @@ def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:
     rows, columns = np.nonzero(np.isinf(X))
     if len(rows):
         more = f", and {len(rows) - 1} more" if len(rows) > 1 else ""
+        name = columns[0] if names is None else repr(str(names[columns[0]]))
         raise ValueError(
-            f"Input X contains infinity: row {rows[0]}, {_named_column(columns[0], names)}{more}. "
+            f"Input X contains infinity: row {rows[0]}, column {name}{more}. "
             "Leave such rows out, or replace what is not known by NaN"
         )
-
-
-def _named_column(column: int, names: Sequence[str] | None) -> str:
-    return f"column {column}" if names is None else f"column {str(names[column])!r}"
 
 
 def _check_target(y: npt.ArrayLike) -> None:

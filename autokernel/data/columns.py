@@ -82,11 +82,6 @@ class Column:
         return "category" if self.levels is not None else "date" if self.is_date else "number"
 
     @property
-    def has_gaps(self) -> bool:
-        """Whether some rows have no value."""
-        return self.n_gaps > 0
-
-    @property
     def level_texts(self) -> tuple[str, ...]:
         """The levels of a category as they are written, none of other columns."""
         return () if self.levels is None else self.levels.texts

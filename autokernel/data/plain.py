@@ -1,15 +1,17 @@
 """Plain data, which JSON can hold: how objects are written, and read as their annotations say."""
 
+import json
 import reprlib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
+from functools import partial
 from types import MappingProxyType, NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
 
 from autokernel.data.checks import MAX_MAGNITUDE
-from autokernel.expression import Expression, parse_expression
+from autokernel.expression import Expression, custom_parts, parse_expression, parse_with_parts
 from autokernel.typing import FloatArray, IntArray
 
 _MAX, _MIN = 1e150, 1e-150  # whose squares are finite
@@ -96,6 +98,17 @@ def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) ->
     if is_dataclass(kind) or hasattr(kind, "_fields") or isinstance(kind, dict):
         return _record(kind, given, key, parse)
     return _scalar(kind, given, key)
+
+
+def as_text(value: Any, expressions: Iterable[Expression] = ()) -> dict[str, Any]:
+    """Write an object and its expressions: files such as skops need much room for each object."""
+    return {"text": json.dumps(as_plain(value)), "custom": custom_parts(expressions)}
+
+
+def read_text(kind: Any, written: Mapping[str, Any]) -> Any:
+    """Read what :func:`as_text` has written."""
+    parse = partial(parse_with_parts, parts=written["custom"])
+    return read(kind, json.loads(written["text"]), "state", parse=parse)
 
 
 def refusal(key: str, expected: str, got: object) -> ValueError:

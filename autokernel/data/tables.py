@@ -100,14 +100,14 @@ def to_numbers(
     not met get numbers after those. The columns that are not of plain numbers are by their indices.
     """
     found: dict[int, Reading] = {}
-    levels = () if known is None else [n for n, one in enumerate(known.every) if one.levels]
-    for given in _columns_of(X, (chosen or ()) if known is None else levels):
+    of_fit = dict(enumerate(() if known is None else known.every))
+    for given in _columns_of(X, chosen or [n for n, one in of_fit.items() if one.levels]):
         number = given.place.number
-        column = known[number] if known is not None and number < len(known) else None
-        if known is not None and (column is None or column.origin != NO_VALUE):
-            read = _read_as_known(given, column or Column(given.place.name))
-        else:
+        column = of_fit.get(number, Column(given.place.name))
+        if known is None or column.origin == NO_VALUE:
             read = _read_column(given, None if chosen is None else number in chosen)
+        else:
+            read = _read_as_known(given, column)
         if read is not None:
             found[number] = read
     if len(getattr(X, "columns", "x")) == 0:
@@ -155,7 +155,7 @@ def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, Float
     if values.dtype.kind == "M":
         return DATE, "dates", days_since_1970(values)
     kind, origin = NUMBER, "numbers" if known else NO_VALUE
-    dates: dict[Any, np.datetime64] = {}
+    dates: dict[Any, Any] = {}
     if not set(map(type, known)) <= {int, float}:
         if may_be_levels and all(isinstance(one, bool) for one in known):
             return CATEGORY, "truth values", np.empty(0)
@@ -249,16 +249,15 @@ def with_dates_of_index(X: Any) -> Any:
     name = _NAME_OF_INDEX if index.name is None else index.name
     if not hasattr(X, "columns"):
         return index.to_frame(index=False, name=name)
-    if name in X.columns or any(map(_holds_dates, _columns_of(X))):
+    if name in X.columns or any(
+        one.known and not one.is_category and not other_than_dates(one.known)
+        for one in _columns_of(X)
+    ):
         return X
     changed = X.copy()
     is_numbered = len(X.columns) and not any(isinstance(one, str) for one in X.columns)
     changed[len(X.columns) if is_numbered else name] = index
     return changed
-
-
-def _holds_dates(given: _Given) -> bool:
-    return not given.is_category and bool(given.known) and not other_than_dates(given.known)
 
 
 def _is_of_dates(index: Any) -> bool:
@@ -366,28 +365,23 @@ def _kind_of_level(value: Any) -> str:
 
 def _as_category(given: _Given, origin: str) -> Reading:
     """Read a column of categories, whose levels are in the order of their type, or sorted."""
-    name, present = given.place.name, list(map(_level, given.present))
-    known = [one for one in present if one is not None]
+    name, known = given.place.name, list(map(_level, given.known))
     if not known:
-        return np.full(len(present), np.nan), Column(name, origin=NO_VALUE)
-    by_kind: dict[str, Any] = {}
-    for one in known:
-        by_kind.setdefault(_kind_of_level(one), one)
-    if len(by_kind) > 1:
-        first, second, *_ = by_kind.values()
+        return np.full(len(given.present), np.nan), Column(name, origin=NO_VALUE)
+    first, kind = known[0], _kind_of_level(known[0])
+    if others := [one for one in known if _kind_of_level(one) != kind]:
         raise ValueError(
-            f"X must hold levels of one kind in column {name!r}, got {first!r} and {second!r}: "
+            f"X must hold levels of one kind in column {name!r}, got {first!r} and {others[0]!r}: "
             "convert the column, for example by astype(str), or mark what is missing by None"
         )
-    if not by_kind.keys() <= _KINDS_OF_LEVELS.keys():
-        (kind,) = by_kind
+    if kind not in _KINDS_OF_LEVELS:
         raise ValueError(
             f"X must hold texts, truth values or numbers as levels of column {name!r}, got "
-            f"{known[0]!r}, which is of type {kind}"
+            f"{first!r}, which is of type {kind}"
         )
     declared = None if given.declared is None else list(map(_level, given.declared))
     levels = sorted(set(known)) if declared is None else declared
-    if len(known) < len(present) and not given.is_ordered:
+    if len(known) < len(given.present) and not given.is_ordered:
         levels.append(None)
     return _numbers_of(given, Levels(tuple(levels), given.is_ordered), origin)
 

@@ -7,8 +7,6 @@ from decimal import Decimal
 from numbers import Real
 from typing import Any, NamedTuple
 
-import numpy as np
-
 from autokernel.data.dates import is_number, read_dates
 
 MAJORITY = 0.9  # share of the texts of a column from which the others are mistakes
@@ -66,7 +64,7 @@ TO_DATES = "pandas.to_datetime({x}, errors='coerce')", "{x}.str.to_datetime(stri
 
 def kind_of(
     known: Sequence[Any], place: Place, *, may_be_levels: bool
-) -> tuple[str, dict[Any, np.datetime64]]:
+) -> tuple[str, dict[Any, Any]]:
     """Return the kind of a column of texts, numbers and dates, and the moments of its dates.
 
     Texts of whole numbers are levels, if there may be any.
@@ -81,8 +79,8 @@ def kind_of(
     if len(numbers) == len(counts):
         are_levels = may_be_levels and all(_matches(_WHOLE, one) for one in counts)
         return CATEGORY if are_levels else NUMBER, {}
-    read = zip(counts, read_dates(list(counts)), strict=True)
-    dates = {one: moment for one, moment in read if not np.isnat(moment)}
+    read = zip(counts, read_dates(list(counts)).tolist(), strict=True)
+    dates = {one: moment for one, moment in read if moment is not None}
     if len(dates) == len(counts):
         return DATE, dates
     if _share(numbers, counts) >= MAJORITY:

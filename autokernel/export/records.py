@@ -55,7 +55,6 @@ _PREDICTORS: Mapping[str, tuple[Callable[..., Predictor], str | None]] = {
 }
 """The predictors, and what they count."""
 _FORMAT = "autokernel"
-_OF_SEARCH = ("n_iter_", "stop_reason_")
 _NEVER_READ = ("memory", "n_jobs")  # parameters that reach files and processes
 _HISTORY = (
     dict.fromkeys(("kernel", "phase", "status"), tuple[str, ...])
@@ -128,7 +127,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     search = None
     if hasattr(model, "search_history_"):
         search = {"history": model.search_history_, "tried": model._tried}
-        search |= {name: getattr(model, name) for name in _OF_SEARCH}
+        search |= {"n_iter_": model.n_iter_, "stop_reason_": model.stop_reason_}
     given = model.get_params(deep=False)
     left_out = [name for name in _NEVER_READ if given.pop(name) is not None]
     left_out += ["callbacks"] * bool(getattr(model, "_skl_callbacks", ()))
@@ -143,23 +142,20 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
             f"to_dict leaves out {', '.join(left_out)}, which a file must not choose or cannot "
             "hold: the model that is read has the default instead, and predicts the same"
         )
-    return {
+    record = {
         "format": _FORMAT,
         "version": FORMAT_VERSION,
         "autokernel": __version__,
         "settings": settings,
         "target_name": model.target_name_,
-        **as_plain(
-            {
-                "X_train": model.X_train_,
-                "y_train": model.y_train_,
-                "end": model._end,
-                "resolution": model.resolution_,
-                "model": record,
-                "search": search,
-            }
-        ),
+        "X_train": model.X_train_,
+        "y_train": model.y_train_,
+        "end": model._end,
+        "resolution": model.resolution_,
+        "model": record,
+        "search": search,
     }
+    return {name: as_plain(value) for name, value in record.items()}
 
 
 def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
@@ -179,10 +175,7 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     _require(written == _FORMAT, "record.format", f"{_FORMAT!r}, as to_dict writes it", written)
     what = f"{FORMAT_VERSION}, the version that autokernel {__version__} writes and reads"
     _require(version == FORMAT_VERSION, "record.version", what, version)
-    return _estimator(read(_RECORD, record, "record"))
-
-
-def _estimator(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
+    record = read(_RECORD, record, "record")
     X, y = record["X_train"], record["y_train"]
     has_rows = X.ndim == 2 and X.size > 0
     _require(has_rows, "record.X_train", "rows of columns", X.shape)

@@ -128,8 +128,8 @@ def _rivals(
     if smooth.n_leaves > MAX_FEW_COLUMNS:
         return []
     numeric = (leaf.column for leaf in smooth.leaves if leaf.kernel == SMOOTH)
-    has_gaps = [column.has_gaps for column in data.inputs.columns.every]
-    return [Leaf(PERIODIC, c) + smooth for c in numeric if not has_gaps[c]]
+    columns = data.inputs.columns
+    return [Leaf(PERIODIC, c) + smooth for c in numeric if not columns[c].n_gaps]
 
 
 def _read_or_find(

@@ -120,7 +120,7 @@ class Space:
     @staticmethod
     def _is_unchanging(column: Column) -> bool:
         """Whether no kernel can change along a column."""
-        return column.has_gaps or (column.levels is not None and not column.levels.is_ordered)
+        return column.n_gaps > 0 or (column.levels is not None and not column.levels.is_ordered)
 
     def _check_periods(self, periods: Mapping[int, tuple[float, ...]]) -> None:
         for column in periods:

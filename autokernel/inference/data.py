@@ -1,12 +1,11 @@
 """The rows of a fit as inference sees them: inputs, targets, and pairs of inputs."""
 
-import json
 from typing import Any
 
 import numpy as np
 
 from autokernel.data import Columns, Inputs, RowNoise, Target
-from autokernel.data.plain import as_plain, read
+from autokernel.data.plain import as_text, read_text
 from autokernel.expression import IDENTITY, Expression, Leaf, View
 from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs, with_gaps
@@ -81,9 +80,8 @@ class TrainingData:
 
     def __getstate__(self) -> dict[str, Any]:
         plain, inputs = self._plain, self.inputs  # pairs are computed again
-        numbers = as_plain([inputs.columns, self.target])
         return {
-            "numbers": json.dumps(numbers),  # files of skops need much room for each object
+            "numbers": as_text({"columns": inputs.columns, "target": self.target}),
             "inputs": [inputs.values, inputs.rows],
             "u": plain.u,
             "noise": plain.noise.record,
@@ -91,10 +89,10 @@ class TrainingData:
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        (columns, target), u = json.loads(state["numbers"]), state["u"]
-        inputs = Inputs(read(Columns, columns, "columns"), *state["inputs"])
+        numbers = read_text({"columns": Columns, "target": Target}, state["numbers"])
+        inputs, u = Inputs(numbers["columns"], *state["inputs"]), state["u"]
         noise = RowNoise.of_record(u.shape, state["noise"])
-        plain = TrainingData(inputs, u, noise, read(Target, target, "target"))
+        plain = TrainingData(inputs, u, noise, numbers["target"])
         vars(self).update(vars(plain.on(state["scale"])))
 
     @property

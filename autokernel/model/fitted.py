@@ -9,6 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from autokernel.data import Columns, Target
+from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Scale, rows_beyond
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
@@ -16,7 +17,6 @@ from autokernel.expression import IDENTITY, changes_along
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
 from autokernel.model.averaging import KernelPosterior, MixtureComponent
 from autokernel.model.mixture import TAIL_SHARE, MixturePredictor
-from autokernel.model.packing import pack, unpack
 from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray, IntArray
 
@@ -68,11 +68,11 @@ class FittedModel:
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
-        packed = pack(self.kernels, (one.evaluation.expression for one in self.kernels))
+        packed = as_text(self.kernels, (one.evaluation.expression for one in self.kernels))
         return {**state, "kernels": packed, "evaluation": self.number_of_best}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        kernels = unpack(KernelPosterior, state["kernels"])
+        kernels = read_text(tuple[KernelPosterior, ...], state["kernels"])
         read = {"kernels": kernels, "evaluation": kernels[state["evaluation"]].evaluation}
         for name, value in {**state, **read}.items():
             object.__setattr__(self, name, value)

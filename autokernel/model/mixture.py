@@ -10,6 +10,7 @@ from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri
 from scipy.stats import beta, norm
 
+from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Identity, Scale
 from autokernel.expression import IDENTITY, Expression
 from autokernel.inference import (
@@ -20,7 +21,6 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model.averaging import MixtureComponent
-from autokernel.model.packing import pack, unpack
 from autokernel.typing import FloatArray
 
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
@@ -115,12 +115,12 @@ class MixturePredictor:
         return same and not others
 
     def __getstate__(self) -> dict[str, Any]:
-        packed = pack(self.components, (one.expression for one in self.components))
+        packed = as_text(self.components, (one.expression for one in self.components))
         return {**vars(self), "_predictors": None, "components": packed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         vars(self).update(state)
-        self.components = unpack(MixtureComponent, state["components"])
+        self.components = read_text(tuple[MixtureComponent, ...], state["components"])
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the mean (n,) at inputs (n, n_features)."""

@@ -314,7 +314,7 @@ def test_kernels_of_series_know_of_gaps_and_constant_columns():
         x[:, None], series.to_numpy()
     )
     assert {"IOU[0] + RW[0]", "LIN[0] + MAT12[0]"} < set(model.search_history_["kernel"])
-    assert model._fitted.columns[0].has_gaps
+    assert model._fitted.columns[0].n_gaps > 0
     with pytest.warns(UserWarning, match="every column of X is constant"):
         constant = forecasts(target_scale=None).fit(np.ones((30, 1)), series.to_numpy())
     assert constant.best_expression_ == "NOISE"

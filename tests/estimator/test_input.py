@@ -458,7 +458,10 @@ CALLS = [
     (lambda m, _: ForecastDisplay.from_estimator(m), "shows one column.*EffectsDisplay"),
     (lambda m, _: write_report(m, "nowhere/report.html"), "folder that exists, got 'nowhere"),
     (lambda *_: evaluate_kernel(X, Y, "SE[0]"), TWICE),
-    (lambda *_: from_dict("{}"), "record .* got str: json.loads makes a dict of a text"),
+    (
+        lambda *_: from_dict("{}"),
+        r"record .* json\.loads makes a dict of a text, got '{}'",
+    ),
     (lambda *_: small().describe(), "not fitted yet"),
     (lambda *_: small().refit(X, Y), "not fitted yet"),
     (lambda *_: small().leaderboard(), "not fitted yet"),
