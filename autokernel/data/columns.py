@@ -23,11 +23,6 @@ class Levels(NamedTuple):
     values: tuple[Any, ...]  #: texts, truth values or numbers; None for missing ones, if unordered
     is_ordered: bool  #: whether the type of the column says that they have an order
 
-    @property
-    def texts(self) -> tuple[str, ...]:
-        """The levels as they are written."""
-        return tuple("missing" if one is None else str(one) for one in self.values)
-
 
 @dataclass(frozen=True, slots=True)
 class Column:
@@ -84,7 +79,8 @@ class Column:
     @property
     def level_texts(self) -> tuple[str, ...]:
         """The levels of a category as they are written, none of other columns."""
-        return () if self.levels is None else self.levels.texts
+        levels = () if self.levels is None else self.levels.values
+        return tuple("missing" if one is None else str(one) for one in levels)
 
     def scale(self, name: str) -> Scale:
         """Return a scale by its name; one that the column does not have acts on raw numbers."""

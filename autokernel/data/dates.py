@@ -1,7 +1,7 @@
 """Columns of dates, counted in days."""
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
 from typing import Any
@@ -161,24 +161,20 @@ def dates_of(days: FloatArray) -> npt.NDArray[np.datetime64]:
 
 def in_zone(moments: IntArray, zone: str) -> IntArray:
     """Return what the clock of a zone shows at moments, both in microseconds since 1970."""
-    if not zone:
-        return moments
-    clock = _clock(zone)
-    shown = (_moment_of(one).astimezone(clock).replace(tzinfo=UTC) for one in moments.tolist())
-    return np.array([(one - _EPOCH) // _MICROSECOND for one in shown])
+    return _changed(moments, zone, lambda one, clock: one.astimezone(clock).replace(tzinfo=UTC))
 
 
 def in_utc(shown: IntArray, zone: str) -> IntArray:
     """Return the moments at which the clock of a zone shows something, as :func:`in_zone`."""
+    return _changed(shown, zone, lambda one, clock: one.replace(tzinfo=clock))
+
+
+def _changed(x: IntArray, zone: str, change: Callable[[datetime, tzinfo], datetime]) -> IntArray:
     if not zone:
-        return shown
+        return x
     clock = _clock(zone)
-    moments = (_moment_of(one).replace(tzinfo=clock) for one in shown.tolist())
-    return np.array([(one - _EPOCH) // _MICROSECOND for one in moments])
-
-
-def _moment_of(microseconds: int) -> datetime:
-    return _EPOCH + microseconds * _MICROSECOND
+    times = (change(_EPOCH + one * _MICROSECOND, clock) for one in x.tolist())
+    return np.array([(one - _EPOCH) // _MICROSECOND for one in times])
 
 
 def _clock(zone: str) -> tzinfo:

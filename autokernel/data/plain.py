@@ -113,9 +113,8 @@ def read_text(kind: Any, written: Mapping[str, Any]) -> Any:
 
 def refusal(key: str, expected: str, got: object) -> ValueError:
     """Return the error of a value that is not what a key must have."""
-    is_short = isinstance(got, (str, float, bool, tuple, NoneType)) or (
-        isinstance(got, int) and abs(got) < _FINITE
-    )
+    is_short = isinstance(got, (str, int, float, tuple, NoneType))
+    is_short &= not isinstance(got, int) or abs(got) < _FINITE
     shown = reprlib.repr(got) if is_short else type(got).__name__
     return ValueError(f"{key} must be {expected}, got {shown}")
 

@@ -114,10 +114,6 @@ class Scale:
         is_lowest = np.abs((u + self.origin) * self.unit - scale.low) <= _ROUNDING * self.unit
         return np.where(is_lowest, log_ndtr((lowest - mean) / std), density)
 
-    def moved(self, u: FloatArray, by: float) -> FloatArray:
-        """Return the numbers of a column that are larger by ``by`` on the scale."""
-        return self.inverse(self.forward(u) + by)
-
     def inverse(self, t: FloatArray) -> FloatArray:
         """Compute the ``u`` with ``t(u) = t``."""
         return SCALES[self.name].inverse(self.shift + self.width * t) / self.unit - self.origin

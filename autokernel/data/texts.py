@@ -14,7 +14,7 @@ MAX_NAMED = 3  # values in a message
 NUMBER, DATE, CATEGORY = "number", "date", "category"
 
 _WHOLE = re.compile(r"[+-]?\d+")
-_ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}\b.*)?")
+_ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}(T|\b).*)?")
 _LIKE_A_DATE = re.compile(r"\d{1,4}[./ -]{1,2}(\d{1,2}|[a-zA-Z]{3,9})[./ -]{1,2}\d{1,4}\b.*")
 _LIKE_A_NUMBER = re.compile(
     r"(?P<before>[<>~≈≤≥$€£¥]? ?)[+\-\u2212]? ?"

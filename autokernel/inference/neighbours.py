@@ -101,7 +101,7 @@ class NearestRows:
                 step = float(np.diff(np.unique(self._X.known(View(view.column)))).min(initial=1.0))
             values = at.values.copy()
             scale = columns.scale(view)
-            values[:, view.column] = scale.moved(values[:, view.column], step)
+            values[:, view.column] = scale.inverse(at.view(view) + step)
             shifted = columns.scaled(values)
             there = diagonal_covariance(self._expression, shifted).forward(self._params)
             between = cross_covariance(self._expression, at, shifted).forward(self._params)

@@ -27,6 +27,10 @@ FORMS = {
     "texts with a zone": pd.DataFrame({"month": MONTHS.strftime("%Y-%m-%dT%H:%M:%SZ")}),
     "dates of Python": pd.DataFrame({"month": MONTHS.date}),
     "times of Python": pd.DataFrame({"month": MONTHS.to_pydatetime()}, dtype=object),
+    "texts of several forms": [
+        [one.strftime(("%Y-%m-%d", "%B %d, %Y", "%YM%m")[n % 3])] for n, one in enumerate(MONTHS)
+    ],
+    "nanoseconds": [[one] for one in MONTHS.to_numpy().astype("datetime64[ns]")],
     "polars dates": pl.DataFrame({"month": list(MONTHS.date)}),
     "polars texts": pl.DataFrame({"month": list(MONTHS.strftime("%Y-%m-%d"))}),
     "array": MONTHS.to_numpy()[:, None],
@@ -133,6 +137,9 @@ WRONG = [
     ([["13-02-2021"], ["14-02-2021"]], rf"in column 'x0', got .*'13-02-2021'{TO_DATETIME}"),
     (with_numbers(["2020-01-01", "soon"]), "such as '2020-01-31' in column 'a', got .*'soon'"),
     (with_numbers(["2020-01-01", "2020-02-30"]), "'2020-01-31' in column 'a', got .*'2020-02-30'"),
+    (with_numbers(["2020-01-01T10:00", "soon"]), "'2020-01-31' in column 'a', got .*'soon'"),
+    (with_numbers(["2020-01-01", "0000-01-01"]), "'2020-01-31' in column 'a', got .*'0000-01-01'"),
+    (with_numbers(["2020-01-01", "0001-01-01T00:00+05:00"]), r"'a', got .*'0001-01-01T00:00\+05"),
     (MONTHS[:2].to_numpy(), TWO_DIMENSIONS),
     (["2020-01-01", "2020-01-02"], "got one column of dates or texts"),
     ([[b"a"], [b"b"]], "of column 'x0', got b'a', which is of type bytes"),
