@@ -54,8 +54,9 @@ class _Given:
     @cached_property
     def present(self) -> list[Any]:
         """The values as Python has them, None where they are missing."""
-        values = self.values if self.values.dtype.kind in "mM" else self.values.tolist()
-        return [None if has_no_value(one) else _plain(one) for one in values]
+        kind, values = self.values.dtype.kind, self.values
+        values = values.astype(f"{kind}8[us]") if kind in "mM" else values  # others may be numbers
+        return [None if has_no_value(one) else _plain(one) for one in values.tolist()]
 
     @cached_property
     def known(self) -> list[Any]:
@@ -151,10 +152,10 @@ def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, Float
 
     The numbers (n,) of dates are days; levels have none yet.
     """
-    known, values = given.known, given.values
-    if values.dtype.kind == "M":
-        return DATE, "dates", days_since_1970(values)
-    kind, origin = NUMBER, "numbers" if known else NO_VALUE
+    if given.values.dtype.kind == "M":
+        return DATE, "dates", days_since_1970(given.values)
+    known, kind = given.known, NUMBER
+    origin = "numbers" if known else NO_VALUE
     dates: dict[Any, Any] = {}
     if not set(map(type, known)) <= {int, float}:
         if may_be_levels and all(isinstance(one, bool) for one in known):
