@@ -4,6 +4,7 @@ import re
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from datetime import UTC, date, datetime, time, timedelta, tzinfo
+from itertools import compress
 from typing import Any
 from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
@@ -69,7 +70,7 @@ def read_dates(values: Sequence[Any], *, any_order: bool = False) -> npt.NDArray
     iso = list(filter(_WITHOUT_ZONE.fullmatch, texts))
     by_text: dict[str, Any] = {}
     with suppress(ValueError):  # of a day or a time that does not exist
-        by_text.update(zip(iso, np.array(iso, dtype="datetime64[us]").tolist(), strict=True))
+        by_text.update(zip(iso, np.array(iso, dtype="datetime64[us]"), strict=True))
     for text in texts.keys() - by_text.keys():
         is_read = any_order or not _ANY_ORDER.match(text)
         by_text[text] = _moment_of_text(text) if is_read else None
@@ -79,8 +80,7 @@ def read_dates(values: Sequence[Any], *, any_order: bool = False) -> npt.NDArray
 
 def other_than_dates(values: Sequence[Any]) -> list[Any]:
     """Return the values that are no dates, nor texts of dates."""
-    is_other = np.isnat(read_dates(values))
-    return [one for one, is_one in zip(values, is_other, strict=True) if is_one]
+    return list(compress(values, np.isnat(read_dates(values))))
 
 
 def _moment(value: Any) -> np.datetime64 | None:

@@ -4,8 +4,11 @@ import re
 from collections import Counter
 from collections.abc import Collection, Iterable, Sequence
 from decimal import Decimal
+from itertools import compress
 from numbers import Real
 from typing import Any, NamedTuple
+
+import numpy as np
 
 from autokernel.data.dates import is_number, read_dates
 
@@ -79,8 +82,8 @@ def kind_of(
     if len(numbers) == len(counts):
         are_levels = may_be_levels and all(_matches(_WHOLE, one) for one in counts)
         return CATEGORY if are_levels else NUMBER, {}
-    read = zip(counts, read_dates(list(counts)).tolist(), strict=True)
-    dates = {one: moment for one, moment in read if moment is not None}
+    moments = read_dates(list(counts))
+    dates = dict(compress(zip(counts, moments, strict=True), ~np.isnat(moments)))
     if len(dates) == len(counts):
         return DATE, dates
     if _share(numbers, counts) >= MAJORITY:
