@@ -44,7 +44,7 @@ def log_predictive_density_score(
             X = estimator[:-1].transform(X) if len(estimator) > 1 else X
             estimator = estimator[-1]
         elif isinstance(estimator, TransformedTargetRegressor):
-            y, own = _transformed(estimator.transformer_, column_or_1d(y).astype(float))
+            y, own = _with_log_slopes(estimator.transformer_, column_or_1d(y).astype(float))
             log_slopes, estimator = log_slopes + own, estimator.regressor_
         elif hasattr(estimator, "best_estimator_"):
             estimator = estimator.best_estimator_
@@ -62,7 +62,7 @@ def log_predictive_density_score(
     return float(np.mean(norm.logpdf(np.asarray(y, dtype=float), mean, std) + log_slopes))
 
 
-def _transformed(transformer: TransformerMixin, y: FloatArray) -> tuple[FloatArray, FloatArray]:
+def _with_log_slopes(transformer: TransformerMixin, y: FloatArray) -> tuple[FloatArray, FloatArray]:
     """Return transformed targets (n,), and the logs of the slopes, ``-inf`` where there is none."""
     with np.errstate(all="ignore"):  # the log of a target that is not positive
         z = transformer.transform(y[:, None])[:, 0]

@@ -45,7 +45,7 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
     """
     X, y = in_memory(X), in_memory(y)
     _refuse_times("X", X)
-    _check_target(y)
+    _check_y(y)
     inputs, values = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
     values = values.astype(np.float64)
     check_range(inputs, values)
@@ -100,7 +100,7 @@ def check_fit_data(
         those of the fit, and if weights or errors are not valid.
     """
     X, kinds = _in_numbers(estimator, X, known)
-    _check_target(y)
+    _check_y(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
     inputs, values = validate_data(
         checked,
@@ -244,7 +244,7 @@ def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:
         )
 
 
-def _check_target(y: npt.ArrayLike) -> None:
+def _check_y(y: npt.ArrayLike) -> None:
     """Refuse several targets, dates, texts, and missing or infinite numbers in the first rows."""
     values = np.asarray(y)
     if values.ndim == 2 and values.shape[1] > 1:

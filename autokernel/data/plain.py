@@ -90,10 +90,10 @@ def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) ->
     if kind is Expression:
         return _expression(given, key, parse)
     if origin is tuple:
-        items = _checked(list, given, key, "a list")
+        items = _of_type(list, given, key, "a list")
         return tuple(read(args[0], one, f"{key}[{n}]", parse=parse) for n, one in enumerate(items))
     if origin is Mapping:
-        items = _checked(Mapping, given, key, "an object")
+        items = _of_type(Mapping, given, key, "an object")
         return {name: read(args[1], items[name], f"{key}.{name}", parse=parse) for name in items}
     if is_dataclass(kind) or hasattr(kind, "_fields") or isinstance(kind, dict):
         return _record(kind, given, key, parse)
@@ -119,7 +119,7 @@ def refusal(key: str, expected: str, got: object) -> ValueError:
     return ValueError(f"{key} must be {expected}, got {shown}")
 
 
-def _checked(kind: Any, given: Any, key: str, expected: str) -> Any:
+def _of_type(kind: Any, given: Any, key: str, expected: str) -> Any:
     if not isinstance(given, kind):
         raise refusal(key, expected, given)
     return given
@@ -129,13 +129,13 @@ def _record(kind: Any, given: Any, key: str, parse: Parse) -> Any:
     """Read an object that has just the fields of a class; named tuples are lists."""
     hints = kind if isinstance(kind, dict) else get_type_hints(kind)
     if hasattr(kind, "_fields"):
-        items = _checked(list, given, key, "a list")
+        items = _of_type(list, given, key, "a list")
         if len(items) != len(hints):
             raise refusal(key, f"a list of {', '.join(hints)}", given)
         given = dict(zip(hints, items, strict=True))
     elif is_dataclass(kind):
         hints = {field.name: hints[field.name] for field in fields(kind)}
-    for name in [*hints, *_checked(Mapping, given, key, "an object")]:
+    for name in [*hints, *_of_type(Mapping, given, key, "an object")]:
         if name not in given or name not in hints:
             fault = "has no" if name in hints else "has an unknown"
             raise ValueError(f"{key} must have the keys {', '.join(hints)}, but {fault} {name!r}")
@@ -163,8 +163,8 @@ def _scalar(kind: Any, given: Any, key: str) -> Any:
             raise refusal(key, "a whole number", given)
         return given
     if kind is Any:
-        return _checked((str, int, float, NoneType), given, key, "a text, a number or null")
-    return _checked(kind, given, key, "true or false" if kind is bool else "a text")
+        return _of_type((str, int, float, NoneType), given, key, "a text, a number or null")
+    return _of_type(kind, given, key, "true or false" if kind is bool else "a text")
 
 
 def _array(given: Any, key: str, *, is_whole: bool = False) -> Any:

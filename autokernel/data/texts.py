@@ -86,17 +86,17 @@ def kind_of(
     dates = dict(compress(zip(counts, moments, strict=True), ~np.isnat(moments)))
     if len(dates) == len(counts):
         return DATE, dates
-    if _share(numbers, counts) >= MAJORITY:
+    if _share_among(numbers, counts) >= MAJORITY:
         advice = f"{place.line(*TO_NUMBERS)} makes a gap of what is no number"
         raise place.refused("numbers", _others(counts, numbers), advice)
     others = _others(counts, dates)
-    if _share(dates, counts) >= MAJORITY or any(_matches(_ISO_DATE, one) for one in counts):
+    if _share_among(dates, counts) >= MAJORITY or any(_matches(_ISO_DATE, one) for one in counts):
         line = place.line(f"{{x}}.mask({{x}}.isin({others}))", f"{{x}}.replace({others}, None)")
         advice = f"mend it, or {line} makes a gap of it"
         raise place.refused("dates such as '2020-01-31'", others, advice)
     _refuse_what_looks_like_numbers(counts, numbers, place)
     like_dates = {one for one in counts if _matches(_LIKE_A_DATE, one)}
-    if _share(dates.keys() | like_dates, counts) >= MAJORITY:
+    if _share_among(dates.keys() | like_dates, counts) >= MAJORITY:
         line = place.line(*(one.replace("errors='coerce'", "dayfirst=True") for one in TO_DATES))
         advice = f"{line} converts it, without dayfirst=True if the day does not come first"
         raise place.refused("dates as datetime64, or as '2020-01-31',", others, advice)
@@ -114,7 +114,7 @@ def _matches(form: re.Pattern[str], value: Any) -> bool:
     return isinstance(value, str) and form.fullmatch(value.strip()) is not None
 
 
-def _share(values: Iterable[Any], counts: Counter[Any]) -> float:
+def _share_among(values: Iterable[Any], counts: Counter[Any]) -> float:
     return sum(counts[one] for one in values) / counts.total()
 
 
@@ -132,7 +132,7 @@ def _refuse_what_looks_like_numbers(counts: Counter[Any], numbers: set[Any], pla
     likes = [one for one in counts if isinstance(one, str) and one.strip() in found]
     units = {like["unit"] for like in found.values()} - {None}
     are_whole = all(not like["mark"] and not like["rest"] for like in found.values())
-    if _share({*likes, *numbers}, counts) < MAJORITY or (are_whole and len(units) > 1):
+    if _share_among({*likes, *numbers}, counts) < MAJORITY or (are_whole and len(units) > 1):
         return
     bodies = [like["whole"] + (like["rest"] or "") for like in found.values()]
     decimal = "," if any(map(_DECIMAL_COMMA.fullmatch, bodies)) else "."

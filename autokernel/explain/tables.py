@@ -262,7 +262,9 @@ def inclusion_table(model: FittedModel) -> Table:
     used = [one.columns for one in expressions]
     depends = np.array([[c in own for c in columns] for own in used], dtype=float)
     repeats = np.array([[_repeats(kernel, c) for c in columns] for kernel in model.kernels])
-    bent = [[term.columns for term in one.terms(ADD) if not _is_line(term)] for one in expressions]
+    bent = [
+        [term.columns for term in one.terms(ADD) if not _is_straight(term)] for one in expressions
+    ]
     is_bent = np.array([[any(c in own for own in of_one) for c in columns] for of_one in bent])
     found = {
         "depends": weights @ depends,
@@ -296,7 +298,7 @@ def scale_table(model: FittedModel) -> Table:
     return Table(columns)
 
 
-def _is_line(term: Expression) -> bool:
+def _is_straight(term: Expression) -> bool:
     return isinstance(term, Leaf) and term.kernel.is_linear and term.scale == IDENTITY
 
 
