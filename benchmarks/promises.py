@@ -7,6 +7,8 @@
   allowed, the reference: 1.1 times max_time, and 0.2 s. With --load 4, four other processes work.
 - interrupts: fits and refits that Ctrl-C ends at random moments; the ratio is 1 if the estimator
   then has either all attributes of the old fit or all of a new one, else 0.
+- kills: a fit with memory in a process that is killed ten times at random moments, and then ends;
+  the ratio is 1 if it finds what a fit without interruption finds, else 0.
 - import: seconds that importing autokernel takes after scikit-learn's gaussian_process, and their
   ratio to the 0.15 s that are allowed.
 
@@ -20,9 +22,11 @@ import argparse
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import warnings
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from typing import Any
 
 from common import append_rows, group, print_environment, print_table  # isort: skip
@@ -56,6 +60,17 @@ import sklearn.gaussian_process
 began = time.perf_counter()
 import autokernel
 print(time.perf_counter() - began)
+"""
+FIT_WITH_MEMORY = """
+import sys
+import numpy as np
+from autokernel import AutoKernelGPRegressor
+rng = np.random.default_rng(0)
+X = rng.uniform(size=(80, 2))
+y = np.sin(9 * X[:, 0]) + X[:, 1] + 0.1 * rng.normal(size=80)
+model = AutoKernelGPRegressor(n_iter=8, random_state=0, memory=sys.argv[1] or None).fit(X, y)
+print(model.search_history_["kernel"].tolist(), model.search_history_["score"].tolist())
+print(model.predict(X).tolist())
 """
 Measured = tuple[str, float, float, float]
 """Data set, reference, seconds, and their ratio."""
@@ -144,6 +159,21 @@ def imports(_: int) -> Iterator[Measured]:
     yield "", ALLOWED, seconds, seconds / ALLOWED
 
 
+def kills(repeat: int) -> Iterator[Measured]:
+    """Kill a process that fits with memory, let another one end the fit, and compare."""
+    rng = np.random.default_rng(repeat)
+    with tempfile.TemporaryDirectory() as folder:
+        command = [sys.executable, "-c", FIT_WITH_MEMORY, folder]
+        for _ in range(10):
+            with subprocess.Popen(command, stdout=subprocess.PIPE) as process:
+                with suppress(subprocess.TimeoutExpired):
+                    process.wait(rng.uniform(1, 6))
+                process.kill()
+        found = subprocess.run(command, check=True, capture_output=True).stdout
+    expected = subprocess.run([*command[:-1], ""], check=True, capture_output=True).stdout
+    yield "", 10.0, 0.0, float(found == expected)
+
+
 def _interrupted(*_: object) -> None:
     raise KeyboardInterrupt
 
@@ -152,6 +182,7 @@ QUESTIONS: dict[str, Callable[[int], Iterator[Measured]]] = {
     "import": imports,
     "budget": budget,
     "interrupts": interrupts,
+    "kills": kills,
     "workers": workers,
 }
 
