@@ -279,7 +279,7 @@ class ModeSearch:
             self._parts[arranged] = self._fit_part(arranged, deadline)
         modes, calls_of_part = self._parts[arranged]
         calls.update(calls_of_part)
-        in_whole = [nodes[node] for node in order]
+        in_whole = tuple(nodes[node] for node in order)
         least = modes[0].log_posterior - _MAX_NATS_OF_PART
         return [
             WarmStart(in_whole, mode.theta, mode.curvature)

@@ -126,7 +126,7 @@ class Screening:
         _refine_best(found, gain_of)
         estimates = []
         for gain, (posterior, point) in found.values():
-            nodes = range(len(posterior.expression.nodes))
+            nodes = tuple(range(len(posterior.expression.nodes)))
             start_of_fit = WarmStart(nodes, point.theta, point.curvature)
             estimates.append(Estimate(posterior.expression, fit.score + gain, start_of_fit))
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))

@@ -211,7 +211,7 @@ def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.
 class WarmStart(NamedTuple):
     """Parameters of some nodes of a kernel, taken from the fit of another kernel."""
 
-    nodes: Sequence[int]  # indices among the nodes of the kernel
+    nodes: tuple[int, ...]  # indices among the nodes of the kernel
     theta: FloatArray  # log parameters of these nodes in this order, the noise variance last
     hessian: FloatArray | None = None  # of the negative log posterior of the other kernel, in theta
 
@@ -225,7 +225,7 @@ class WarmStart(NamedTuple):
         """
         entries = theta_order(fit.expression, [theirs for _, theirs in pairs])
         hessian = times * fit.hessian[np.ix_(entries, entries)]
-        return cls([ours for ours, _ in pairs], fit.theta[entries], hessian)
+        return cls(tuple(ours for ours, _ in pairs), fit.theta[entries], hessian)
 
     @property
     def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:

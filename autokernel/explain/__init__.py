@@ -16,25 +16,3 @@ from autokernel.explain.tables import (
     posterior_table,
     scale_table,
 )
-
-__all__ = [
-    "Y_NAME",
-    "Component",
-    "Decomposition",
-    "Description",
-    "Interaction",
-    "Table",
-    "Text",
-    "average_slopes",
-    "axes_of",
-    "column_table",
-    "compared",
-    "contributions",
-    "forecast_table",
-    "history_table",
-    "inclusion_table",
-    "leaderboard",
-    "parameter_table",
-    "posterior_table",
-    "scale_table",
-]

@@ -5,7 +5,7 @@ Answers are about the mean of the target given the function, without noise, so t
 """
 
 from collections import Counter
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Hashable, Sequence
 
 import numpy as np
 from scipy.stats import norm
@@ -39,7 +39,7 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
         ratio = np.log(first / second), np.log(of_first / of_second)
         *ends, probability = _signed(ratio)
         rows.append(("A / B", *np.exp(ends).tolist(), probability))
-    return _table(("quantity", *ESTIMATE), rows)
+    return Table.of_rows(("quantity", *ESTIMATE), rows)
 
 
 def average_slopes(
@@ -59,7 +59,7 @@ def average_slopes(
         (lower, of_lower), (upper, of_upper) = _averages(model, moved)
         step = float(np.mean(ends[1] - ends[0]))
         rows.append((name, *_signed(((upper - lower) / step, (of_upper - of_lower) / step))))
-    return _table(("rows", *ESTIMATE), rows)
+    return Table.of_rows(("rows", *ESTIMATE), rows)
 
 
 def _around(model: FittedModel, x: FloatArray, column: int) -> tuple[FloatArray, FloatArray]:
@@ -88,7 +88,7 @@ def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatAr
     ends = [norm.ppf(end) * np.array(stds) for end in INTERVAL_ENDS]
     low, high = (values * np.exp(end) if is_log else values + end for end in ends)
     table = zip(names, values, low, high, strict=True)
-    return _table(("effect", "contribution", "low", "high"), table)
+    return Table.of_rows(("effect", "contribution", "low", "high"), table)
 
 
 def _averages(model: FittedModel, sides: Sequence[FloatArray]) -> list[Side]:
@@ -126,7 +126,3 @@ def _signed(side: Side) -> tuple[float, ...]:
     estimate, draws = side
     sure = float(np.mean(draws * estimate > 0)) if estimate else np.nan
     return estimate, *interval(draws).tolist(), sure
-
-
-def _table(names: Sequence[str], rows: Iterable[tuple[object, ...]]) -> Table:
-    return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))

@@ -71,6 +71,11 @@ class Table(dict[str, npt.NDArray[Any]]):
         self.shown, self.note = tuple(shown) or tuple(self), note
         self.forms = {**_FORMATS, **(forms or {})}
 
+    @classmethod
+    def of_rows(cls, names: Sequence[str], rows: Iterable[Iterable[Any]]) -> "Table":
+        """Build a table of rows (n_rows, n_columns), of which there is one or more."""
+        return cls(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+
     def to_html(self) -> str:
         """Write all rows as an HTML table."""
         kinds = ["text" if self[name].dtype == object else "number" for name in self.shown]
@@ -210,8 +215,7 @@ def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: 
         scale = ", ".join(scales) if column.levels is None else ""
         ends = column.name, column.kind, _range_of(column)
         rows.append((*ends, scale, column.n_gaps, bool(scales), ", ".join(why)))
-    names = ("column", "kind", "values", "scale", "gaps", "used", "why")
-    return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    return Table.of_rows(("column", "kind", "values", "scale", "gaps", "used", "why"), rows)
 
 
 def _range_of(column: Column) -> str:
@@ -345,7 +349,7 @@ def parameter_table(model: FittedModel) -> Table:
         for parameter, entry in zip(node.parameters, addend.entries[slots].tolist(), strict=True)
     ]
     rows.append(row(0, "noise", None, NOISE_VARIANCE, len(values) - 1))
-    return Table(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
+    return Table.of_rows(names, rows)
 
 
 def _root_name(node: Expression) -> str:

@@ -268,7 +268,7 @@ class _Report:
             ends = f"{number(main.low)} to {number(main.high)}" if is_amount else ""
             rows.append((name, share, what, ends, main.probability))
         names = ("effect", "share (%)", "what it does", "90 % interval", "probability")
-        return Table(dict(zip(names, zip(*rows, strict=True), strict=True)))
+        return Table.of_rows(names, rows)
 
     def _picture(self, figure: "Figure", text: str) -> str:
         """Write a figure with a text in its place, and close it; one of many rows as pixels."""

@@ -12,6 +12,7 @@ from uuid import uuid4
 import joblib
 import numpy as np
 
+from autokernel.data.plain import as_plain, read
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.evaluator import digest
@@ -28,7 +29,7 @@ from autokernel.expression import (
 )
 from autokernel.kernels import UNPICKLABLE
 from autokernel.search.history import History, Phase, StopReason, Trial
-from autokernel.search.store import Store, read_estimate, record_of_estimate
+from autokernel.search.store import Store
 from autokernel.search.strategy import Strategy, Task
 
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
@@ -243,13 +244,12 @@ class Search:
     ) -> list[Estimate]:
         """Read from the store which kernels followed these trials, or make and keep them."""
         key = digest(self._definition, what, *before.definition)
-        found = self._store.get(
-            key, lambda records: [read_estimate(one, self.task.parse) for one in records]
-        )
+        read_all = partial(read, tuple[Estimate, ...], key="estimates", parse=self.task.parse)
+        found = self._store.get(key, read_all)
         if found is None:
             found = list(make())
-            self._store.put(key, list(map(record_of_estimate, found)))
-        return found
+            self._store.put(key, as_plain(found))
+        return list(found)
 
     @cached_property
     def _definition(self) -> str:

@@ -3,17 +3,12 @@
 import json
 import warnings
 from collections.abc import Callable, Iterable
-from dataclasses import fields
 from typing import Any, TypeVar
 
-import numpy as np
 from joblib import Memory
 from joblib.memory import CacheWarning
 
-from autokernel.evidence import Estimate, Evaluation
-from autokernel.evidence.starts import WarmStart
 from autokernel.exceptions import warn_user
-from autokernel.expression import Expression
 from autokernel.kernels import BaseKernel, Operator, definition, is_built_in
 from autokernel.version import __version__
 
@@ -23,9 +18,8 @@ Result = TypeVar("Result")
 class Store:
     """Results by digests of all that they depend on, in this object and, if there is one, a folder.
 
-    A record of a result holds numbers, texts and arrays of numbers, in lists and dicts. It begins
-    with those of ``known``, unless the code of one of the base kernels or operators has changed.
-    The folder is not part of a pickle.
+    A record of a result is plain data. It begins with those of ``known``, unless the code of one of
+    the base kernels or operators has changed. The folder is not part of a pickle.
     """
 
     _can_write = True  # to the folder, as far as is known
@@ -93,9 +87,8 @@ class Store:
         self._used.add(key)
 
     def __getstate__(self) -> dict[str, Any]:
-        # one text, as files of skops need much room for each array
-        records = json.dumps(self._records, default=lambda array: array.tolist())
-        return {"seed": self.seed, "parts": self._parts, "records": records}
+        # one text, as files of skops need much room for each list
+        return {"seed": self.seed, "parts": self._parts, "records": json.dumps(self._records)}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.seed, self._parts, self._backend = state["seed"], state["parts"], None
@@ -105,39 +98,3 @@ class Store:
 def _path(key: str) -> list[str]:
     """Return the path in the folder, one for each version of the package."""
     return ["autokernel", __version__, key]
-
-
-def record_of(evaluation: Evaluation) -> dict[str, Any]:
-    """Return the record of an evaluation."""
-    names = [field.name for field in fields(evaluation)]
-    return {name: getattr(evaluation, name) for name in names if name != "expression"}
-
-
-def read_evaluation(record: dict[str, Any], expression: Expression) -> Evaluation:
-    """Return the evaluation of an expression that has this record."""
-    values: dict[str, Any] = {
-        name: np.array(one) if isinstance(one, list) else one for name, one in record.items()
-    }
-    return Evaluation(expression=expression, **values)
-
-
-def record_of_estimate(estimate: Estimate) -> dict[str, Any]:
-    """Return the record of an estimate."""
-    start = estimate.start
-    nodes = start and list(map(int, start.nodes))
-    return {
-        "kernel": str(estimate.expression),
-        "score": estimate.score,
-        "start": start and [nodes, start.theta, start.hessian],
-    }
-
-
-def read_estimate(record: dict[str, Any], parse: Callable[[str], Expression]) -> Estimate:
-    """Return the estimate that has this record."""
-    start = None
-    if record["start"] is not None:
-        nodes, theta, hessian = record["start"]
-        start = WarmStart(
-            nodes, np.asarray(theta), None if hessian is None else np.asarray(hessian)
-        )
-    return Estimate(parse(record["kernel"]), record["score"], start)

@@ -10,11 +10,12 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
+from autokernel.data.plain import as_plain, read
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation, Evaluator, Job
 from autokernel.exceptions import OutOfTimeError, reason_of
 from autokernel.expression import Expression
-from autokernel.search.store import Store, read_evaluation, record_of
+from autokernel.search.store import Store
 
 SECONDS_TO_START = 5.0  # of worker processes, which import the package
 
@@ -42,7 +43,8 @@ def evaluate_in_parallel(
     keys = [evaluator.key(job) for job in jobs]
     done: dict[int, Evaluation | None] = {}
     for number, (job, key) in enumerate(zip(jobs, keys, strict=True)):
-        one = store.get(key, partial(read_evaluation, expression=job.expression))
+        parse = partial(lambda own, _: own, job.expression)  # its text is known
+        one = store.get(key, partial(read, Evaluation, key="evaluation", parse=parse))
         if one is not None:
             done[number] = evaluator.priced(one)
     left = [number for number in range(len(jobs)) if number not in done]
@@ -53,7 +55,7 @@ def evaluate_in_parallel(
                 done[ended] = outcome
                 # one without a fit is tried again, as memory may have been short
                 if outcome is not None and np.isfinite(outcome.log_posterior):
-                    store.put(keys[ended], record_of(outcome))
+                    store.put(keys[ended], as_plain(outcome))
             yield done.pop(number)
 
 
