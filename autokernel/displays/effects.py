@@ -287,7 +287,7 @@ def _panel(description: Description, number: int, rows: _Rows) -> Panel:
             mean, side.steps = np.take(mean, order, axis=n), side.steps[order]
     drawn, band = np.empty(0), mean[None][:0]
     if not is_pair:
-        half = style.TWO_SIDED * explained.mean_and_std(sides[0].part, sides[0].steps)[1]
+        half = style.TWO_SIDED * explained.mean_and_std(sides[0].part, sides[0].steps[:, None])[1]
         band = np.array([mean - half, mean + half])
         drawn = effect(inputs) - centre + residuals
         around = np.concatenate([*band, drawn[~is_excluded]])
@@ -297,7 +297,7 @@ def _panel(description: Description, number: int, rows: _Rows) -> Panel:
     pairs = zip(sides, inputs.T, strict=True)
     return Panel(
         description.text(number),
-        description.share(number),
+        description.effects[number].share,
         names=[side.name for side in sides],
         axes=[side.shown(side.steps) for side in sides],
         is_log=[side.part.scale == "log" for side in sides],
@@ -311,11 +311,10 @@ def _panel(description: Description, number: int, rows: _Rows) -> Panel:
 
 def _sides(description: Description, number: int) -> list[_Side]:
     """Return the columns of an effect, those with levels first."""
-    parts = description.parts
-    if number < len(parts):
-        return [_Side(description, parts[number], is_of_pair=False)]
-    pair = description.interactions[number - len(parts)].columns
-    own = [next(part for part in parts if part.column == column) for column in pair]
+    effect, parts = description.effects[number], description.parts
+    if isinstance(effect, Part):
+        return [_Side(description, effect, is_of_pair=False)]
+    own = [next(part for part in parts if part.column == column) for column in effect.columns]
     sides = [_Side(description, part, is_of_pair=True) for part in own]
     return sorted(sides, key=lambda side: (not side.has_levels, -len(side.steps)))
 

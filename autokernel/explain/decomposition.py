@@ -144,6 +144,11 @@ class Interaction:
     share: float
     is_small: bool
 
+    @property
+    def effect(self) -> Effect:
+        """What both columns do together besides their own effects."""
+        return interaction_of(self.columns)
+
 
 Known = tuple[float, AveragedFunction, Effect]
 """The weight of a draw of the posterior, its function, and the effect that it has."""
@@ -240,30 +245,22 @@ class ExplainedFunction:
         """Compute the mean (n,) of a part at values (n,) of its column in the unit interval."""
         return self.mean_of(part.effect, values[:, None])
 
-    def mean_and_std(self, part: Part, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute mean and standard deviation (n,) of a part at values (n,) of its column.
+    def mean_and_std(
+        self, part: Part | Interaction, values: FloatArray
+    ) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and standard deviation (n,) of a part at values (n, n_columns).
 
         It is the difference from the average over the rows. The deviation is that of the draws of
         kernel and parameters that have the part, and of their functions, from the mean.
         """
-        places, rank = np.unique(values, return_inverse=True)
-        some = np.arange(len(places))
-        if len(some) > MAX_PLACES:  # a missing value is the last one
+        known = np.nan_to_num(values, nan=np.inf)  # a missing value is the last one
+        _, first, rank = np.unique(known, axis=0, return_index=True, return_inverse=True)
+        places, some = values[first], np.arange(len(first))
+        if len(part.columns) == 1 and len(some) > MAX_PLACES:
             some = np.append(np.linspace(0, some[-2], MAX_PLACES - 1).astype(int), some[-1])
-        mean = self.mean(part, places)
-        std = self._std_of(self._known(part), places[some, None], mean[some])
+        mean = self.mean_of(part.effect, places)
+        std = self._std_of(self._known(part), places[some], mean[some])
         return mean[rank], np.interp(rank, some, std)
-
-    def interaction_and_std(
-        self, columns: tuple[int, int], points: FloatArray
-    ) -> tuple[FloatArray, FloatArray]:
-        """Compute an interaction with its standard deviation, as :meth:`mean_and_std` does."""
-        effect = interaction_of(columns)
-        have = [draw for draw in self._functions if _has_product(draw.expression, columns)]
-        known = self._weighted(dict.fromkeys(have, effect), effect)
-        X, number = np.unique(points, axis=0, return_inverse=True)
-        mean = self.mean_of(effect, X)
-        return mean[number], self._std_of(known, X, mean)[number]
 
     def std_of_constant(self) -> float:
         """Compute the standard deviation of the average of the function."""
@@ -366,13 +363,16 @@ class ExplainedFunction:
                     found[one] = self._averaged(one.expression, one.theta)
         return found
 
-    def probability(self, part: Part) -> float:
+    def probability(self, part: Part | Interaction) -> float:
         """Compute the probability that a part is there."""
-        return sum(one.weight for one in self.posterior if self._like(part, one))
+        return sum(one.weight for one in self.posterior if self._effect_in(one, part))
 
-    def probability_of_interaction(self, columns: Sequence[int]) -> float:
-        """Compute the probability of the kernels in which the effects of columns interact."""
-        return sum(one.weight for one in self.posterior if _has_product(one.expression, columns))
+    def _effect_in(self, draw: MixtureComponent, part: Part | Interaction) -> Effect | None:
+        """Return the effect that a part is in a draw, None if it has no such part."""
+        if isinstance(part, Interaction):
+            return part.effect if _has_product(draw.expression, part.columns) else None
+        numbers = self._like(part, draw)
+        return effect_of(part.columns, numbers) if numbers else None
 
     def _like(self, part: Part, draw: MixtureComponent) -> list[int]:
         """List the products of a draw that stand for a part.
@@ -392,11 +392,10 @@ class ExplainedFunction:
             self._found[part, draw] = numbers
         return self._found[part, draw]
 
-    def _known(self, part: Part) -> list[Known]:
+    def _known(self, part: Part | Interaction) -> list[Known]:
         """List the draws that have a part, each with what it is there."""
-        have = {draw: numbers for draw in self._functions if (numbers := self._like(part, draw))}
-        known = {draw: effect_of([part.column], numbers) for draw, numbers in have.items()}
-        return self._weighted(known, part.effect)
+        found = {draw: own for draw in self._functions if (own := self._effect_in(draw, part))}
+        return self._weighted(found, part.effect)
 
     def _weighted(self, effects: Mapping[MixtureComponent, Effect], best: Effect) -> list[Known]:
         """List the draws with effects, and with weights that sum to one; without any, the best."""

@@ -76,23 +76,22 @@ class Description:
         y_name = target_name or UNNAMED
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
+        self._said: dict[int, list[Said]] = {}  # of each effect
         self._is_rough = not np.isfinite(model.evaluation.score)  # nothing is known
 
     def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
         """Compute the components at inputs (n, n_features), without words if it has to be fast."""
         explained, inputs = self.explained, self._model.scaled(X)
         components = []
-        for number, part in enumerate(self.parts):
-            mean, std = explained.mean_and_std(part, inputs[:, part.column])
-            kernel = part.expression.to_text(self._model.columns.feature_names)
-            of, text = (self.names[part.column],), self.text(number) if has_words else ""
-            name = self._say.name(part, self.parts)
-            components.append(Component(kernel, text, mean, std, part.share, of, name))
-        for number, pair in enumerate(self.interactions, start=len(self.parts)):
-            mean, std = explained.interaction_and_std(pair.columns, inputs[:, pair.columns])
-            own = tuple(self.names[one] for one in pair.columns)
+        for number, part in enumerate(self.effects):
+            mean, std = explained.mean_and_std(part, inputs[:, part.columns])
+            own = tuple(self.names[one] for one in part.columns)
             text, kernel = self.text(number) if has_words else "", " * ".join(own)
-            components.append(Component(kernel, text, mean, std, pair.share, own, kernel))
+            name = kernel
+            if isinstance(part, Part):
+                kernel = part.expression.to_text(self._model.columns.feature_names)
+                name = self._say.name(part, self.parts)
+            components.append(Component(kernel, text, mean, std, part.share, own, name))
         components.sort(key=lambda one: -one.share)
         if explained.is_averaged or explained.interactions:
             found = sum((one.mean for one in components), start=np.full(len(X), explained.constant))
@@ -119,18 +118,17 @@ class Description:
         every = zip(pair.columns, values.T, strict=True)
         return any(self.axes[one].levels and len(np.unique(x)) == n_pairs for one, x in every)
 
-    def share(self, number: int) -> float:
-        """Return the share of a component or, after these, of an interaction."""
-        n = len(self.parts)
-        one = self.parts[number] if number < n else self.interactions[number - n]
-        return one.share
+    @property
+    def effects(self) -> list[Part | Interaction]:
+        """The components of the best kernel and, after these, the interactions."""
+        return [*self.parts, *self.interactions]
 
     @property
     def shown(self) -> list[int]:
-        """The numbers of what is described, parts before interactions, the largest share first."""
-        n = len(self.parts)
-        every = [*range(self.explained.n_large), *range(n, n + len(self.interactions))]
-        return [] if self._is_rough else sorted(every, key=lambda number: -self.share(number))
+        """The numbers of the effects that are described, the largest share first."""
+        effects, is_small = self.effects, range(self.explained.n_large, len(self.parts))
+        every = [number for number in range(len(effects)) if number not in is_small]
+        return [] if self._is_rough else sorted(every, key=lambda number: -effects[number].share)
 
     @property
     def parts(self) -> list[Part]:
@@ -225,27 +223,23 @@ class Description:
         advice = f": try the log of {self._say.y_name}" if may_have_log else ""
         return found + list(checked(model, self._held_out, self.axes, advice))
 
-    @cached_property
-    def _components(self) -> dict[int, list[Said]]:
-        """What is said of each component, filled as it is asked."""
-        return {}
-
     def _component(self, number: int) -> list[Said]:
-        if number in self._components:
-            return self._components[number]
-        if number >= len(self.parts):
-            pair = self.interactions[number - len(self.parts)]
-            self._components[number] = said_of(self.explained, pair, self._say)
-        else:
-            warnings = [fact.predicate for fact, _ in self._residuals]
-            part = self.parts[number]
-            facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
-            own = next(n for n, one in enumerate(self.parts) if one.column == part.column)
-            is_judged = part.column not in self._model.unjudged
-            is_first = own == number and len(self.names) > 1
-            matters = [self._matters(part.column)] if is_first and is_judged else []
-            self._components[number] = [*facts.all(), *matters]
-        return self._components[number]
+        """Return what is said of an effect, once."""
+        if number not in self._said:
+            part = self.effects[number]
+            if isinstance(part, Interaction):
+                self._said[number] = said_of(self.explained, part, self._say)
+            else:
+                self._said[number] = self._of_part(part)
+        return self._said[number]
+
+    def _of_part(self, part: Part) -> list[Said]:
+        warnings = [fact.predicate for fact, _ in self._residuals]
+        facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
+        first = next(one for one in self.parts if one.column == part.column)
+        is_judged = part.column not in self._model.unjudged and len(self.names) > 1
+        matters = [self._matters(part.column)] if part is first and is_judged else []
+        return [*facts.all(), *matters]
 
     @cached_property
     def _used(self) -> list[float]:
@@ -270,7 +264,7 @@ class Description:
             large = {part.column for part in self.parts[: self.explained.n_large]}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])
-        more = 1 - sum(map(self.share, range(len(self.parts) + len(self.interactions))))
+        more = 1 - sum(one.share for one in self.effects)
         if self.explained.interactions and more >= SMALL:
             fact = Fact("the rest", "share", more, evidence="covariance with the fit")
             which = "Other interactions explain" if self.interactions else "Interactions explain"

@@ -26,7 +26,7 @@ def said_of(explained: ExplainedFunction, pair: Interaction, say: Sentences) -> 
     the two levels that together exceed both effects most, and those that fall short of them most.
     """
     names = say.names[pair.columns[0]], say.names[pair.columns[1]]
-    sure = explained.probability_of_interaction(pair.columns)
+    sure = explained.probability(pair)
     fact = Fact(listing(names), "interact", pair.share, probability=sure, evidence=MULTIPLIED)
     facts, texts = _details(explained, pair, say, fact)
     if all(one.predicate == OPEN for one in facts):

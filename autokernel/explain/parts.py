@@ -50,6 +50,11 @@ class Part:
     span: float = np.nan  # of its mean over the training rows, on the scale of the target
 
     @property
+    def columns(self) -> tuple[int]:
+        """Its column, as effects have several."""
+        return (self.column,)
+
+    @property
     def numbers(self) -> list[int]:
         """The numbers of its products."""
         return sorted({one.number for one in self.group})
@@ -57,7 +62,7 @@ class Part:
     @property
     def effect(self) -> Effect:
         """Its function, as the difference from the average over the rows."""
-        return effect_of([self.column], self.numbers)
+        return effect_of(self.columns, self.numbers)
 
     @property
     def leaves(self) -> list[tuple[Leaf, IntArray]]:

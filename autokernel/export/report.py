@@ -256,12 +256,11 @@ class _Report:
 
     def _effects(self) -> Table:
         """List the effects; the interval is that of an amount, not of a place."""
-        description, n, rows = self.description, len(self.description.parts), []
+        description, rows = self.description, []
         for place in description.shown:
-            parts = [description.parts[place].column] if place < n else []
-            columns = parts or description.interactions[place - n].columns
-            name = listing([description.names[column] for column in columns])
-            share = round(100 * description.share(place), 1) + 0.0  # not -0.0
+            effect = description.effects[place]
+            name = listing([description.names[column] for column in effect.columns])
+            share = round(100 * effect.share, 1) + 0.0  # not -0.0
             text, main = description.text(place), description.facts(place)[0]
             what = capital(text.partition(": ")[2] or text)
             is_amount = np.isfinite(main.low) and " then " not in main.predicate
