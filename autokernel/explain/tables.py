@@ -13,6 +13,7 @@ import numpy.typing as npt
 from autokernel.data import Column, Columns
 from autokernel.data.columns import NO_VALUE
 from autokernel.data.dates import dates_of
+from autokernel.data.scales import Scale
 from autokernel.data.steps import rows_ahead
 from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, View, addends, slots_of
@@ -338,8 +339,9 @@ def parameter_table(model: FittedModel) -> Table:
     ) -> tuple[object, ...]:
         name = "" if view is None else view.to_text(model.columns.names, label)[1:-1]
         unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: f"variance of {target}"}
-        shift, factor = _user_units(parameter, view, model)
-        numbers = (float(shift + factor * one[entry]) for one in (values, low, high))
+        own = Scale(IDENTITY) if view is None else model.columns.scale(view)
+        found = (float(one[entry]) for one in (values, low, high))
+        numbers = (parameter.in_units(one, own.shift, own.width) for one in found)
         return (component, label, name, parameter.name, *numbers, unit.get(parameter.unit, ""))
 
     rows = [
@@ -355,17 +357,3 @@ def parameter_table(model: FittedModel) -> Table:
 def _root_name(node: Expression) -> str:
     declared = node.declared
     return declared.name if isinstance(declared, BaseKernel) else declared.symbol
-
-
-def _user_units(
-    parameter: KernelParameter, view: View | None, model: FittedModel
-) -> tuple[float, float]:
-    """Return shift and factor from the units of the search to those of the user.
-
-    A variance is that of the standardised target: the variances of the factors of a product have no
-    unit of their own.
-    """
-    if parameter.unit != Unit.INPUT or view is None:
-        return 0.0, 1.0
-    scale = model.columns.scale(view)
-    return (scale.shift if parameter.role == Role.LOCATION else 0.0), scale.width

@@ -46,7 +46,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         shift, scale = view.shift, view.width
         named = dict(zip(leaf.parameters, params.tolist(), strict=True))
         lengths = [
-            scale * value
+            parameter.in_units(value, shift, scale)
             for parameter, value in named.items()
             if parameter.unit == Unit.INPUT and parameter.role != Role.LOCATION
         ]
@@ -57,12 +57,9 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
             "scale": _number(scale, _MANY),
         }
         for parameter, value in named.items():
-            if parameter.role == Role.LOCATION:
-                values[parameter.name] = _place(shift + scale * value, finest)
-            else:
-                values[parameter.name] = _number(
-                    value * (scale if parameter.unit == Unit.INPUT else 1.0)
-                )
+            number = parameter.in_units(value, shift, scale)
+            is_place = parameter.role == Role.LOCATION
+            values[parameter.name] = _place(number, finest) if is_place else _number(number)
         return _filled(leaf.kernel, values)
 
     def join(operation: Operation, params: FloatArray, operands: list[str]) -> str:

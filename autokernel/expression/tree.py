@@ -240,7 +240,7 @@ class Leaf(Expression):
     column: int
     scale: str = IDENTITY
     target: str = IDENTITY
-    _view: View = field(init=False, compare=False)
+    view: View = field(init=False, compare=False)
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False, default=1)
     n_subtrees: int = field(init=False, compare=False, default=1)
@@ -252,8 +252,8 @@ class Leaf(Expression):
         column = _checked_column(self.column)
         put = object.__setattr__
         put(self, "column", column)
-        put(self, "_view", View(column, self.scale))
-        text = self.kernel.name + self._view.to_text(None, "")
+        put(self, "view", View(column, self.scale))
+        text = self.kernel.name + self.view.to_text(None, "")
         put(self, "canonical", _on_target(self.target, text))
 
     def on(self, target: str) -> "Leaf":
@@ -266,10 +266,6 @@ class Leaf(Expression):
     @property
     def declared(self) -> BaseKernel:
         return self.kernel
-
-    @property
-    def view(self) -> View:
-        return self._view
 
     @property
     def has_period(self) -> bool:

@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import astuple
+from functools import reduce
 from pickle import PicklingError
 from typing import Any, ClassVar, NamedTuple
 from uuid import uuid4
@@ -245,6 +246,29 @@ def scaled_kernel(factor: float, kernel: Callable[..., Kernel], **values: float)
     """Build ``factor * kernel(**values)`` with bounds around each value."""
     bounds = {f"{name}_bounds": bounds_around(value) for name, value in values.items()}
     return ConstantKernel(factor, bounds_around(factor)) * kernel(**values, **bounds)
+
+
+class WeightedTerms(BaseKernel):
+    """A kernel ``sum_i v_i t_i + c`` of terms of the inputs, with variances and an offset.
+
+    The parameters of two such kernels on one column add up, so that their sum is one too.
+    """
+
+    broadcasts = True
+    closed_under_sums = True
+
+    @abstractmethod
+    def terms(self, pairs: Pairs) -> Sequence[FloatArray]:
+        """Compute the terms, elementwise, in the order of their variances, which precede c."""
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        value = reduce(np.add, map(np.multiply, params[:-1], self.terms(pairs)))
+        value += params[-1]
+        return value
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        sums = [np.vdot(adjoint, term) for term in self.terms(pairs)]
+        return params * np.array([*sums, adjoint.sum()])
 
 
 class Exponent(NamedTuple):

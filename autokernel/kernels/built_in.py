@@ -1,7 +1,7 @@
 """The built-in base kernels, by name; those of time series are in the module ``series``."""
 
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
@@ -15,6 +15,7 @@ from autokernel.kernels.base import (
     Declared,
     Exponent,
     ExponentialKernel,
+    WeightedTerms,
     check_not_reserved,
     scaled_kernel,
 )
@@ -37,7 +38,7 @@ SEASON_SHAPE = 400.0  # of the Gamma prior: its standard deviation is a twentiet
 SEASON_RANGE = 0.15  # part of the period by which starting points may differ from it
 
 
-class Linear(BaseKernel):
+class Linear(WeightedTerms):
     """``v x x' + c``; SOT appendix A.4, item 3, but for the prior of v."""
 
     name = "LIN"
@@ -46,20 +47,11 @@ class Linear(BaseKernel):
         r"\left(<variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x>'<from>}{<scale>}"
         r" + <offset>\right)"
     )
-    broadcasts = True
-    closed_under_sums = True  # variances and offsets add up
     is_linear = True
     has_few_modes = True
 
-    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        variance, offset = params
-        value = pairs.product * variance
-        value += offset
-        return value
-
-    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        variance, offset = params
-        return np.array([variance * (adjoint @ pairs.product), offset * adjoint.sum()])
+    def terms(self, pairs: Pairs) -> Sequence[FloatArray]:
+        return [pairs.product]
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * DotProduct``: ``v x x' + c = v (x x' + c / v)``."""
@@ -68,7 +60,7 @@ class Linear(BaseKernel):
         return scaled_kernel(variance / scale**2, DotProduct, sigma_0=sigma_0)
 
 
-class Categorical(BaseKernel):
+class Categorical(WeightedTerms):
     """``v 1[x = x'] + c``: what all levels of a category share, and what each has in addition.
 
     As a term, it is a random intercept of each level; as a factor, it makes a function common to
@@ -78,19 +70,12 @@ class Categorical(BaseKernel):
     name = "CAT"
     parameters = (VARIANCE, OFFSET)
     formula = r"\left(<variance>\,\mathbf{1}[<x> = <x>'] + <offset>\right)"
-    broadcasts = True
     closed_under_products = True  # (1 + v 1)(1 + v' 1) = 1 + (v + v' + v v') 1
-    closed_under_sums = True  # variances and offsets add up
     is_categorical = True
     is_stationary = True
 
-    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        variance, offset = params
-        return (pairs.difference == 0) * variance + offset
-
-    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        variance, offset = params
-        return np.array([variance * adjoint[pairs.difference == 0].sum(), offset * adjoint.sum()])
+    def terms(self, pairs: Pairs) -> Sequence[FloatArray]:
+        return [(pairs.difference == 0).astype(float)]
 
 
 class SquaredExponential(ExponentialKernel):

@@ -102,6 +102,12 @@ class KernelParameter:
         """Return the shape and rate in a mapping, or the declared ones if it has no entry."""
         return self.prior if self.keeps_prior else priors.get(self.name, self.prior)
 
+    def in_units(self, value: float, shift: float, width: float) -> float:
+        """Convert a value from the scaled column, ``(x - shift) / width``, to the unit of x."""
+        if self.unit != Unit.INPUT:
+            return value
+        return width * value + (shift if self.role == Role.LOCATION else 0.0)
+
 
 def role_index(parameters: Sequence[KernelParameter], role: Role) -> int | None:
     """Return the index of the first parameter with a role, or None if there is none."""

@@ -4,20 +4,26 @@ Each but MAT12 starts at the first row. The offset is the variance there, so tha
 before the data does not matter. On both sides of the first row it is a walk.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 
 import numpy as np
 from sklearn.gaussian_process.kernels import Kernel, Matern
 
-from autokernel.kernels.base import BaseKernel, Exponent, ExponentialKernel, scaled_kernel
+from autokernel.kernels.base import (
+    BaseKernel,
+    Exponent,
+    ExponentialKernel,
+    WeightedTerms,
+    scaled_kernel,
+)
 from autokernel.kernels.pairs import Pairs
 from autokernel.kernels.parameters import LENGTHSCALE, OFFSET, SLOPE_VARIANCE, VARIANCE
 from autokernel.typing import FloatArray
 
 
-class RandomWalk(BaseKernel):
+class RandomWalk(WeightedTerms):
     """``v min(x, x') + c``, a level whose steps are independent; R&W section 4.2.1.
 
     ``v`` is the variance of the change from the first row to the last.
@@ -26,20 +32,13 @@ class RandomWalk(BaseKernel):
     name = "RW"
     parameters = (SLOPE_VARIANCE, OFFSET)
     formula = r"\left(<variance>\,\frac{\min(<x><from>, <x>'<from>)}{<scale>} + <offset>\right)"
-    broadcasts = True
     has_few_modes = True
-    closed_under_sums = True  # variances and offsets add up
 
-    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        variance, offset = params
-        return variance * pairs.overlap + offset
-
-    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        variance, offset = params
-        return np.array([variance * (adjoint * pairs.overlap).sum(), offset * adjoint.sum()])
+    def terms(self, pairs: Pairs) -> Sequence[FloatArray]:
+        return [pairs.overlap]
 
 
-class IntegratedWalk(BaseKernel):
+class IntegratedWalk(WeightedTerms):
     """``v m^2 (m + 3 |x - x'| / 2) + s x x' + c`` with ``m = min(x, x')``: a slope that wanders.
 
     The integral of a random walk, a local linear trend (Wahba 1978). ``s`` is the variance of the
@@ -53,22 +52,11 @@ class IntegratedWalk(BaseKernel):
         r" + <slope_variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x>'<from>}{<scale>}"
         r" + <offset>\right)_{m = \min(<x><from>, <x>'<from>) / <scale>}"
     )
-    broadcasts = True
     has_few_modes = True
-    closed_under_sums = True  # all three add up
 
-    def _terms(self, pairs: Pairs) -> tuple[FloatArray, FloatArray]:
+    def terms(self, pairs: Pairs) -> Sequence[FloatArray]:
         overlap = pairs.overlap
-        return overlap**2 * (overlap + 1.5 * pairs.difference), pairs.product
-
-    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        variance, slope_variance, offset = params
-        walk, line = self._terms(pairs)
-        return variance * walk + slope_variance * line + offset
-
-    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
-        walk, line = self._terms(pairs)
-        return params * np.array([(adjoint * walk).sum(), (adjoint * line).sum(), adjoint.sum()])
+        return [overlap**2 * (overlap + 1.5 * pairs.difference), pairs.product]
 
 
 class DampedTrend(BaseKernel):

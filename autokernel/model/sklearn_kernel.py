@@ -15,11 +15,9 @@ from autokernel.kernels import (
     MULTIPLY,
     BaseKernel,
     BroadcastPairs,
-    KernelParameter,
     Operands,
     Operator,
     Role,
-    Unit,
     bounds_around,
     log_derivatives,
 )
@@ -235,15 +233,12 @@ class WrappedKernel(_OuterKernel):
             named = zip(self.part.parameters, own, strict=True)
             return f"{self.part.name}({', '.join(f'{one.name}={v:.3g}' for one, v in named)})"
         values = [
-            f"{one.name}={self._in_units(one, value):.{7 if one.role == Role.LOCATION else 3}g}"
+            f"{one.name}={number:.{7 if one.role == Role.LOCATION else 3}g}"
             for one, value in zip(self.part.parameters, own, strict=True)
+            for number in [one.in_units(value, self.shift, self.scale)]
         ]
         where = "" if self.feature is None else f"[{self.name or f'x{self.feature}'}]"
         return f"{self.part.symbol}{where}({', '.join([*map(repr, self.operands), *values])})"
-
-    def _in_units(self, parameter: KernelParameter, value: float) -> float:
-        shift = self.shift if parameter.role == Role.LOCATION else 0.0
-        return shift + value * (self.scale if parameter.unit == Unit.INPUT else 1.0)
 
     def _scaled(self, X: FloatArray) -> FloatArray:
         """Return the scaled column (n,), or zeros if the operator acts on no column."""
