@@ -21,6 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
 from autokernel.data.dates import read_dates
+from autokernel.data.texts import CATEGORY, DATE, NUMBER, is_numeric
 from autokernel.datasets import load_airline
 from autokernel.displays import EffectsDisplay, ForecastDisplay
 from autokernel.explain import Table
@@ -29,7 +30,6 @@ from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean
 
 REFUSED, INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
-NUMBER, CATEGORY, DATE = "number", "category", "date"  # kinds of columns; others: forms of dates
 LIKE_A_NUMBER, CATEGORY_SHARE = r"[^\w\s]*\s*\d", 0.1  # of texts of a category, which begin so
 NAMES_OF_INDEX = "time", "index"  # without a name, of dates and of numbers
 MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones as patterns
@@ -57,7 +57,7 @@ class FitRows:
     y: Any  # series or array (n_samples,)
     weights: FloatArray  # (n_samples,)
     target: str
-    kinds: dict[str, str]  # of each column of X
+    kinds: dict[str, str]  # of each column of X: NUMBER, CATEGORY, DATE or a form of dates
     units: dict[str, str]  # as for describe
     notes: list[str]  # how the file was read
     time: FloatArray | None  # the first column of dates, in days, or the only one, of numbers
@@ -254,7 +254,7 @@ def _name_of_index(cells: Any, others: Sequence[str]) -> str | None:
     """
     known = cells.dropna()
     are_dates = not (known.empty or np.isnat(read_dates(known.tolist(), any_order=True)).any())
-    are_numbers = known.str.fullmatch(r"[+-]?\d*\.?\d+(e[+-]?\d+)?", case=False).all()
+    are_numbers = all(map(is_numeric, known))
     are_rows = known.str.fullmatch(r"\d+").all() and len(others) > 1
     names = NAMES_OF_INDEX[0 if are_dates else 1 :] if are_dates or are_numbers else ()
     return next((one for one in names if one not in others and not are_rows), None)

@@ -1,7 +1,7 @@
 """Components, sentences and tables about a fitted model."""
 
 from autokernel.explain.axes import Y_NAME, axes_of
-from autokernel.explain.decomposition import Component, Decomposition, Interaction
+from autokernel.explain.decomposition import Decomposition
 from autokernel.explain.description import Description
 from autokernel.explain.questions import average_slopes, compared, contributions
 from autokernel.explain.tables import (

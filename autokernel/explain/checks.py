@@ -73,18 +73,8 @@ def checked(
         rows = model.transformed
         medians = model.mixture.quantiles(rows.X, np.array([0.5]))[:, 0]
         yield from _with_columns(rows.y - model.scale.forward(medians), model, axes)
-    else:
-        yield from _checked(model, *held_out, axes, advice)
-
-
-def _checked(
-    model: FittedModel,
-    probabilities: FloatArray,
-    errors: FloatArray,
-    axes: Sequence[Axis],
-    advice: str,
-) -> Iterator[Said]:
-    tail = norm.cdf(-MOST_DEVIATIONS)
+        return
+    (probabilities, errors), tail = held_out, norm.cdf(-MOST_DEVIATIONS)
     residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < MASKED else residuals

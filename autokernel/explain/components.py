@@ -156,7 +156,7 @@ class ComponentFacts:
         fact = direction(curve, self._subject)
         if self._has_two_values and fact.probability >= LIKELY * curve.present:
             return [self._difference(fact, curve.places)]
-        said = self._say.curve(fact, self._column, view, self._changes, curve=curve)
+        said = self._say.curve(fact, self._column, view, self._changes, curve)
         most = None
         if said[0].predicate in ("rises", "falls"):
             most = self._most(curve, is_transformed=view.name != IDENTITY)
@@ -210,7 +210,7 @@ class ComponentFacts:
     def _average(self, part: Part) -> Said:
         curve, view = level_of(self._explained, part), self._explained.view(part)
         level = direction(curve, self._subject)
-        return self._say.curve(level, self._column, view, self._changes, curve=curve)
+        return self._say.curve(level, self._column, view, self._changes, curve)
 
     def _drift(self) -> Iterator[Said]:
         """Say how far a level wanders from one row to the next, if it is a random walk."""
@@ -297,10 +297,11 @@ class ComponentFacts:
         column, part = self._column, self._part
         if any(one.column == part.column and one is not part for one in self._explained.parts):
             return []  # which has the trend
-        level = direction(level_of(self._explained, part), self._subject)
+        curve, view = level_of(self._explained, part), self._explained.view(part)
+        level = direction(curve, self._subject)
         word, *linearly = level.predicate.split()
         extent = float(np.ptp(self._x)) if linearly else 1.0
         is_far = abs(level.value) * extent >= MIN_LEVEL * swing and level.probability >= CERTAIN
         if not is_far or word not in ("rises", "falls") or "then" in linearly:
             return []
-        return [self._say.curve(level, column, self._explained.view(part), "Its average")]
+        return [self._say.curve(level, column, view, "Its average", curve, has_ends=False)]

@@ -130,27 +130,34 @@ class Sentences:
         return axis.end(value)
 
     def curve(
-        self, fact: Fact, column: int, view: Scale, begin: str, *, curve: Curve | None = None
+        self,
+        fact: Fact,
+        column: int,
+        view: Scale,
+        begin: str,
+        curve: Curve,
+        *,
+        has_ends: bool = True,
     ) -> Said:
         """Describe a line, a rise or fall, a turn, or many, along a column on a scale.
 
-        The sentence begins with what changes. The curve, if it is given, says by how much it rises
-        and falls, and where.
+        The sentence begins with what changes, and says between which ends a curve rises or falls.
         """
-        word, present = fact.predicate, curve.present if curve else 1.0
-        if fact.probability < SURE * present:
+        word = fact.predicate
+        if fact.probability < SURE * curve.present:
             return self._uncertain_direction(fact, column, view, begin, curve)
         if word.endswith("linearly"):
             fact, text = self._line(fact, column, view)
         elif " then " in word:
             first, then = word.split(" then ")
-            by_first, by_then = self._both_ways(fact, curve)
+            top = float(np.interp(fact.value, curve.places, curve.mean))
+            by_first, by_then = map(self.amount, (top - curve.mean[0], curve.mean[-1] - top))
             fact, place = self.place(fact, column, view)
-            text = f"{first}{by_first} until {place} and {then}{by_then} from there on"
+            text = f"{first} by {by_first} until {place} and {then} by {by_then} from there on"
         else:
             ends = (fact.low, fact.high) if word in ("rises", "falls") else ()
             text = f"{word} by {self.amount(fact.value, *ends)}" if fact.value else word
-            if curve:
+            if has_ends:
                 at = [0, -1] if ends else [np.argmin(curve.mean), np.argmax(curve.mean)]
                 text += self._from_to(curve.places[at], column, view, is_ordered=bool(ends))
             fact = self.measured(fact)
@@ -166,12 +173,10 @@ class Sentences:
         return f", lowest at {first} and highest at {last}"
 
     def _uncertain_direction(
-        self, fact: Fact, column: int, view: Scale, begin: str, curve: Curve | None
+        self, fact: Fact, column: int, view: Scale, begin: str, curve: Curve
     ) -> Said:
         """Say where a curve surely rises or falls when it may do both on the whole."""
         unknown = Fact(fact.subject, "is open", evidence=fact.evidence)
-        if curve is None:
-            return unknown, f"{begin} changes in a direction that is uncertain."
         ends = sorted((int(np.argmin(curve.mean)), int(np.argmax(curve.mean))))
         change = curve.measured(lambda curves: np.diff(curves[:, ends])[:, 0])
         sure = curve.probability(lambda curves: np.diff(curves[:, ends])[:, 0] * change[0] > 0)
@@ -187,13 +192,6 @@ class Sentences:
         if ends == [0, len(curve.mean) - 1]:
             elsewhere = ""
         return self.measured(part), f"{begin} {perhaps(text, sure)}{elsewhere}."
-
-    def _both_ways(self, fact: Fact, curve: Curve | None) -> tuple[str, str]:
-        """Say by how much a curve changes before and after its only turn."""
-        if curve is None:
-            return "", ""
-        top = float(np.interp(fact.value, curve.places, curve.mean))
-        return f" by {self.amount(top - curve.mean[0])}", f" by {self.amount(curve.mean[-1] - top)}"
 
     def _line(self, fact: Fact, column: int, view: Scale) -> Said:
         step, unit, per = self._step(fact, column, view)

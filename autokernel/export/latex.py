@@ -52,7 +52,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         ]
         finest = min([scale, *lengths])
         values = {
-            "x": _transformed(names[leaf.column], leaf.scale),
+            "x": _on_scale(names[leaf.column], leaf.scale),
             "from": _minus(shift, finest),
             "scale": _number(scale, _MANY),
         }
@@ -81,11 +81,11 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     covariance = rf"{whole} \left({text}\right) + {noise}" if text else noise
     if fitted.scale.name == IDENTITY:
         return f"k(x, x') = {covariance}"
-    y = _transformed("y", fitted.scale.name)
+    y = _on_scale("y", fitted.scale.name)
     return rf"\operatorname{{cov}}({y}, {y}') = {covariance}"
 
 
-def _transformed(symbol: str, scale: str) -> str:
+def _on_scale(symbol: str, scale: str) -> str:
     if scale == IDENTITY:
         return symbol
     if scale == "sqrt":

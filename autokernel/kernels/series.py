@@ -84,7 +84,7 @@ class DampedTrend(BaseKernel):
         lengthscale, variance, offset = params
         return (
             variance
-            * _share(_mean_reversion, lengthscale, pairs)
+            * _from_first_row(_mean_reversion, lengthscale, pairs)
             / (2 * _mean_reversion(1 / lengthscale))
             + offset
         )
@@ -93,13 +93,17 @@ class DampedTrend(BaseKernel):
         lengthscale, variance, offset = params
         whole = _mean_reversion(1 / lengthscale)
         factor = variance / (2 * whole)
-        share = factor * float((adjoint * _share(_mean_reversion, lengthscale, pairs)).sum())
-        slope = factor * float((adjoint * _share(_mean_reversion_slope, lengthscale, pairs)).sum())
+        share = factor * float(
+            (adjoint * _from_first_row(_mean_reversion, lengthscale, pairs)).sum()
+        )
+        slope = factor * float(
+            (adjoint * _from_first_row(_mean_reversion_slope, lengthscale, pairs)).sum()
+        )
         slope -= share * _mean_reversion_slope(1 / lengthscale) / whole
         return np.array([slope, share, offset * adjoint.sum()])
 
 
-def _share(
+def _from_first_row(
     function: Callable[[FloatArray], FloatArray], lengthscale: float | FloatArray, pairs: Pairs
 ) -> FloatArray:
     """Compute ``f(x / l) + f(x' / l) - f(|x - x'| / l)`` for distances from the first row."""

@@ -5,7 +5,7 @@ from functools import partial, reduce
 
 import numpy as np
 
-from autokernel.expression import IDENTITY, Expression, Grammar, Leaf, Operation
+from autokernel.expression import IDENTITY, Expression, Grammar, Operation
 from autokernel.kernels import (
     ADD,
     DAMPED_TREND,
@@ -74,27 +74,17 @@ def kernels_of_series(grammar: Grammar) -> list[Expression]:
     They are a walk with a damped trend, and a line with a level that returns to it, without and
     with the seasons of known periods.
     """
-    leaves = _leaves_of_series(grammar)
-    if not leaves:
+    by_kernel = {leaf.kernel: leaf for leaf in grammar.leaves if leaf.scale == IDENTITY}
+    kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
+    if len(grammar.columns) != 1 or not by_kernel.keys() >= {*kernels}:
         return []
-    walk, trend, line, returning, *seasons = leaves
+    walk, trend, line, returning = (by_kernel[kernel] for kernel in kernels)
+    seasons = [leaf for kernel, leaf in by_kernel.items() if isinstance(kernel, Seasonal)]
     found = []
     for target in grammar.targets:
         for one in (walk + trend, line + returning):
             found += [one.on(target), *([(one + _sum(seasons)).on(target)] if seasons else [])]
     return [one for one in found if grammar.spans(one)]
-
-
-def _leaves_of_series(grammar: Grammar) -> list[Leaf]:
-    """List walk, trend, line, level and the seasons of the only column, none if one is missing."""
-    if len(grammar.columns) != 1:
-        return []
-    by_kernel = {leaf.kernel: leaf for leaf in grammar.leaves if leaf.scale == IDENTITY}
-    kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
-    if not by_kernel.keys() >= set(kernels):
-        return []
-    seasons = [leaf for kernel, leaf in by_kernel.items() if isinstance(kernel, Seasonal)]
-    return [*(by_kernel[kernel] for kernel in kernels), *seasons]
 
 
 def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:
