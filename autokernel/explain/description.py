@@ -315,19 +315,16 @@ class Description:
             text = f"Whether {listing(unjudged)} {matter} is not known, as the search was cut."
             yield Fact(listing(unjudged), "is not judged", evidence=USED), text
         is_fixed = np.ptp(self.explained.X, axis=0) == 0
-        every = [*zip(self.names, self._used, is_fixed, strict=True)]
-        rows = [(name, p) for name, p, fixed in every if not fixed]
+        every = [*zip(self._model.columns.every, self._used, is_fixed, strict=True)]
+        rows = [(one.name, p) for one, p, fixed in every if not fixed]
         unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
         yield from _may_matter([one for one in unsure if one[0] not in self._doubted])
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
-        n, columns = len(self.explained.X), self._model.columns.every
-        empty = {
-            name for name, one in zip(self.names, columns, strict=True) if one.origin == NO_VALUE
-        }
+        n, empty = len(self.explained.X), [one for one, *_ in every if one.origin == NO_VALUE]
         what = f"constant in the {n} rows of the fit" if n < len(self._model.rows) else "constant"
-        yield from _are([name for name, _, fixed in every if fixed and name not in empty], what)
-        yield from _are(sorted(empty), "without a value")
+        yield from _are([one.name for one, _, fixed in every if fixed and one not in empty], what)
+        yield from _are([one.name for one in empty], "without a value")
         yield from self._alike()
 
     @property

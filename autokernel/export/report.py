@@ -5,7 +5,7 @@ import hashlib
 import io
 import os
 import platform
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
@@ -75,6 +75,10 @@ def table(rows: Table, kind: str = "wide") -> str:
     return f'<div class="{kind}">{rows.to_html()}</div>'
 
 
+def _result(parts: Iterable[str | Table]) -> Iterator[str]:
+    return (paragraph(one) if isinstance(one, str) else table(one) for one in parts)
+
+
 def write_report(
     model: AutoKernelGPRegressor,
     path: str | os.PathLike[str],
@@ -139,30 +143,23 @@ class _Report:
 
     def content(self, title: str) -> str:
         n, n_columns = self.estimator.X_train_.shape
-        sections: dict[str, tuple[str, Iterator[str]]] = {
-            "overview": ("Overview", self.overview()),
-            **{
-                f"result-{n}": (
-                    head,
-                    (paragraph(one) if isinstance(one, str) else table(one) for one in parts),
-                )
-                for n, (head, parts) in enumerate(self.results.items(), start=1)
-            },
-            "effects": ("Effects", self.effects()),
-            "kernels": ("Kernels and columns", self.kernels()),
-            "parameters": ("Parameters", self.parameters()),
-            "search": ("Search", self.search()),
-            "calibration": ("Calibration", self.calibration()),
-            "settings": ("Settings", self.settings()),
-        }
-        written = {name: (head, list(parts)) for name, (head, parts) in sections.items()}
-        written = {name: one for name, one in written.items() if one[1]}
-        links = "".join(f'<a href="#{name}">{head}</a>' for name, (head, _) in written.items())
+        results = enumerate(self.results.items(), start=1)
+        every = [
+            ("overview", "Overview", self.overview()),
+            *((f"result-{place}", head, _result(parts)) for place, (head, parts) in results),
+            ("effects", "Effects", self.effects()),
+            ("kernels", "Kernels and columns", self.kernels()),
+            ("parameters", "Parameters", self.parameters()),
+            ("search", "Search", self.search()),
+            ("calibration", "Calibration", self.calibration()),
+            ("settings", "Settings", self.settings()),
+        ]
+        sections = [(name, head, found) for name, head, parts in every if (found := list(parts))]
+        links = "".join(f'<a href="#{name}">{escape(head)}</a>' for name, head, _ in sections)
         columns = "column" if n_columns == 1 else "columns"
         lead = f"A Gaussian process found by autokernel {__version__} in {n} rows of {n_columns}"
-        head = [f"<h1>{escape(title)}</h1>", paragraph(f"{lead} {columns}.", "lead")]
-        parts = [section(name, head, parts) for name, (head, parts) in written.items()]
-        return "\n".join([*head, f"<nav>{links}</nav>", *parts])
+        top = [f"<h1>{escape(title)}</h1>", paragraph(f"{lead} {columns}.", "lead")]
+        return "\n".join([*top, f"<nav>{links}</nav>", *(section(*one) for one in sections)])
 
     def overview(self) -> Iterator[str]:
         yield paragraph(self.description.overview(), "overview")

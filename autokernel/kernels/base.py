@@ -16,7 +16,14 @@ import numpy as np
 from sklearn.gaussian_process.kernels import ConstantKernel, Kernel
 
 from autokernel.kernels.pairs import Pairs, difference_gradient
-from autokernel.kernels.parameters import NOISE_VARIANCE, KernelParameter, Role, role_index
+from autokernel.kernels.parameters import (
+    LENGTHSCALE,
+    NOISE_VARIANCE,
+    VARIANCE,
+    KernelParameter,
+    Role,
+    role_index,
+)
 from autokernel.typing import FloatArray
 
 UNPICKLABLE = (PicklingError, AttributeError, TypeError)
@@ -308,6 +315,19 @@ class ExponentialKernel(BaseKernel):
         gradient = self.exponent_gradient(Exponent(params, pairs, exponent), weights)
         gradient[self.variance_index] += weights.sum()
         return gradient
+
+
+class DistanceKernel(ExponentialKernel):
+    """A kernel of the distance in multiples of a lengthscale, which scikit-learn has too."""
+
+    parameters = (LENGTHSCALE, VARIANCE)
+    broadcasts = True
+    is_stationary = True
+    sklearn_kernel: Callable[..., Kernel]
+
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
+        lengthscale, variance = params
+        return scaled_kernel(variance, self.sklearn_kernel, length_scale=lengthscale * scale)
 
 
 class CallableKernel(BaseKernel):

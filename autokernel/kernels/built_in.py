@@ -13,6 +13,7 @@ from sklearn.gaussian_process.kernels import RationalQuadratic as SklearnRationa
 from autokernel.kernels.base import (
     BaseKernel,
     Declared,
+    DistanceKernel,
     Exponent,
     ExponentialKernel,
     WeightedTerms,
@@ -78,14 +79,12 @@ class Categorical(WeightedTerms):
         return [(pairs.difference == 0).astype(float)]
 
 
-class SquaredExponential(ExponentialKernel):
+class SquaredExponential(DistanceKernel):
     """``v exp(-(x-x')^2 / (2 l^2))``; SOT appendix A.4, item 1."""
 
     name = "SE"
-    parameters = (LENGTHSCALE, VARIANCE)
     formula = r"<variance>\,\exp\left(-\frac{(<x> - <x>')^2}{2 \cdot <lengthscale>^2}\right)"
-    broadcasts = True
-    is_stationary = True
+    sklearn_kernel = RBF
     closed_under_products = True  # 1 / l^2 add up, variances multiply
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
@@ -94,10 +93,6 @@ class SquaredExponential(ExponentialKernel):
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
         return np.array([-2.0 * (weights @ at.values), 0.0])  # the exponent scales as l^-2
-
-    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        lengthscale, variance = params
-        return scaled_kernel(variance, RBF, length_scale=lengthscale * scale)
 
 
 class RationalQuadratic(ExponentialKernel):
@@ -139,17 +134,15 @@ class RationalQuadratic(ExponentialKernel):
         )
 
 
-class Matern32(ExponentialKernel):
+class Matern32(DistanceKernel):
     """``v (1 + z) exp(-z)`` with ``z = sqrt(3) |x-x'| / l``; R&W eq. 4.17."""
 
     name = "MAT32"
-    parameters = (LENGTHSCALE, VARIANCE)
     formula = (
         r"<variance>\left(1 + \sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
         r"\exp\left(-\sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
     )
-    broadcasts = True
-    is_stationary = True
+    sklearn_kernel = staticmethod(partial(Matern, nu=1.5))
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         z = np.sqrt(3.0) / params[0] * pairs.difference
@@ -159,23 +152,17 @@ class Matern32(ExponentialKernel):
         z = np.sqrt(3.0) / at.params[0] * at.pairs.difference
         return np.array([weights @ (z**2 / (1 + z)), 0.0])
 
-    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        lengthscale, variance = params
-        return scaled_kernel(variance, partial(Matern, nu=1.5), length_scale=lengthscale * scale)
 
-
-class Matern52(ExponentialKernel):
+class Matern52(DistanceKernel):
     """``v (1 + z + z^2 / 3) exp(-z)`` with ``z = sqrt(5) |x-x'| / l``; R&W eq. 4.17."""
 
     name = "MAT52"
-    parameters = (LENGTHSCALE, VARIANCE)
     formula = (
         r"<variance>\left(1 + \sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}"
         r" + \frac{5}{3} \cdot \frac{(<x> - <x>')^2}{<lengthscale>^2}\right)"
         r"\exp\left(-\sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
     )
-    broadcasts = True
-    is_stationary = True
+    sklearn_kernel = staticmethod(partial(Matern, nu=2.5))
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         z = np.sqrt(5.0) / params[0] * pairs.difference
@@ -184,10 +171,6 @@ class Matern52(ExponentialKernel):
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
         z = np.sqrt(5.0) / at.params[0] * at.pairs.difference
         return np.array([weights @ (z**2 * (1 + z) / (3 + 3 * z + z**2)), 0.0])
-
-    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        lengthscale, variance = params
-        return scaled_kernel(variance, partial(Matern, nu=2.5), length_scale=lengthscale * scale)
 
 
 class Periodic(ExponentialKernel):

@@ -9,17 +9,11 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
-from sklearn.gaussian_process.kernels import Kernel, Matern
+from sklearn.gaussian_process.kernels import Matern
 
-from autokernel.kernels.base import (
-    BaseKernel,
-    Exponent,
-    ExponentialKernel,
-    WeightedTerms,
-    scaled_kernel,
-)
+from autokernel.kernels.base import BaseKernel, DistanceKernel, Exponent, WeightedTerms
 from autokernel.kernels.pairs import Pairs
-from autokernel.kernels.parameters import LENGTHSCALE, OFFSET, SLOPE_VARIANCE, VARIANCE
+from autokernel.kernels.parameters import LENGTHSCALE, OFFSET, SLOPE_VARIANCE
 from autokernel.typing import FloatArray
 
 
@@ -121,15 +115,13 @@ def _mean_reversion_slope(z: FloatArray) -> FloatArray:
     return z * np.expm1(-z)
 
 
-class Matern12(ExponentialKernel):
+class Matern12(DistanceKernel):
     """``v exp(-|x-x'| / l)``, a level that wanders and returns; R&W eq. 4.18."""
 
     name = "MAT12"
-    parameters = (LENGTHSCALE, VARIANCE)
     formula = r"<variance>\,\exp\left(-\frac{|<x> - <x>'|}{<lengthscale>}\right)"
-    broadcasts = True
     has_few_modes = True
-    is_stationary = True
+    sklearn_kernel = staticmethod(partial(Matern, nu=0.5))
     closed_under_products = True  # 1 / l add up, variances multiply
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
@@ -137,7 +129,3 @@ class Matern12(ExponentialKernel):
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
         return np.array([-(weights @ at.values), 0.0])
-
-    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        lengthscale, variance = params
-        return scaled_kernel(variance, partial(Matern, nu=0.5), length_scale=lengthscale * scale)

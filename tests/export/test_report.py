@@ -50,13 +50,14 @@ class Links(HTMLParser):
 
 def test_the_page_stands_alone_and_holds_what_the_estimator_says(model, tmp_path):
     before = plt.get_fignums()
-    text = page(model, tmp_path, title="A & <B>")
+    text = page(model, tmp_path, title="A & <B>", results={"C & <D>": ["one <more>"]})
     links = Links(text)
     assert links.open == []
     inside = {f"#{name}" for name in links.ids}
     assert all(one.startswith("data:") or one in inside for one in links.targets)
     assert "http://" not in re.sub(r"data:[^\"]*", "", text)
     assert "<h1>A &amp; &lt;B&gt;</h1>" in text
+    assert text.count(">C &amp; &lt;D&gt;</") == 2
     assert plt.get_fignums() == before
     text = html.unescape(text)
     assert [part for part in model.describe().split("\n\n") if part not in text] == []
