@@ -123,10 +123,10 @@ def check_fit_data(
             f"sample_weight must not be zero in all rows but {kept.sum()}: give at least "
             f"{MIN_ROWS} rows a positive weight"
         )
-    if weights.max() < 1:
+    if weights.max() <= 1 and weights[kept].min() < 1:
         warn_user(
-            "sample_weight is below one in every row, and cannot be the number of readings that a "
-            "row stands for: it is taken for relative weights, and divided by its mean"
+            "sample_weight is at most one in every row, and not the number of readings that a row "
+            "stands for: it is taken for relative weights, and divided by its mean"
         )
         weights = weights / weights[kept].mean()
     if weights.sum() < MIN_ROWS:

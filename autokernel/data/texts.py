@@ -18,11 +18,17 @@ NUMBER, DATE, CATEGORY = "number", "date", "category"
 
 _WHOLE = re.compile(r"[+-]?\d+")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}(T|\b).*)?")
-_LIKE_A_DATE = re.compile(r"\d{1,4}[./ -]{1,2}(\d{1,2}|[a-zA-Z]{3,9})[./ -]{1,2}\d{1,4}\b.*")
+_MARK, _NAME = "[./ -]{1,2}", "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
+_MONTH = rf"(\d{{1,2}}|{_NAME})"
+_LIKE_A_DATE = re.compile(
+    rf"(\d{{1,2}}{_MARK}{_MONTH}{_MARK}\d{{2}}(\d{{2}})?|\d{{4}}{_MARK}{_MONTH}{_MARK}\d{{1,2}}|"
+    rf"\d{{1,2}}{_MARK}(19|20)\d{{2}}|{_NAME}{_MARK}\d{{2}})([T,\s].*)?",
+    re.IGNORECASE,
+)
 _LIKE_A_NUMBER = re.compile(
     r"(?P<before>[<>~≈≤≥$€£¥]? ?)[+\-\u2212]? ?"
     r"(?P<whole>\d{1,3}(?P<mark>[.,'\u2019_\s])\d{3}(?:(?P=mark)\d{3})*|\d+)"
-    r"(?P<rest>[.,]\d+)?\s?(?P<unit>([^\W\d_]|[%°‰$€£¥]).*)?"
+    r"(?P<rest>[.,]\d+)?([eE][+-]?\d+)?\s?(?P<unit>([^\W\d_]|[%°‰$€£¥]).*)?"
 )
 _DECIMAL_COMMA = re.compile(r"0,\d+|[^,]*,(\d{1,2}|\d{4,})|[^,]*\.[^,]*,\d+|\d+(\.\d{3}){2,}")
 _MINUS = "\u2212"

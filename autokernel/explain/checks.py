@@ -180,8 +180,10 @@ def _changing_spread(
     if tests[name].statistic < 0:
         stds, word, most, least = stds[::-1], "shrinks", least, most
     ratio = float(max(stds[0], LEAST_DEVIATION) / max(stds[1], LEAST_DEVIATION))
-    least = "at least " if stds[1] < LEAST_DEVIATION else ""
-    text = f"it is {least}{number(ratio)} times as large {at} the {most} {part} as {at} the {least}"
+    at_least = "at least " if stds[1] < LEAST_DEVIATION else ""
+    text = (
+        f"it is {at_least}{number(ratio)} times as large {at} the {most} {part} as {at} the {least}"
+    )
     if max(stds) > NARROW:
         text += f", so that intervals are too narrow where {name} is {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"

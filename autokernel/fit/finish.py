@@ -206,9 +206,10 @@ def _averaged(
             deadline.check(len(components) * seconds - run.reserved_seconds)
             mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
     except (LinAlgError, MemoryError, OutOfTimeError) as error:
+        failed = f"averaging has failed ({reason_of(error)})"
+        why = "no time is left to average" if isinstance(error, OutOfTimeError) else failed
         warn_user(
-            f"averaging has failed ({reason_of(error)}): this model predicts by "
-            f"{evaluation.expression} at its best parameters",
+            f"{why}: this model predicts by {evaluation.expression} at its best parameters",
             ConvergenceWarning,
         )
         mixture = best[1]

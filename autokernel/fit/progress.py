@@ -41,16 +41,17 @@ class Monitor(Observer):
         self.verbose, self._given = estimator.verbose, {"estimator": estimator, "X": X, "y": y}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
-        self._elapsed, self._has_estimate = 0.0, False
+        self._elapsed, self._has_estimate, self._is_short = 0.0, False, False
 
     def begin(self, phase: Phase) -> None:
         """Begin the task of a trial, in pruning below another task.
 
         The number of trials of the pruning is not known beforehand, nor whether there is a search
-        on other rows, which is below the task of the last pruning.
+        on other rows, or how many kernels follow one for which there was no time. These are below
+        the task of the last pruning.
         """
         parent = self._context
-        if phase == Phase.PRUNING or len(self._runs) > 1:
+        if phase == Phase.PRUNING or len(self._runs) > 1 or self._is_short:
             if self._pruning is None:
                 self._pruning = parent.subcontext(task_name="pruning", max_subtasks=None)
                 self._pruning.call_on_fit_task_begin(**self._given)
@@ -80,6 +81,7 @@ class Monitor(Observer):
 
     def abandon(self) -> None:
         """End the task of a trial for which there was not enough time."""
+        self._is_short = True
         self._task.call_on_fit_task_end(**self._given)
 
     def say(self, line: str) -> None:

@@ -174,6 +174,15 @@ class Space:
                 f"{expression.to_text(self._columns.feature_names)}: column {column} has missing "
                 "values or categories"
             )
+        for leaf in expression.leaves:
+            levels = self._columns[leaf.column].levels
+            is_chosen = leaf.kernel.is_categorical or leaf.column in self._chosen
+            if levels is not None and not levels.is_ordered and not is_chosen:
+                text = leaf.to_text(self._columns.feature_names)
+                raise ValueError(
+                    f"{argument} must have CAT on columns of categories, got {text}: its levels "
+                    "have no order; convert numbers that are texts, as by astype(float)"
+                )
         self.check_scales(expression)
         return expression
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
+from itertools import islice
 from typing import NamedTuple
 from uuid import uuid4
 
@@ -151,9 +152,10 @@ class Search:
         return self._reason_to_stop()
 
     def _reason_to_stop(self) -> StopReason:
+        if self._history.without_known(self.design):  # for which there was no time
+            return StopReason.MAX_TIME
         if not self._strategy.preset.explores:
-            has_passed = self.task.deadline.has_passed
-            return StopReason.MAX_TIME if has_passed else StopReason.EXHAUSTED
+            return StopReason.EXHAUSTED
         if self._history.n_searched >= self._n_iter:
             return StopReason.N_ITER
         if self.task.deadline.has_passed:
@@ -169,10 +171,10 @@ class Search:
         """Yield the kernels to evaluate next; the caller appends their trials to the history."""
         history = self._history
         try:
-            design = list(map(Estimate, history.without_known(self.design)))
-            share = partial(self.task.deadline.share, SHARE_OF_DESIGN)
-            yield _KernelBatch(design, [], Phase.INITIAL, until=share())
-            if len(history) < len(design) and not self.task.deadline.has_passed:
+            fraction = SHARE_OF_DESIGN if self._strategy.preset.explores else 1.0
+            share = partial(self.task.deadline.share, fraction)
+            yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
+            if self._left_of_design() and not self.task.deadline.has_passed:
                 known = history.canonical_texts()
                 quick = [*self._rough, *map(Estimate, self._noise)]
                 quick = [one for one in quick if one.expression.canonical not in known]
@@ -189,9 +191,14 @@ class Search:
                 and (batch := self._proposed()).kernels
             ):
                 yield batch
+            if left := self._left_of_design():
+                yield _KernelBatch(left, [], Phase.INITIAL)
             yield from self._pruning()
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
+
+    def _left_of_design(self) -> list[Estimate]:
+        return list(map(Estimate, self._history.without_known(self.design)))
 
     @cached_property
     def quick(self) -> list[Expression]:
@@ -286,11 +293,15 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     estimate is far below the best score. Before them comes a kernel without all leaves
     whose removal alone raises the evidence, or without half of them if that one is known. The best
     kernel on other scales counts as one of them, because the probabilities of scales need its
-    score.
+    score. If noise is best, the best kernel is tried on its scale.
     """
     best = history.best
     if best is None or not np.isfinite(best.score):
         return []
+    if not best.expression.leaves:  # perhaps only because no other kernel is on its scale
+        kernels = (one.expression for one in history.best_first() if one.expression.leaves)
+        on_scale = (one.on(best.expression.target) for one in islice(kernels, 1))
+        return history.without_known(filter(task.grammar.spans, on_scale))
     forms = [*simplifications(best.expression), *task.grammar.rescalings(best.expression)]
     simpler = history.without_known(filter(task.grammar.spans, forms))
     if not simpler:

@@ -10,11 +10,11 @@ import pytest
 
 from autokernel import BaseKernel, parse_expression
 from autokernel.deadline import Deadline
-from autokernel.evidence import Evaluator, columns_with_season
+from autokernel.evidence import Evaluator, Laplace, columns_with_season
 from autokernel.exceptions import OutOfTimeError
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS, VARIANCE
-from autokernel.search import evaluate_in_parallel
+from autokernel.search import CUT, evaluate_in_parallel
 from tests.fits import At, interrupt, small, wave
 
 TABLES = {  # of few rows and many columns, with gaps, categories, a constant
@@ -163,3 +163,31 @@ def test_columns_that_are_not_reached_in_time_have_no_season():
     data = TrainingData(X, np.sin(60 * x))
     assert columns_with_season(data)
     assert columns_with_season(data, Deadline(0.0)) == []
+
+
+class Late(Laplace):
+    """Laplace's criterion, for one kernel of which there is no time."""
+
+    def __init__(self, *, number=0):
+        self.number, self.n_calls = number, 0
+
+    def __call__(self, fit):
+        self.n_calls += 1
+        if self.n_calls == self.number:
+            raise OutOfTimeError("the time is over")
+        return super().__call__(fit)
+
+
+@pytest.mark.parametrize(("strategy", "n_iter"), [("series", 4), ("sot", 0), ("sot", 4)])
+@pytest.mark.parametrize("number", [2, 5])
+def test_a_search_without_time_for_a_kernel_says_that_it_was_cut(strategy, n_iter, number):
+    X, y = wave(30)
+    settings = {"strategy": strategy, "n_iter": n_iter, "max_leaves": 12, "max_time": 1e4}
+    model = small(base_kernels="auto", criterion=Late(number=number), **settings)
+    model.set_callbacks(At(list)).fit(X, np.exp(y))  # which counts the tasks of the fit
+    n = len(model.search_history_["kernel"])
+    if strategy == "series":
+        assert 0 < n < number
+    has_all = n >= number and strategy == "sot"  # the kernel was tried again at the end
+    assert (model.stop_reason_ == "max_time") != has_all
+    assert ("The search was cut" in model.describe()) == (model.stop_reason_ in CUT)
