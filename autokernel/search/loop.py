@@ -185,7 +185,7 @@ class Search:
             yield from self._pruning()
             while (
                 history.n_searched < self._n_iter
-                and self.task.grammar.columns
+                and any(one.expression.leaves for one in history.evaluations)
                 and not self.task.deadline.has_passed
                 and not history.has_converged(self._tol)
                 and (batch := self._proposed()).kernels
