@@ -9,6 +9,7 @@ from typing import Any
 import narwhals.stable.v2 as nw  # as scikit-learn reads frames
 import numpy as np
 import numpy.typing as npt
+from narwhals.exceptions import DuplicateError
 
 from autokernel.data.columns import NO_VALUE, Column, Columns, Levels
 from autokernel.data.dates import (
@@ -72,7 +73,13 @@ def in_memory(X: Any) -> Any:
     if isinstance(X, np.ma.MaskedArray):
         nothing: Any = {"M": np.datetime64("NaT"), "O": None, "U": None}
         return np.where(np.ma.getmaskarray(X), nothing.get(X.dtype.kind, np.nan), X.data)
-    table = nw.from_native(X, pass_through=True)
+    try:
+        table = nw.from_native(X, pass_through=True)
+    except DuplicateError as error:
+        names = " ".join(str(error).partition("got:")[2].split())
+        raise ValueError(
+            f"X must have columns of different names, got {names}: rename them"
+        ) from None
     if isinstance(table, nw.LazyFrame):
         if not table.implementation.is_polars():
             raise ValueError(
