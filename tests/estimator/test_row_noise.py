@@ -73,16 +73,17 @@ def test_rows_are_counted_as_the_user_does_where_some_have_no_weight():
     assert "Row 30 is an outlier" in model.describe()
 
 
-@pytest.mark.parametrize("total", [1.0, 0.01, 12.0])
-def test_weights_below_one_reading_in_every_row_are_relative(total):
+@pytest.mark.parametrize("total", [1.0, 0.01, 12.0, "largest is one"])
+def test_weights_of_at_most_one_reading_in_every_row_are_relative(total):
     relative = np.random.default_rng(0).uniform(0.5, 1.5, 24)
+    total = relative.sum() / relative.max() if isinstance(total, str) else total
     by_mean = small().refit(X, Y, "SE[0]", sample_weight=relative / relative.mean())
-    with pytest.warns(UserWarning, match="sample_weight is below one in every row, and cannot be"):
+    with pytest.warns(UserWarning, match="sample_weight is at most one in every row, and not"):
         model = small().refit(X, Y, "SE[0]", sample_weight=total * relative / relative.sum())
     np.testing.assert_allclose(model.predict(X), by_mean.predict(X), rtol=1e-9)
     assert model.noise_variance_ == pytest.approx(by_mean.noise_variance_, rel=1e-6)
-    with pytest.raises(ValueError, match=r"must add up to at least 2 readings, got 1\.23"):
-        small().refit(X, Y, "SE[0]", sample_weight=np.r_[1.0, np.full(23, 0.01)])
+    with pytest.raises(ValueError, match=r"must add up to at least 2 readings, got 1\.73"):
+        small().refit(X, Y, "SE[0]", sample_weight=np.r_[1.5, np.full(23, 0.01)])
 
 
 @pytest.fixture(scope="module")
