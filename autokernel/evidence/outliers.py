@@ -4,7 +4,7 @@ Such a row is excluded. Relevance pursuit (Ament et al. 2024, arXiv:2410.24222) 
 rows a variance, those first that gain most of the log evidence, and each of them has a price.
 """
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -28,6 +28,7 @@ from autokernel.kernels import Priors
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MAX_ROWS = 400  # of the pursuit; others are judged by the fit to these
+N_PREDICTED = 4096  # rows at a time
 MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
@@ -301,7 +302,8 @@ class _Pursuit:
         if rest.any():
             held_out = self._standardised(rest, kept)
             predictor = ExactPredictor(self._expression, theta, given)
-            mean, variance = predictor.function(held_out.X)
+            blocks = zip(*self._predicted(predictor, held_out.X), strict=True)
+            mean, variance = map(np.concatenate, blocks)
             errors, noise = held_out.y - mean, held_out.noise
             variance += noise.variance(np.exp(theta[-1]))
             deviations[rest] = errors / np.sqrt(variance)
@@ -313,6 +315,14 @@ class _Pursuit:
         centre, spread = mean_and_variance(y[kept])  # rows beyond the scale count as they are
         score += _log_normal_at_best(np.maximum((y[beyond] - centre) ** 2, spread)).sum()
         return _Fit(kept, point, float(score), deviations, precision, alpha)
+
+    def _predicted(
+        self, predictor: ExactPredictor, X: FloatArray
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Yield the mean and variance of the function at some rows after others."""
+        for begin in range(0, len(X), N_PREDICTED):
+            self._deadline.check()
+            yield predictor.function(X[begin : begin + N_PREDICTED])
 
 
 def _log_normal_at_best(sum_of_squares: FloatArray, n: IntArray | int = 1) -> FloatArray:
