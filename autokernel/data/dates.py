@@ -91,7 +91,9 @@ def _moment(value: Any) -> np.datetime64 | None:
         return np.datetime64(value.asfreq("us", "start").ordinal, "us")
     if isinstance(value, datetime) and value.tzinfo is not None:
         value = value.astimezone(UTC).replace(tzinfo=None)
-    return np.datetime64(value, "us") if isinstance(value, (date, np.datetime64)) else None  # type: ignore[call-overload]
+    if not isinstance(value, (date, np.datetime64)):
+        return None
+    return np.datetime64(value, "us")  # type: ignore[call-overload] # numpy's stubs lack the union
 
 
 def refuse_times(argument: str, values: Iterable[Any], where: str = "") -> None:

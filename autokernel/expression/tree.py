@@ -149,8 +149,8 @@ class Expression(ABC):
         """Number of operators on the longest path from the root to a leaf."""
         return fold_nodes(
             self,
-            lambda leaf, node: 0,  # noqa: ARG005
-            lambda tree, node, below: max((1 + one for one in below), default=0),  # noqa: ARG005
+            lambda *_: 0,
+            lambda *given: max((1 + one for one in given[-1]), default=0),
         )
 
     @property
