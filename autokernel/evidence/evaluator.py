@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any
 
 import joblib
@@ -28,7 +28,13 @@ from autokernel.evidence.maximum import (
 )
 from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.screening import MAX_ROWS, Estimate, Screening
+from autokernel.evidence.screening import (
+    FIRST_ROWS,
+    MAX_ROWS,
+    MIN_ROWS_OF_TWO_STAGES,
+    Estimate,
+    Screening,
+)
 from autokernel.evidence.starts import WarmStart, random_stream, warm_starts_from_similar
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
@@ -38,7 +44,7 @@ from autokernel.expression import (
     parse_expression,
     uniform_prior,
 )
-from autokernel.inference import TrainingData, one_blas_thread
+from autokernel.inference import LeafValues, TrainingData, one_blas_thread
 from autokernel.kernels import (
     BASE_KERNELS,
     BaseKernel,
@@ -53,6 +59,7 @@ from autokernel.validation import check_seed
 
 FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
 _STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws suffice
+MAX_KEPT_PRIORS = 2**14  # of structures
 _MAX_ARRIVED = 2  # evaluators that a process keeps
 
 Changes = Callable[[Expression], Iterable[Expression]]
@@ -105,6 +112,7 @@ class Evaluator:
             "structure_prior": structure_prior,
         }
         self._find_modes = ModeSearch(self.data, priors=priors, seed=seed)
+        self._log_prior = lru_cache(MAX_KEPT_PRIORS)(structure_prior)
 
     def __call__(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Evaluation:
         """Fit and score one kernel, with warm starts from known fits of similar kernels."""
@@ -177,25 +185,31 @@ class Evaluator:
         """
         deadline.check()
         with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+            few, more = self._rows_of_screening
             screening = Screening(
                 fit,
-                self.data if on_all_rows else self._few_rows,
+                LeafValues(self.data) if on_all_rows else more,
+                first_values=None if on_all_rows else few,
                 n_samples=self.n_samples,
                 priors=self.priors,
                 seed=self.seed,
                 deadline=deadline,
             )
-            return screening.estimates(changes(screening.parent), self.structure_prior)
+            return screening.estimates(changes(screening.parent), self._log_prior)
         return []
 
     @cached_property
-    def _few_rows(self) -> TrainingData:
-        """The rows on which neighbours are screened."""
+    def _rows_of_screening(self) -> tuple[LeafValues, LeafValues]:
+        """The rows on which new leaves are tried first, and all on which neighbours are screened.
+
+        They are the same if there are few.
+        """
         n = len(self.data.y)
-        if n <= MAX_ROWS:
-            return self.data
-        rows = np.random.default_rng(self.seed).permutation(n)[:MAX_ROWS]
-        return self.data.take(np.sort(rows))
+        order = np.random.default_rng(self.seed).permutation(n)
+        more = LeafValues(self.data if n <= MAX_ROWS else self.data.take(np.sort(order[:MAX_ROWS])))
+        if len(more.data.y) <= MIN_ROWS_OF_TWO_STAGES:
+            return more, more
+        return LeafValues(self.data.take(np.sort(order[:FIRST_ROWS]))), more
 
     def priced(self, evaluation: Evaluation) -> Evaluation:
         """Replace the log prior of the structure in the score by that of this evaluator."""

@@ -10,6 +10,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import product
+from typing import NamedTuple
 
 import numpy as np
 
@@ -40,12 +41,24 @@ from autokernel.expression import (
     theta_order,
     with_leaves,
 )
-from autokernel.inference import ExactLikelihood, TrainingData, diagonal_covariance
+from autokernel.inference import Covariance, ExactLikelihood, LeafValues, diagonal_covariance
 from autokernel.inference.packed import unpack
-from autokernel.kernels import MULTIPLY, KernelParameter, Priors, Role, Unit, role_index
+from autokernel.kernels import (
+    MULTIPLY,
+    NOISE_VARIANCE,
+    KernelParameter,
+    LogGammaPrior,
+    Priors,
+    Role,
+    Unit,
+    role_index,
+)
 from autokernel.typing import FloatArray, IntArray
 
 MAX_ROWS = 150  # on which neighbours are screened
+FIRST_ROWS = 80  # on which the starting points of a new leaf are compared
+MIN_ROWS_OF_TWO_STAGES = 100  # with which all points are compared on all rows of a screening
+_MAX_COMPARED = 2  # of these points, on all rows of the screening
 _N_STARTS = 14  # of several new nodes
 _STARTS_PER_PARAMETER = 4  # of a new leaf
 _N_PERIODIC_STARTS = 28  # of a new leaf with a period; most are at peaks of the periodogram
@@ -70,9 +83,30 @@ class Estimate:
     score: float = np.nan  # nats; nan for a kernel of which nothing is known
     start: WarmStart | None = None  # of all parameters of the arranged kernel
 
+    @property
+    def theta(self) -> FloatArray:
+        """The log parameters (n_params,) at which a fit starts."""
+        return np.empty(0) if self.start is None else self.start.theta
 
-Screened = tuple[LogPosterior, Point]
-"""A kernel on the rows of a screening, with the best point that is known."""
+    @property
+    def hessian(self) -> FloatArray:
+        """A guess of the Hessian (n_params, n_params) of the negative log posterior there."""
+        known = None if self.start is None else self.start.hessian
+        return np.full(2 * self.theta.shape, np.nan) if known is None else known
+
+
+class Screened(NamedTuple):
+    """A kernel with the best point that is known on the rows of a screening."""
+
+    expression: Expression
+    point: Point  # with its log posterior and a guess of the curvature
+    log_prior: float  # of the point
+
+    def start(self, times: float) -> WarmStart:
+        """Return the point as the start of a fit to ``times`` as many rows."""
+        nodes, curvature = tuple(range(len(self.expression.nodes))), self.point.curvature
+        return WarmStart(nodes, self.point.theta, None if curvature is None else times * curvature)
+
 
 Gain = Callable[[Screened], float]
 """Function that estimates by how many nats the score of a kernel is above that of the parent."""
@@ -81,27 +115,35 @@ Gain = Callable[[Screened], float]
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
-    They are screened on ``data``, some of the rows of the score, whose weights sum to
-    ``n_samples``. The ``parent`` is the fitted kernel, in leaves that are objects of no other
-    expression. Neighbours that a grammar makes of it keep these objects, by which their parameters
-    are known.
+    They are screened on the rows of ``values``, some of those of the score, whose weights sum to
+    ``n_samples``; new leaves are first tried on those of ``first_values``, which may be fewer. The
+    ``parent`` is the fitted kernel, in leaves that are objects of no other expression. Neighbours
+    that a grammar makes of it keep these objects, by which their parameters are known.
     """
 
     def __init__(
         self,
         fit: Evaluation,
-        data: TrainingData,
+        values: LeafValues,
         *,
+        first_values: LeafValues | None = None,
         n_samples: float,
         priors: Priors,
         seed: int,
         deadline: Deadline = NEVER,
     ) -> None:
-        self._fit, self._data, self._seed = fit, data, seed
-        self._rows_for_each = n_samples / data.noise.n_readings  # of the screening
-        self._posterior = partial(LogPosterior.exact, data=data, priors=priors, deadline=deadline)
-        self._starts: dict[tuple[Leaf, bytes], tuple[FloatArray, list[float]]] = {}
+        self._fit, self._data, self._seed = fit, values.data, seed
+        self._values = [values] if first_values in (None, values) else [first_values, values]
+        self._deadline, self._priors = deadline, priors
+        self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
+        self._starts: dict[tuple[str, bytes], tuple[FloatArray, list[float]]] = {}
+        self._posteriors: dict[str, LogPosterior] = {}  # of single leaves
+        self._diagonals: dict[str, Covariance] = {}
         self.parent = with_leaves(fit.expression, replace)
+
+    def _posterior(self, expression: Expression) -> LogPosterior:
+        make = LogPosterior.exact
+        return make(expression, self._data, priors=self._priors, deadline=self._deadline)
 
     def estimates(
         self, changes: Iterable[Expression], structure_prior: StructurePrior
@@ -113,22 +155,22 @@ class Screening:
         """
         fit, posterior = self._fit, self._posterior(self.parent)
         start = Point(fit.theta, posterior.value(fit.theta))
-        before = posterior, _with_curvature(posterior, start, self._known(self.parent))
+        before = _screened(posterior, _with_curvature(posterior, start, self._known(self.parent)))
         if self._rows_for_each > 1:  # the others adapt to these rows too
             for n_steps in _STEPS:
-                before = _refined(before, n_steps)
+                before = self._refined(before, n_steps)
         own_prior = structure_prior(fit.expression)
 
         def gain_of(one: Screened) -> float:
-            return self._gain(one, before) + structure_prior(one[0].expression) - own_prior
+            return self._gain(one, before) + structure_prior(one.expression) - own_prior
 
         found = self._screen_all(changes, gain_of)
-        _refine_best(found, gain_of)
-        estimates = []
-        for gain, (posterior, point) in found.values():
-            nodes = tuple(range(len(posterior.expression.nodes)))
-            start_of_fit = WarmStart(nodes, point.theta, point.curvature)
-            estimates.append(Estimate(posterior.expression, fit.score + gain, start_of_fit))
+        self._refine_best(found, gain_of)
+        times = self._rows_for_each
+        estimates = [
+            Estimate(one.expression, fit.score + gain, one.start(times))
+            for gain, one in found.values()
+        ]
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
     def _screen_all(
@@ -142,6 +184,7 @@ class Screening:
             if text == self._fit.expression.canonical or (text, origin) in known:
                 continue
             known.add((text, origin))
+            self._deadline.check()
             with suppress(EvaluationError), kernel_errors():
                 one = self.screened(neighbour)
                 gain = gain_of(one)
@@ -151,32 +194,27 @@ class Screening:
 
     def screened(self, neighbour: Expression) -> Screened:
         """Find the best starting point of an arranged neighbour by values only."""
-        posterior, known = self._posterior(neighbour), self._known(neighbour)
-        theta = np.full(len(posterior.centre), np.nan)
+        known, slots = self._known(neighbour), slots_of(neighbour)
+        theta = np.full(slots[-1].entries.stop + 1, np.nan)
         theta[theta_order(neighbour, known.nodes)] = known.theta
-        new = [slot for node, slot in enumerate(slots_of(neighbour)) if node not in known.nodes]
-        are_leaves = all(isinstance(slot.node, Leaf) for slot in new)
+        new = [node for node in range(len(slots)) if node not in known.nodes]
+        are_leaves = all(isinstance(slots[node].node, Leaf) for node in new)
         has_other_target = neighbour.target != self._fit.expression.target
         is_rescaled = has_other_target or (len(new) > 1 and are_leaves)
+        if len(new) == 1 and are_leaves and not has_other_target:
+            return self._with_leaf(neighbour, theta, new[0], known)
+        posterior = self._posterior(neighbour)
         if is_rescaled:
-            thetas = self._on_other_scales(theta, new)
+            thetas = self._on_other_scales(theta, [slots[node] for node in new])
+        elif not new:
+            thetas = self._without_leaf(neighbour, theta)
         else:
-            thetas = self._starting_points(posterior, theta, new)
+            rng = random_stream(self._seed, neighbour, "new nodes")
+            drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
+            thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
-        found = posterior, _with_curvature(posterior, best, known)
-        return _refined(found, _STEPS[1]) if is_rescaled else found
-
-    def _starting_points(
-        self, posterior: LogPosterior, theta: FloatArray, new: Sequence[Slot]
-    ) -> FloatArray:
-        """Return points (n_points, n_params) with the given parameters, where these are known."""
-        if not new:
-            return self._without_leaf(posterior.expression, theta)
-        if len(new) == 1 and isinstance(new[0].node, Leaf):
-            return self._with_leaf(posterior, theta, new[0])
-        rng = random_stream(self._seed, posterior.expression, "new nodes")
-        drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
-        return np.where(np.isnan(theta), drawn, theta)
+        found = _screened(posterior, _with_curvature(posterior, best, known))
+        return self._refined(found, _STEPS[1]) if is_rescaled else found
 
     def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
         """Return starting points on another scale of the target, or of a column of several leaves.
@@ -212,36 +250,63 @@ class Screening:
                 scaled[entries] += np.log(ratio) * _is_variance(node)
         return np.stack([theta, scaled])
 
-    def _with_leaf(self, posterior: LogPosterior, theta: FloatArray, new: Slot) -> FloatArray:
-        """Return starting points of one new leaf.
+    def _with_leaf(
+        self, neighbour: Expression, theta: FloatArray, node: int, known: WarmStart
+    ) -> Screened:
+        """Find the best starting point of one new leaf, given the parameters of the others.
+
+        All points are compared on the first rows, and the best ones on all rows of the screening.
+        """
+        slots = slots_of(neighbour)
+        groups = self._points_with_leaf(neighbour, slots, theta, node)
+        prior, n_rows = self._prior(neighbour), self._data.noise.n_readings
+        for rows in self._values:
+            times = n_rows / rows.data.noise.n_readings
+            likelihoods = [rows.log_likelihoods(neighbour, slots, node, group) for group in groups]
+            thetas = np.concatenate(groups)
+            values = times * np.concatenate(likelihoods) + prior.log_density(thetas)
+            least = np.sort(values)[-_MAX_COMPARED:][0]
+            is_high = np.split(values >= least, np.cumsum([len(one) for one in groups])[:-1])
+            groups = [one[high] for one, high in zip(groups, is_high, strict=True) if high.any()]
+        best = int(np.argmax(values))
+        theta, (leaf, entries) = thetas[best], slots[node]
+        assert isinstance(leaf, Leaf)
+        units, own = np.ones(len(theta)), np.append(theta[entries], theta[-1])
+        units[entries] = self._posterior_of(leaf).step_units(own)[:-1]
+        point = Point(theta, float(values[best]), curvature_from(neighbour, [known], units))
+        return Screened(neighbour, point, float(prior.log_density(theta)))
+
+    def _points_with_leaf(
+        self, neighbour: Expression, slots: Sequence[Slot], theta: FloatArray, node: int
+    ) -> list[FloatArray]:
+        """Return starting points of one new leaf, in arrays with the same parameters of the others.
 
         Where a leaf with a period is a factor, what it multiplies may be as before, or vary more
         slowly, since the period explains what was fast.
         """
-        whole, slots = posterior.expression, slots_of(posterior.expression)
-        own = slots.index(new)
+        new = slots[node]
         factors = [
             slot
             for number, slot in enumerate(slots)
-            if isinstance(slot.node, Leaf) and number != own
-            if meeting_operator(whole, own, number) == MULTIPLY
+            if isinstance(slot.node, Leaf) and number != node
+            if meeting_operator(neighbour, node, number) == MULTIPLY
         ]
-        variance = self._variance_to_keep(whole, is_factor=bool(factors))
-        found = [self._with_starts(posterior, theta, new, variance)]
+        variance = self._variance_to_keep(neighbour, is_factor=bool(factors))
+        found = [self._with_starts(neighbour, theta, new, variance)]
         lengths = [
             entries.start + index
-            for node, entries in factors
-            if (index := role_index(node.parameters, Role.LENGTHSCALE)) is not None
+            for factor, entries in factors
+            if (index := role_index(factor.parameters, Role.LENGTHSCALE)) is not None
         ]
         for times in _SLOWER if new.node.has_many_modes and lengths else ():
             slow = theta.copy()
             slow[lengths] += np.log(times)
             some = _N_PERIODIC_STARTS // len(_SLOWER)
-            found.append(self._with_starts(posterior, slow, new, variance)[:some])
-        return np.concatenate(found)
+            found.append(self._with_starts(neighbour, slow, new, variance)[:some])
+        return found
 
     def _with_starts(
-        self, posterior: LogPosterior, theta: FloatArray, new: Slot, variance: float | None
+        self, neighbour: Expression, theta: FloatArray, new: Slot, variance: float | None
     ) -> FloatArray:
         """Combine the starting points of a new leaf with given parameters of the others.
 
@@ -250,24 +315,30 @@ class Screening:
         """
         leaf, entries = new
         assert isinstance(leaf, Leaf)
-        starts, variances = self._starts_of(leaf, self._others(posterior, theta, new))
-        thetas, are_variances = np.tile(theta, (len(starts), 1)), _is_variance(leaf)
+        starts, variances = self._starts_of(leaf, self._others(neighbour, theta, new))
+        thetas = np.tile(theta, (len(starts), 1))
         thetas[:, entries] = starts
         if variance is None:
             thetas[1::2, -1] += np.log(NOISE_LEFT)
         else:
             ratios = [_ratio_or_one(variance, one) for one in variances]
-            thetas[:, entries] += np.log(ratios)[:, None] * are_variances
+            thetas[:, entries] += np.log(ratios)[:, None] * _is_variance(leaf)
         return thetas
 
-    def _others(self, posterior: LogPosterior, theta: FloatArray, new: Slot) -> FloatArray | None:
+    def _others(self, neighbour: Expression, theta: FloatArray, new: Slot) -> FloatArray | None:
         """Compute the packed covariance without a new leaf, None if nothing depends on it."""
-        are_variances = _is_variance(new.node)
-        if not new.node.has_many_modes or not are_variances.any():
+        leaf, entries = new
+        are_variances = _is_variance(leaf)
+        if not leaf.has_many_modes or not are_variances.any():
             return None
+        slots = slots_of(neighbour)
+        node = slots.index(new)
+        if (affine := self._values[-1].without_leaf(neighbour, slots, node, theta)) is not None:
+            n = len(self._data.y)
+            return np.broadcast_to(affine[0], (n * (n + 1) // 2,))
         theta = theta.copy()
-        theta[new.entries] = np.where(are_variances, -np.inf, 0.0)
-        return _noiseless(posterior, theta)
+        theta[entries] = np.where(are_variances, -np.inf, 0.0)
+        return _noiseless(self._posterior(neighbour), theta)
 
     def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, list[float]]:
         """Return starting points (n_starts, n_params) of a leaf, and its mean variances there.
@@ -275,16 +346,20 @@ class Screening:
         Periods are those that the covariance of the ``others`` does not explain. The last point is
         nearly constant: as a factor it changes little.
         """
-        key = leaf, b"" if others is None else others.tobytes()
+        key = leaf.canonical, b"" if others is None else others.tobytes()
         if key not in self._starts:
-            magnitudes = self._magnitudes if others is None else self._magnitudes_beside(others)
-            n_starts = max(2, _STARTS_PER_PARAMETER * len(leaf.parameters))
-            n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else n_starts
-            rng = random_stream(self._seed, leaf, "new leaf")
-            starts = draw_starts(self._posterior(leaf), magnitudes, n_starts, rng=rng)[:, :-1]
-            if leaf.has_many_modes:
-                _place_at_peaks(starts, leaf, self._data.parameters(leaf), magnitudes)
-            _flatten(starts[-1], leaf, extent=self._magnitudes.spacing_and_extent(leaf.view)[1])
+            if others is None:
+                n_starts = max(2, _STARTS_PER_PARAMETER * len(leaf.parameters))
+                n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else n_starts
+                rng = random_stream(self._seed, leaf, "new leaf")
+                posterior = self._posterior_of(leaf)
+                starts = draw_starts(posterior, self._magnitudes, n_starts, rng=rng)[:, :-1]
+                extent = self._magnitudes.spacing_and_extent(leaf.view)[1]
+                _flatten(starts[-1], leaf, extent=extent)
+            else:
+                starts = self._starts_of(leaf, None)[0].copy()
+                parameters = self._data.parameters(leaf)
+                _place_at_peaks(starts[:-1], leaf, parameters, self._magnitudes_beside(others))
             self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
         return self._starts[key]
 
@@ -295,15 +370,35 @@ class Screening:
         """
         shared = self._shared_nodes(neighbour).values()
         before = enumerate(slots_of(self._fit.expression))
-        removed = [one for n, one in before if n not in shared and isinstance(one.node, Leaf)]
+        removed = [n for n, one in before if n not in shared and isinstance(one.node, Leaf)]
         if len(removed) == 1:
-            return self._variance(removed[0].node, self._fit.theta[removed[0].entries])
+            return self._variances[removed[0]]
         return 1.0 if is_factor else None
+
+    @cached_property
+    def _variances(self) -> list[float]:
+        """The mean variance of each node of the fitted kernel, one for operators."""
+        return [
+            self._variance(node, self._fit.theta[entries]) if isinstance(node, Leaf) else 1.0
+            for node, entries in slots_of(self._fit.expression)
+        ]
 
     def _variance(self, expression: Expression, theta: FloatArray) -> float:
         """Compute the mean prior variance of the rows, without noise."""
-        diagonal = diagonal_covariance(expression, self._data.inputs).forward(np.exp(theta))
-        return float(diagonal.mean())
+        text = expression.canonical
+        if text not in self._diagonals:
+            self._diagonals[text] = diagonal_covariance(expression, self._data.inputs)
+        return float(self._diagonals[text].forward(np.exp(theta)).mean())
+
+    def _prior(self, neighbour: Expression) -> LogGammaPrior:
+        own = [one for node in neighbour.nodes for one in self._data.parameters(node)]
+        return LogGammaPrior.of([*own, NOISE_VARIANCE], priors=self._priors)
+
+    def _posterior_of(self, leaf: Leaf) -> LogPosterior:
+        """Return the log posterior of a single leaf, built once."""
+        if leaf.canonical not in self._posteriors:
+            self._posteriors[leaf.canonical] = self._posterior(leaf)
+        return self._posteriors[leaf.canonical]
 
     def _known(self, neighbour: Expression) -> WarmStart:
         """Return the parameters that a neighbour shares with the fitted kernel."""
@@ -344,10 +439,9 @@ class Screening:
 
     def _gain(self, one: Screened, before: Screened) -> float:
         """Estimate the gain of log evidence, in nats, on the rows of the score."""
-        times, (_, end), (_, start) = self._rows_for_each, one, before
+        times, end, start = self._rows_for_each, one.point, before.point
         n_more = len(end.theta) - len(start.theta)
-        priors = [float(own.prior.log_density(point.theta)) for own, point in (one, before)]
-        gain_of_prior = priors[0] - priors[1]
+        gain_of_prior = one.log_prior - before.log_prior
         gain = times * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
         of_volume = -_COST_OF_PARAMETER * n_more
         if end.curvature is not None and start.curvature is not None:
@@ -356,30 +450,33 @@ class Screening:
                 of_volume = laplace_log_evidence(0.0, end.curvature) - volume_before
         return gain + of_volume - 0.5 * n_more * np.log(times)
 
+    def _refined(self, one: Screened, n_steps: int) -> Screened:
+        posterior, start = self._posterior(one.expression), one.point
+        run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
+        return _screened(posterior, run(start.theta, curvature=start.curvature))
+
+    def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
+        """Refine the best kernels, by more and more steps of fewer and fewer of them."""
+        for n_steps, far, poor in zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True):
+            best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
+            for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
+                if gain < best - far or n_poor == _MAX_POOR:
+                    break
+                with suppress(EvaluationError), kernel_errors():
+                    refined = self._refined(one, n_steps)
+                    gain = gain_of(refined)
+                    found[text] = gain, refined
+                n_poor = n_poor + 1 if gain < best - poor else 0
+
+
+def _screened(posterior: LogPosterior, point: Point) -> Screened:
+    log_prior = float(posterior.prior.log_density(point.theta))
+    return Screened(posterior.expression, point, log_prior)
+
 
 def _with_curvature(posterior: LogPosterior, point: Point, known: WarmStart) -> Point:
     units = posterior.step_units(point.theta)
     return replace(point, curvature=curvature_from(posterior.expression, [known], units))
-
-
-def _refined(one: Screened, n_steps: int) -> Screened:
-    posterior, start = one
-    run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
-    return posterior, run(start.theta, curvature=start.curvature)
-
-
-def _refine_best(found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
-    """Refine the best kernels, by more and more steps of fewer and fewer of them."""
-    for n_steps, far, poor in zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True):
-        best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
-        for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
-            if gain < best - far or n_poor == _MAX_POOR:
-                break
-            with suppress(EvaluationError), kernel_errors():
-                refined = _refined(one, n_steps)
-                gain = gain_of(refined)
-                found[text] = gain, refined
-            n_poor = n_poor + 1 if gain < best - poor else 0
 
 
 def _noiseless(posterior: LogPosterior, theta: FloatArray) -> FloatArray:

@@ -27,6 +27,7 @@ from autokernel.inference.inducing import (
     choose_inducing,
     upper_bound,
 )
+from autokernel.inference.leaf_values import LeafValues
 from autokernel.inference.neighbours import (
     NeighbourLikelihood,
     NeighbourPredictor,

@@ -47,11 +47,15 @@ class ExactLikelihood(Likelihood):
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
+        return self.value_of(self.matrix(theta), theta[-1])
+
+    def value_of(self, K: FloatArray, log_noise: float) -> float:
+        """Compute the log likelihood given the matrix with its noise, which is overwritten."""
         try:
-            cholesky = self.factorise(self.matrix(theta))
+            cholesky = self.factorise(K)
         except LinAlgError:
             return -np.inf
-        return self._value(cholesky, cholesky.solve(self.data.y), theta[-1])
+        return self._value(cholesky, cholesky.solve(self.data.y), log_noise)
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""

@@ -1,0 +1,100 @@
+"""Likelihoods of kernels that differ by one leaf, from values of leaves that are kept."""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from autokernel.expression import Expression, Leaf, Operation, Slot, fold_nodes
+from autokernel.inference.covariance import Covariance
+from autokernel.inference.data import TrainingData
+from autokernel.inference.exact import ExactLikelihood
+from autokernel.kernels import ADD, MULTIPLY, Unit
+from autokernel.typing import FloatArray
+
+MAX_KEPT_BYTES = 2**26  # of values of leaves
+
+Affine = tuple[FloatArray | float, FloatArray | float | None]
+"""The packed A and B of ``A + B * C`` for the values C of one leaf; B is None without that leaf."""
+
+
+class LeafValues:
+    """The values of leaves on the pairs of one data set, and likelihoods that follow from them."""
+
+    def __init__(self, data: TrainingData) -> None:
+        self.data = data
+        self._covariances: dict[str, Covariance] = {}
+        self._likelihoods: dict[str, ExactLikelihood] = {}  # on each scale of the target
+        self._kept: dict[tuple[str, bytes], FloatArray] = {}  # the oldest first
+        self._n_bytes = 0
+
+    def __call__(self, leaf: Leaf, params: FloatArray) -> FloatArray:
+        """Compute the packed values of a leaf; do not overwrite them."""
+        key = leaf.canonical, params.tobytes()
+        found = self._kept.get(key)
+        if found is None:
+            if leaf.canonical not in self._covariances:
+                self._covariances[leaf.canonical] = Covariance(leaf, self.data.pairs)
+            self._kept[key] = found = self._covariances[leaf.canonical].forward(params)
+            self._n_bytes += found.nbytes
+            while self._n_bytes > MAX_KEPT_BYTES and len(self._kept) > 1:
+                self._n_bytes -= self._kept.pop(next(iter(self._kept))).nbytes
+        return found
+
+    def without_leaf(
+        self, expression: Expression, slots: Sequence[Slot], node: int, theta: FloatArray
+    ) -> Affine | None:
+        """Compute how the covariance depends on the values of the leaf ``node``.
+
+        With other operators than sums and products, the result is None.
+        """
+        params = np.exp(theta)
+
+        def leaf(tree: Leaf, number: int) -> Affine:
+            return (0.0, 1.0) if number == node else (self(tree, params[slots[number][1]]), None)
+
+        def join(tree: Operation, _: int | None, below: list[Affine]) -> Affine:
+            (value, slope), (other, of_other) = below
+            if tree.operator == ADD:
+                return value + other, of_other if slope is None else slope
+            if of_other is not None:
+                value, slope, other = other, of_other, value
+            return value * other, None if slope is None else slope * other
+
+        trees = expression.subtrees()
+        if all(tree.operator in (ADD, MULTIPLY) for tree in trees if isinstance(tree, Operation)):
+            return fold_nodes(expression, leaf, join)
+        return None
+
+    def log_likelihoods(
+        self, expression: Expression, slots: Sequence[Slot], node: int, thetas: FloatArray
+    ) -> FloatArray:
+        """Compute log likelihoods (n,) at points (n, n_params) that differ by a leaf and the noise.
+
+        O(n_samples^3 / 3) for each.
+        """
+        affine = self.without_leaf(expression, slots, node, thetas[0])
+        if affine is None:
+            whole = ExactLikelihood(expression, self.data)
+            return np.array([whole.value(theta) for theta in thetas])
+        (constant, slope), (leaf, entries) = affine, slots[node]
+        assert isinstance(leaf, Leaf)
+        likelihood = self._likelihood_of(leaf, expression.target)
+        (scaled,) = np.nonzero([one.unit == Unit.SQUARED_TARGET for one in leaf.parameters])
+        found = np.empty(len(thetas))
+        for number, theta in enumerate(thetas):
+            params, factor = np.exp(theta[entries]), 1.0
+            if len(scaled) == 1:  # so that leaves that differ only by their variance share values
+                factor, params[scaled] = params[scaled[0]], 1.0
+            K = factor * self(leaf, params)
+            if isinstance(slope, np.ndarray):
+                K *= slope
+            K += constant
+            K[likelihood.diagonal] += likelihood.diagonal_noise(np.exp(theta[-1]))
+            found[number] = likelihood.value_of(K, theta[-1])
+        return found
+
+    def _likelihood_of(self, leaf: Leaf, target: str) -> ExactLikelihood:
+        """Return a likelihood that serves for any covariance, built once."""
+        if target not in self._likelihoods:
+            self._likelihoods[target] = ExactLikelihood(leaf.on(target), self.data)
+        return self._likelihoods[target]
