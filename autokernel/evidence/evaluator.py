@@ -171,16 +171,16 @@ class Evaluator:
 
     def estimate_changes(
         self,
-        fit: Evaluation,
+        fit: Evaluation | Estimate,
         changes: Changes,
         deadline: Deadline = NEVER,
         *,
         on_all_rows: bool = False,
     ) -> list[Estimate]:
-        """Estimate the scores of kernels that changes of a fitted one lead to, best first.
+        """Estimate the scores of kernels that changes of another one lead to, best first.
 
         ``changes`` returns the changed kernels, arranged, of the same leaf objects. There are no
-        estimates if the fitted kernel itself cannot be computed. Of many rows some are used, unless
+        estimates if the kernel itself cannot be computed. Of many rows some are used, unless
         ``on_all_rows``.
         """
         deadline.check()

@@ -69,6 +69,7 @@ _SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
 _STEPS = (2, 4, 12)  # of the maximiser, in rounds for fewer and fewer kernels
+ERRORS = (3.0, 2.0, 1.0, 0.7)  # standard deviations of estimates in nats, after each round
 _FAR_BELOW = (14.0, 5.0, 3.5)  # nats below the best one, beyond which a kernel is not in a round
 _MAX_POOR = 12  # kernels in a row that fall below the next limit, with which a round ends
 _TOLERANCE = 1e-2  # nats that a further step may gain
@@ -81,6 +82,7 @@ class Estimate:
 
     expression: Expression
     score: float = np.nan  # nats; nan for a kernel of which nothing is known
+    error: float = np.nan  # standard deviation of the error of the score, in nats
     start: WarmStart | None = None  # of all parameters of the arranged kernel
 
     @property
@@ -101,6 +103,7 @@ class Screened(NamedTuple):
     expression: Expression
     point: Point  # with its log posterior and a guess of the curvature
     log_prior: float  # of the point
+    error: float = ERRORS[0]  # standard deviation of the error of the estimated score, in nats
 
     def start(self, times: float) -> WarmStart:
         """Return the point as the start of a fit to ``times`` as many rows."""
@@ -123,7 +126,7 @@ class Screening:
 
     def __init__(
         self,
-        fit: Evaluation,
+        fit: Evaluation | Estimate,
         values: LeafValues,
         *,
         first_values: LeafValues | None = None,
@@ -153,6 +156,8 @@ class Screening:
         Where several changes lead to one kernel, the best one counts. Kernels that cannot be
         computed are left out.
         """
+        if not (changes := list(changes)):
+            return []
         fit, posterior = self._fit, self._posterior(self.parent)
         start = Point(fit.theta, posterior.value(fit.theta))
         before = _screened(posterior, _with_curvature(posterior, start, self._known(self.parent)))
@@ -168,7 +173,7 @@ class Screening:
         self._refine_best(found, gain_of)
         times = self._rows_for_each
         estimates = [
-            Estimate(one.expression, fit.score + gain, one.start(times))
+            Estimate(one.expression, fit.score + gain, one.error, one.start(times))
             for gain, one in found.values()
         ]
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
@@ -457,7 +462,8 @@ class Screening:
 
     def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
         """Refine the best kernels, by more and more steps of fewer and fewer of them."""
-        for n_steps, far, poor in zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True):
+        rounds = zip(_STEPS, ERRORS[1:], _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True)
+        for n_steps, error, far, poor in rounds:
             best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
             for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
                 if gain < best - far or n_poor == _MAX_POOR:
@@ -465,7 +471,7 @@ class Screening:
                 with suppress(EvaluationError), kernel_errors():
                     refined = self._refined(one, n_steps)
                     gain = gain_of(refined)
-                    found[text] = gain, refined
+                    found[text] = gain, refined._replace(error=error)
                 n_poor = n_poor + 1 if gain < best - poor else 0
 
 

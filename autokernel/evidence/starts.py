@@ -5,7 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from typing import NamedTuple
+from typing import NamedTuple, Protocol
 
 import numpy as np
 from scipy.stats import qmc
@@ -208,6 +208,25 @@ def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])
 
 
+class HasTheta(Protocol):
+    """A kernel with its log parameters, fitted or estimated, and the Hessian there."""
+
+    @property
+    def expression(self) -> Expression:
+        """The kernel."""
+        ...
+
+    @property
+    def theta(self) -> FloatArray:
+        """Log parameters (n_params,)."""
+        ...
+
+    @property
+    def hessian(self) -> FloatArray:
+        """The Hessian (n_params, n_params) of the negative log posterior."""
+        ...
+
+
 class WarmStart(NamedTuple):
     """Parameters of some nodes of a kernel, taken from the fit of another kernel."""
 
@@ -217,7 +236,7 @@ class WarmStart(NamedTuple):
 
     @classmethod
     def taken(
-        cls, fit: Evaluation, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
+        cls, fit: HasTheta, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
     ) -> "WarmStart":
         """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit.
 

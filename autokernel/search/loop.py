@@ -31,7 +31,7 @@ from autokernel.expression import (
 from autokernel.kernels import UNPICKLABLE
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.store import Store
-from autokernel.search.strategy import Strategy, Task
+from autokernel.search.strategy import Lesson, Strategy, Task
 
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
 SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
@@ -250,13 +250,16 @@ class Search:
         self, what: str, before: History, make: Callable[[], Iterable[Estimate]]
     ) -> list[Estimate]:
         """Read from the store which kernels followed these trials, or make and keep them."""
-        key = digest(self._definition, what, *before.definition)
-        read_all = partial(read, tuple[Estimate, ...], key="estimates", parse=self.task.parse)
-        found = self._store.get(key, read_all)
+        key, lessons = digest(self._definition, what, *before.definition), self.task.lessons
+        kind = {"estimates": tuple[Estimate, ...], "lessons": tuple[Lesson, ...]}
+        found = self._store.get(key, partial(read, kind, key=what, parse=self.task.parse))
         if found is None:
-            found = list(make())
+            n_before, estimates = len(lessons), list(make())
+            found = {"estimates": estimates, "lessons": lessons[n_before:]}
             self._store.put(key, as_plain(found))
-        return list(found)
+        else:
+            lessons += found["lessons"]
+        return list(found["estimates"])
 
     @cached_property
     def _definition(self) -> str:

@@ -12,17 +12,24 @@ from sklearn.utils._param_validation import Interval, StrOptions
 from autokernel.evidence import Estimate
 from autokernel.expression import IDENTITY, Expression, Grammar, Operation
 from autokernel.search.acquisition import Acquisition, Values
-from autokernel.search.bayesian import BayesianStrategy, evolve, parents_of, promising_neighbours
+from autokernel.search.bayesian import BayesianStrategy, evolve, parents_of
+from autokernel.search.climb import Climb
 from autokernel.search.history import History
 from autokernel.search.strategy import Task
-from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel, KernelKernel
+from autokernel.search.surrogate import (
+    LOG_BOUNDS,
+    Change,
+    Frequencies,
+    FrequencyKernel,
+    GainGP,
+    KernelKernel,
+)
 from autokernel.typing import FloatArray
 
-MAX_JUMPS = 4  # proposals of the surrogate without a gain, at the end of a search
 N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 
-class SOTKernel(FrequencyKernel):
+class SOTKernel(FrequencyKernel[Expression]):
     """The kernel ``exp(-d / l^2)``, d a weighted mean of the three SOT distances (SOT eq. 4, A.5).
 
     The parameters are the log of the squared lengthscale and the logits of the weights.
@@ -54,6 +61,27 @@ class SOTKernel(FrequencyKernel):
         values = shares * np.exp(-params[0])
         by_logit = values[:, None] * (np.eye(3) - shares) * (1 - sigmoid)
         return values, np.column_stack([-values, by_logit])
+
+
+class ChangeKernel(FrequencyKernel[Change]):
+    """The kernel ``exp(-sum_i w_i d_i)`` between changes, by leaves and paths that come or go.
+
+    The elements are those of the SOT distances, but counted: a leaf that joins two sums as a term
+    is the same change of both. The parameters are the logs of the two weights.
+    """
+
+    bounds = (LOG_BOUNDS,) * 2
+
+    def frequencies(self, change: Change) -> tuple[Frequencies, Frequencies]:
+        """Count the leaves and the paths that a change adds, and subtract those it removes."""
+        (leaves, paths), (before, paths_before) = _counts(change.child), _counts(change.parent)
+        leaves.subtract(before)
+        paths.subtract(paths_before)
+        return leaves, paths
+
+    def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = np.exp(params)
+        return values, np.diag(values)
 
 
 class SOT(BayesianStrategy):
@@ -127,9 +155,8 @@ class SOT(BayesianStrategy):
         if takes_local_steps == "auto":  # the algorithm of the paper has none
             takes_local_steps = task.grammar.reduces
         if takes_local_steps:
-            steps = promising_neighbours(task, history)
-            if steps or (task.tol and history.n_jumps_since_best >= MAX_JUMPS):
-                return steps[:n_proposals]
+            gains = task.cached("gains", lambda: GainGP(ChangeKernel(), self._kernel_kernel()))
+            return Climb(task, history, gains).steps()[:n_proposals]
         if isinstance(n_generations, str):
             n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
 
@@ -215,6 +242,16 @@ def _base_frequencies(expression: Expression) -> Frequencies:
     shares = {element: count / per_column[element[1]] for element, count in counts.items()}
     target = {} if expression.target == IDENTITY else {f"{expression.target}(y) ~": 1.0}
     return {**shares, **dict.fromkeys(per_column, 1.0), **target}
+
+
+def _counts(expression: Expression) -> tuple[Counter[str], Counter[str]]:
+    """Count leaves and paths; the scale of the target counts as a leaf."""
+    paths: list[str] = []
+    _list_paths(expression.on(IDENTITY), "", paths)
+    leaves = Counter(leaf.canonical for leaf in expression.leaves)
+    if expression.target != IDENTITY:
+        leaves[f"{expression.target}(y) ~"] += 1
+    return leaves, Counter(paths)
 
 
 def _relative_frequencies(elements: Sequence[str]) -> Frequencies:

@@ -2,7 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
@@ -28,6 +30,7 @@ from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS, Priors, definition
 from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
+from autokernel.typing import BoolArray, FloatArray
 
 Cached = TypeVar("Cached")
 
@@ -40,6 +43,25 @@ the deadline.
 
 MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_DRAWS = 200  # of a kernel that is not yet known
+
+
+Choose = Callable[[Sequence[Expression]], BoolArray]
+"""Function that says which of n kernels (n,) are to be estimated."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: it holds arrays
+class Lesson:
+    """Estimates of neighbours of one kernel that were made together, for a surrogate."""
+
+    parent: Expression
+    score: float  # of the parent, fitted or estimated, in nats
+    theta: FloatArray  # log parameters (n_params,) of the parent
+    children: tuple[Estimate, ...]  # without the starting points of their fits
+
+    @property
+    def texts(self) -> set[str]:
+        """The canonical texts of the children."""
+        return {child.expression.canonical for child in self.children}
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field holds arrays
@@ -55,13 +77,14 @@ class Task:
     tol: float = 0.05  # nats of score that are worth a longer search
     fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
+    lessons: list[Lesson] = field(default_factory=list)  # of the search so far, in order
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 
     def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
         """Return a cached value of a strategy, or make and cache it.
 
-        The value may depend only on the task and on a history, because a search that is repeated
-        begins with an empty cache.
+        The value may depend only on the task, its lessons and a history, because a search that is
+        repeated begins with an empty cache.
         """
         if key not in self.cache:
             self.cache[key] = make()
@@ -87,15 +110,51 @@ class Task:
         grammar, others = self.grammar, custom_parts(self.start)
         return parse_with_parts(text, [*grammar.base_kernels, *grammar.operators, *others])
 
-    def neighbours(self, fit: Evaluation) -> list[Estimate]:
-        """Estimate the scores of the kernels one operation away from a fitted one.
+    def neighbours(
+        self, fit: Evaluation | Estimate, choose: Choose | None = None
+    ) -> list[Estimate]:
+        """Estimate the scores of the kernels one operation away from another one, best first.
 
         Of very many operations only some are tried, with all deletions and exchanges of scales.
+        With ``choose``, others are left out unless they were estimated before. New estimates are a
+        lesson. Those of lessons from before an interruption are made again, in the same groups.
         """
-        found = [*self.rescalings(fit), *self._estimates(fit, self._on_same_scales)]
-        return sorted(found, key=lambda one: (-one.score, one.expression.canonical))
+        parent, key = fit.expression, (fit.expression.canonical, fit.theta.tobytes())
+        found: dict[str, Estimate] = self.cached(("neighbours", *key), dict)
+        for lesson in self.lessons:
+            if (lesson.parent.canonical, lesson.theta.tobytes()) == key:
+                found.update(self._estimated(fit, lesson.texts - found.keys()))
+        new = [one for one in self.near(parent) if one.canonical not in found]
+        if choose is not None and new:
+            new = [one for one, is_wanted in zip(new, choose(new), strict=True) if is_wanted]
+        if added := self._estimated(fit, {one.canonical for one in new}):
+            found.update(added)
+            known = [replace(one, start=None) for one in added.values() if np.isfinite(one.score)]
+            self.lessons.append(Lesson(parent, fit.score, fit.theta, tuple(known)))
+        known = [one for one in found.values() if np.isfinite(one.score)]
+        estimates = [*self.rescalings(fit), *known]
+        return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
-    def rescalings(self, fit: Evaluation) -> list[Estimate]:
+    def near(self, expression: Expression) -> list[Expression]:
+        """List the kernels one operation away on the same scales, one of each canonical text."""
+        make = partial(self._on_same_scales, expression)
+        return self.cached(("near", expression.canonical), make)
+
+    def _estimated(
+        self, fit: Evaluation | Estimate, texts: AbstractSet[str]
+    ) -> dict[str, Estimate]:
+        """Estimate the neighbours of a kernel that have these texts."""
+        if not texts:
+            return {}
+
+        def changes(expression: Expression) -> list[Expression]:
+            return [one for one in self._neighbours_of(expression) if one.canonical in texts]
+
+        failed = {one.canonical: Estimate(one, -np.inf) for one in changes(fit.expression)}
+        estimates = self.estimate_changes(fit, changes, self.deadline)
+        return failed | {one.expression.canonical: one for one in estimates}
+
+    def rescalings(self, fit: Evaluation | Estimate) -> list[Estimate]:
         """Estimate the scores of a fitted kernel on another scale of the target or of a column.
 
         They are few, and are estimated on all rows.
@@ -114,7 +173,7 @@ class Task:
         return self._estimates(fit, simplifications)
 
     def _estimates(
-        self, fit: Evaluation, changes: Changes, *, on_all_rows: bool = False
+        self, fit: Evaluation | Estimate, changes: Changes, *, on_all_rows: bool = False
     ) -> list[Estimate]:
         """Estimate the results of changes, once; an ``OutOfTimeError`` after the deadline."""
         return self.cached(
@@ -133,8 +192,8 @@ class Task:
 
     def _on_same_scales(self, expression: Expression) -> list[Expression]:
         rescaled = {one.canonical for one in self._rescalings_of(expression)}
-        near = self._neighbours_of(expression)
-        return [one for one in near if one.canonical not in rescaled]
+        near = {one.canonical: one for one in self._neighbours_of(expression)}
+        return [one for text, one in near.items() if text not in rescaled]
 
     def _arranged(self, changes: Iterable[Expression]) -> list[Expression]:
         if self.grammar.reduces:

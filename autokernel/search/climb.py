@@ -1,0 +1,156 @@
+"""The climb: which kernels near the best ones are estimated, and which of them are evaluated."""
+
+from collections.abc import Iterator, Sequence
+from itertools import chain
+
+import numpy as np
+from scipy.stats import median_abs_deviation, norm
+
+from autokernel.evidence import Estimate, Evaluation
+from autokernel.expression import Expression
+from autokernel.search.acquisition import expected_improvement
+from autokernel.search.history import History, Phase
+from autokernel.search.strategy import Task
+from autokernel.search.surrogate import Change, GainGP
+from autokernel.typing import BoolArray, FloatArray
+
+N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
+N_CLIMBED = 3  # best kernels whose neighbours are estimated
+N_FIRST_STEPS = 8  # from the best kernel, after which a second step is considered
+MAX_NATS_BELOW = 6.0  # the best kernel, after the first of two steps
+N_AHEAD = 4  # first steps after which second ones are estimated
+MIN_CHANCE = 0.01  # with which a kernel is estimated
+MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
+MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
+MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
+SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
+ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any is known; weight
+
+
+class Climb:
+    """Finds what to evaluate next, by estimates of kernels near the best ones.
+
+    Of the neighbours of a kernel only those are estimated that have a chance to be the best, as
+    far as a surrogate knows from the ``gains`` of earlier changes.
+    """
+
+    def __init__(self, task: Task, history: History, gains: GainGP) -> None:
+        self._task, self._history, self._gains = task, history, gains
+        self._fits = [one for one in history.best_first() if task.grammar.spans(one.expression)]
+        self._known = history.canonical_texts()
+        self._errors = _errors_to_expect(history.errors_of_estimates)
+
+    def steps(self) -> list[Estimate]:
+        """List kernels by their expected improvement, highest first.
+
+        Other scales of the best kernel that gain much come before all others. Then come neighbours
+        of it, of the kernels to which the search climbs from the best base kernels, and of the next
+        best ones. If none is promising, the search looks two steps ahead. At last all neighbours of
+        the best kernel are estimated.
+        """
+        if not self._fits:
+            return []
+        best, task = self._fits[0], self._task
+        least = MIN_EXPECTED_GAIN * (task.tol or SMALLEST_TOL)
+        if steps := self._promising(task.rescalings(best), best, MIN_GAIN_OF_SCALE):
+            return steps[:1]
+        if steps := self._promising(self._likely_neighbours(best, best), best, least):
+            return steps
+        for top in self._tops():
+            near = self._likely_neighbours(top, top)
+            if steps := self._promising(near, top, MIN_GAIN_OF_ALONE):
+                return steps[:1]
+        starts: Iterator[Evaluation | Estimate] = chain(
+            self._fits[1:N_CLIMBED], self._first_steps()
+        )
+        for start in starts:
+            if steps := self._promising(self._likely_neighbours(start, best), best, least):
+                return steps[:1]
+        return self._promising(task.neighbours(best), best, least)
+
+    def _tops(self) -> Iterator[Evaluation]:
+        """Yield where the search has climbed to from the best base kernels of the design."""
+        designed = self._history.best_first(Phase.INITIAL)
+        for base in [one for one in designed if one.expression.n_leaves == 1][:N_CLIMBED_ALONE]:
+            top = top_of_climb(self._task, self._history, base)
+            if top is not self._fits[0]:
+                yield top
+
+    def _first_steps(self) -> Iterator[Estimate]:
+        """Yield estimated neighbours of the best kernel, after which a second step may gain.
+
+        The likeliest come first.
+        """
+        best = self._fits[0]
+        near = self._task.neighbours(best, lambda few: np.zeros(len(few), dtype=bool))
+        first = [one for one in near if one.score > best.score - MAX_NATS_BELOW][:N_FIRST_STEPS]
+        chances = [
+            self._chances(one, best, self._task.near(one.expression)).max(initial=0.0)
+            for one in first
+        ]
+        order = np.argsort(-np.array(chances), kind="stable")
+        yield from (first[number] for number in order[:N_AHEAD] if chances[number] > MIN_CHANCE)
+
+    def _likely_neighbours(self, start: Evaluation | Estimate, best: Evaluation) -> list[Estimate]:
+        """Estimate the neighbours of a kernel that may be better than the best one."""
+
+        def choose(near: Sequence[Expression]) -> BoolArray:
+            return np.asarray(self._chances(start, best, near) > MIN_CHANCE)
+
+        return self._task.neighbours(start, choose)
+
+    def _chances(
+        self, start: Evaluation | Estimate, best: Evaluation, near: Sequence[Expression]
+    ) -> FloatArray:
+        """Predict the probabilities (n,) that neighbours of a kernel are better than the best one.
+
+        They are one before anything is known.
+        """
+        gains, lessons = self._gains, self._task.lessons
+        for lesson in lessons[gains.n_batches :]:
+            gains.learn(
+                [Change(lesson.parent, one.expression) for one in lesson.children],
+                np.array([one.score - lesson.score for one in lesson.children]),
+                np.array([one.error for one in lesson.children]),
+            )
+        if not lessons or not near:
+            return np.ones(len(near))
+        changes = [Change(start.expression, one) for one in near]
+        return gains.chances(changes, best.score - start.score)
+
+    def _promising(
+        self, near: Sequence[Estimate], start: Evaluation, least: float
+    ) -> list[Estimate]:
+        """Sort new kernels with an expected gain over a kernel of more than ``least`` nats."""
+        (bias, std), found = self._errors, dict[str, Estimate]()
+        for one in near:
+            text = one.expression.canonical
+            lowest = found[text].score if text in found else -np.inf
+            if text not in self._known and lowest < one.score < np.inf:
+                found[text] = one
+        scores = np.array([one.score for one in found.values()]) + bias
+        gains = expected_improvement(scores, np.array(std), best=start.score)
+        listed, order = list(found.values()), np.argsort(-gains, kind="stable")
+        return [listed[number] for number in order if gains[number] > least]
+
+
+def top_of_climb(task: Task, history: History, start: Evaluation) -> Evaluation:
+    """Follow the best neighbours in the search, as long as each is better than the last."""
+    known = {fit.expression.canonical: fit for fit in history.best_first(Phase.SEARCH)}
+    while True:
+        near = (known[text] for text in task.neighbour_texts(start.expression) if text in known)
+        best = max(near, key=lambda fit: fit.score, default=start)
+        if best.score <= start.score:
+            return start
+        start = best
+
+
+def _errors_to_expect(errors: FloatArray) -> tuple[float, float]:
+    """Estimate bias and standard deviation of estimates, robustly, from those that were checked.
+
+    Few errors are very large, where a fit has found another mode. Some errors that are normally
+    distributed stand for what is expected before any is known.
+    """
+    before = ERROR_OF_ESTIMATES * norm.ppf((np.arange(N_ERRORS) + 0.5) / N_ERRORS)
+    known = np.append(before, errors)
+    return float(np.median(known)), float(median_abs_deviation(known, scale="normal"))
