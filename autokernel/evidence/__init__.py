@@ -13,7 +13,6 @@ from autokernel.evidence.criteria import (
 )
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.evaluator import (
-    Changes,
     Evaluator,
     Job,
     check_expression,

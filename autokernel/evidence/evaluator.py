@@ -62,9 +62,6 @@ _STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws su
 MAX_KEPT_PRIORS = 2**14  # of structures
 _MAX_ARRIVED = 2  # evaluators that a process keeps
 
-Changes = Callable[[Expression], Iterable[Expression]]
-"""Function that returns the kernels to which some changes of a kernel lead."""
-
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
 class Job:
@@ -172,22 +169,24 @@ class Evaluator:
     def estimate_changes(
         self,
         fit: Evaluation | Estimate,
-        changes: Changes,
+        parent: Expression,
+        changed: Sequence[Expression],
         deadline: Deadline = NEVER,
         *,
         on_all_rows: bool = False,
     ) -> list[Estimate]:
-        """Estimate the scores of kernels that changes of another one lead to, best first.
+        """Estimate the scores of kernels to which changes of another one lead, best first.
 
-        ``changes`` returns the changed kernels, arranged, of the same leaf objects. There are no
-        estimates if the kernel itself cannot be computed. Of many rows some are used, unless
-        ``on_all_rows``.
+        The kernels are arranged. They share leaves with the ``parent``, which is the expression of
+        the fit in objects of no other one. There are no estimates if the fit itself cannot be
+        computed. Of many rows some are used, unless ``on_all_rows``.
         """
         deadline.check()
         with suppress(EvaluationError), kernel_errors(), one_blas_thread():
             few, more = self._rows_of_screening
             screening = Screening(
                 fit,
+                parent,
                 LeafValues(self.data) if on_all_rows else more,
                 first_values=None if on_all_rows else few,
                 n_samples=self.n_samples,
@@ -195,7 +194,7 @@ class Evaluator:
                 seed=self.seed,
                 deadline=deadline,
             )
-            return screening.estimates(changes(screening.parent), self._log_prior)
+            return screening.estimates(changed, self._log_prior)
         return []
 
     @cached_property

@@ -5,7 +5,7 @@ the value of the likelihood is computed, on some of the rows. The best estimates
 few steps of the maximiser.
 """
 
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -39,7 +39,6 @@ from autokernel.expression import (
     meeting_operator,
     slots_of,
     theta_order,
-    with_leaves,
 )
 from autokernel.inference import Covariance, ExactLikelihood, LeafValues, diagonal_covariance
 from autokernel.inference.packed import unpack
@@ -118,15 +117,16 @@ Gain = Callable[[Screened], float]
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
+    The ``parent`` is the fitted kernel, in leaves that are objects of no other expression.
+    Neighbours that a grammar makes of it keep these objects, by which their parameters are known.
     They are screened on the rows of ``values``, some of those of the score, whose weights sum to
-    ``n_samples``; new leaves are first tried on those of ``first_values``, which may be fewer. The
-    ``parent`` is the fitted kernel, in leaves that are objects of no other expression. Neighbours
-    that a grammar makes of it keep these objects, by which their parameters are known.
+    ``n_samples``; new leaves are first tried on those of ``first_values``, which may be fewer.
     """
 
     def __init__(
         self,
         fit: Evaluation | Estimate,
+        parent: Expression,
         values: LeafValues,
         *,
         first_values: LeafValues | None = None,
@@ -142,21 +142,21 @@ class Screening:
         self._starts: dict[tuple[str, bytes], tuple[FloatArray, list[float]]] = {}
         self._posteriors: dict[str, LogPosterior] = {}  # of single leaves
         self._diagonals: dict[str, Covariance] = {}
-        self.parent = with_leaves(fit.expression, replace)
+        self.parent = parent
 
     def _posterior(self, expression: Expression) -> LogPosterior:
         make = LogPosterior.exact
         return make(expression, self._data, priors=self._priors, deadline=self._deadline)
 
     def estimates(
-        self, changes: Iterable[Expression], structure_prior: StructurePrior
+        self, changed: Sequence[Expression], structure_prior: StructurePrior
     ) -> list[Estimate]:
-        """Estimate the scores of the arranged results of changes of ``parent``, best first.
+        """Estimate the scores of arranged kernels, to which changes of the parent lead, best first.
 
         Where several changes lead to one kernel, the best one counts. Kernels that cannot be
         computed are left out.
         """
-        if not (changes := list(changes)):
+        if not changed:
             return []
         fit, posterior = self._fit, self._posterior(self.parent)
         start = Point(fit.theta, posterior.value(fit.theta))
@@ -169,7 +169,7 @@ class Screening:
         def gain_of(one: Screened) -> float:
             return self._gain(one, before) + structure_prior(one.expression) - own_prior
 
-        found = self._screen_all(changes, gain_of)
+        found = self._screen_all(changed, gain_of)
         self._refine_best(found, gain_of)
         times = self._rows_for_each
         estimates = [
@@ -179,12 +179,12 @@ class Screening:
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
     def _screen_all(
-        self, changes: Iterable[Expression], gain_of: Gain
+        self, changed: Sequence[Expression], gain_of: Gain
     ) -> dict[str, tuple[float, Screened]]:
-        """Screen the results of all changes, and keep the best one of each text."""
+        """Screen all changed kernels, and keep the best one of each text."""
         known: set[tuple[str, tuple[tuple[int, int], ...]]] = set()
         found: dict[str, tuple[float, Screened]] = {}
-        for neighbour in changes:
+        for neighbour in changed:
             text, origin = neighbour.canonical, tuple(self._shared_nodes(neighbour).items())
             if text == self._fit.expression.canonical or (text, origin) in known:
                 continue

@@ -156,7 +156,9 @@ class SOT(BayesianStrategy):
             takes_local_steps = task.grammar.reduces
         if takes_local_steps:
             gains = task.cached("gains", lambda: GainGP(ChangeKernel(), self._kernel_kernel()))
-            return Climb(task, history, gains).steps()[:n_proposals]
+            steps = Climb(task, history, gains).steps()
+            if steps or task.tol:
+                return steps[:n_proposals]
         if isinstance(n_generations, str):
             n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
 

@@ -1,10 +1,9 @@
 """The interface of search strategies: an initial design, and proposals given a history."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
-from functools import partial
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
@@ -13,7 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Changes, Estimate, Evaluation
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import (
     Expression,
     Grammar,
@@ -21,10 +20,10 @@ from autokernel.expression import (
     arrange,
     custom_parts,
     factorings,
-    normal_form,
     parse_with_parts,
     simplifications,
     uniform_prior,
+    with_leaves,
 )
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS, Priors, definition
@@ -135,27 +134,48 @@ class Task:
         estimates = [*self.rescalings(fit), *known]
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
-    def near(self, expression: Expression) -> list[Expression]:
-        """List the kernels one operation away on the same scales, one of each canonical text."""
-        make = partial(self._on_same_scales, expression)
-        return self.cached(("near", expression.canonical), make)
-
     def _estimated(
         self, fit: Evaluation | Estimate, texts: AbstractSet[str]
     ) -> dict[str, Estimate]:
         """Estimate the neighbours of a kernel that have these texts."""
         if not texts:
             return {}
-
-        def changes(expression: Expression) -> list[Expression]:
-            return [one for one in self._neighbours_of(expression) if one.canonical in texts]
-
-        failed = {one.canonical: Estimate(one, -np.inf) for one in changes(fit.expression)}
-        estimates = self.estimate_changes(fit, changes, self.deadline)
+        parent, changes = self._changes_of(fit.expression)
+        changed = [
+            arrange(one)[0] for text, ways in changes.items() if text in texts for one in ways
+        ]
+        estimates = self.estimate_changes(fit, parent, changed, self.deadline)
+        failed = {one.canonical: Estimate(one, -np.inf) for one in changed}
         return failed | {one.expression.canonical: one for one in estimates}
 
+    def near(self, expression: Expression) -> list[Expression]:
+        """List the kernels one operation away on the same scales, one of each canonical text."""
+        return [first for first, *_ in self._changes_of(expression)[1].values()]
+
+    def _changes_of(self, expression: Expression) -> tuple[Expression, dict[str, list[Expression]]]:
+        """Return a kernel with leaves of its own, and all that it may change to on the same scales.
+
+        These are by canonical text, and may share different leaves with the kernel.
+        """
+
+        def make() -> tuple[Expression, dict[str, list[Expression]]]:
+            parent, grammar = with_leaves(expression, replace), self.grammar
+            own, made = set(map(id, parent.leaves)), set[tuple[str, frozenset[int]]]()
+            rescaled = {grammar.tidy(one).canonical for one in grammar.rescalings(parent)}
+            changes: dict[str, list[Expression]] = {}
+            factored = map(grammar.tidy, factorings(parent)) if grammar.reduces else ()
+            for one in chain(grammar.changes(parent, MAX_CHANGES), factored):
+                text = one.canonical
+                way = text, frozenset(own.intersection(map(id, one.leaves)))
+                if text not in rescaled and text != parent.canonical and way not in made:
+                    made.add(way)
+                    changes.setdefault(text, []).append(one)
+            return parent, changes
+
+        return self.cached(("changes", expression.canonical), make)
+
     def rescalings(self, fit: Evaluation | Estimate) -> list[Estimate]:
-        """Estimate the scores of a fitted kernel on another scale of the target or of a column.
+        """Estimate the scores of a kernel on another scale of the target or of a column.
 
         They are few, and are estimated on all rows.
         """
@@ -163,42 +183,32 @@ class Task:
 
     def neighbour_texts(self, expression: Expression) -> frozenset[str]:
         """Return the canonical texts of the kernels that :meth:`neighbours` estimates."""
-        return self.cached(
-            ("texts", expression.canonical),
-            lambda: frozenset(one.canonical for one in self._neighbours_of(expression)),
-        )
+        rescaled = (one.canonical for one in self._rescalings_of(expression))
+        return frozenset([*self._changes_of(expression)[1], *rescaled])
 
     def simplifications(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of the simpler forms of a fitted kernel."""
         return self._estimates(fit, simplifications)
 
     def _estimates(
-        self, fit: Evaluation | Estimate, changes: Changes, *, on_all_rows: bool = False
+        self,
+        fit: Evaluation | Estimate,
+        changes: Callable[[Expression], list[Expression]],
+        *,
+        on_all_rows: bool = False,
     ) -> list[Estimate]:
         """Estimate the results of changes, once; an ``OutOfTimeError`` after the deadline."""
-        return self.cached(
-            (changes, fit.expression.canonical, fit.theta.tobytes()),
-            lambda: self.estimate_changes(fit, changes, self.deadline, on_all_rows=on_all_rows),
-        )
 
-    def _neighbours_of(self, expression: Expression) -> list[Expression]:
-        changes = self.grammar.changes(expression, MAX_CHANGES)
-        if self.grammar.reduces:
-            changes = chain(changes, factorings(expression))
-        return self._arranged(changes)
+        def make() -> list[Estimate]:
+            parent = with_leaves(fit.expression, replace)
+            options = {"on_all_rows": on_all_rows}
+            return self.estimate_changes(fit, parent, changes(parent), self.deadline, **options)
+
+        return self.cached((changes, fit.expression.canonical, fit.theta.tobytes()), make)
 
     def _rescalings_of(self, expression: Expression) -> list[Expression]:
-        return self._arranged(self.grammar.rescalings(expression))
-
-    def _on_same_scales(self, expression: Expression) -> list[Expression]:
-        rescaled = {one.canonical for one in self._rescalings_of(expression)}
-        near = {one.canonical: one for one in self._neighbours_of(expression)}
-        return [one for text, one in near.items() if text not in rescaled]
-
-    def _arranged(self, changes: Iterable[Expression]) -> list[Expression]:
-        if self.grammar.reduces:
-            return [normal_form(one) for one in changes]
-        return [arrange(one)[0] for one in changes]
+        rescalings = map(self.grammar.tidy, self.grammar.rescalings(expression))
+        return [arrange(one)[0] for one in rescalings]
 
     def any_unknown(
         self, known: Sequence[Expression], *, max_depth: float = np.inf

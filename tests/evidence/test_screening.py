@@ -18,6 +18,7 @@ from autokernel.expression import (
     normal_form,
     parse_expression,
     slots_of,
+    with_leaves,
 )
 from autokernel.inference import ExactLikelihood, LeafValues, TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, Operator, Role
@@ -39,11 +40,14 @@ def grammar_of(n_columns=1, *, kernels=("SE", "LIN", "PER"), operators="+*", red
     return Grammar(base_kernels, signs, tuple(range(n_columns)), 6, reduces=reduces)
 
 
-def neighbours(evaluator, parent, grammar, **options):
-    def changes(expression):
-        return map(normal_form, grammar.changes(expression))
+def screening_of(fit, data, **options):
+    return Screening(fit, with_leaves(fit.expression, replace), LeafValues(data), **options)
 
-    return evaluator.estimate_changes(parent, changes, **options)
+
+def neighbours(evaluator, parent, grammar, **options):
+    own = with_leaves(parent.expression, replace)
+    changed = list(map(normal_form, grammar.changes(own)))
+    return evaluator.estimate_changes(parent, own, changed, **options)
 
 
 @pytest.mark.parametrize(
@@ -62,12 +66,12 @@ def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its
     data = TrainingData(*season_on_a_trend(20, 2))
     expression = arrange(parse_expression(text))[0]
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(expression)
-    screening = Screening(fit, LeafValues(data), n_samples=20, priors=PRIORS, seed=0)
+    screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     before = {id(node): fit.theta[entries] for node, entries in slots_of(screening.parent)}
     neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
     assert len(neighbours) > 15
     for neighbour in map(normal_form if reduces else lambda one: arrange(one)[0], neighbours):
-        _, found, log_prior = screening.screened(neighbour)
+        _, found, log_prior, _ = screening.screened(neighbour)
         exact = ExactLikelihood(neighbour, data).value(found.theta)
         assert found.log_posterior == pytest.approx(exact + log_prior, rel=1e-12), neighbour
         for node, entries in slots_of(neighbour):
@@ -100,7 +104,7 @@ def test_a_useless_factor_is_removed_at_the_variance_of_the_whole():
     theta = np.log([0.1, 1 / 9, 50.0, 9.0, 0.02])
     fit = evaluator.run_roughly(whole)
     fit = type(fit)(**{name: getattr(fit, name) for name in fit.__slots__} | {"theta": theta})
-    screening = Screening(fit, LeafValues(evaluator.data), n_samples=60, priors=PRIORS, seed=0)
+    screening = screening_of(fit, evaluator.data, n_samples=60, priors=PRIORS, seed=0)
     *_, alone = (n for n in grammar_of(2).changes(screening.parent) if str(n) == "SE[0]")
     assert np.exp(screening.screened(alone).point.theta[1]) == pytest.approx(1.0)
 
@@ -157,9 +161,9 @@ def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     data = TrainingData(*season_on_a_trend(20, 2))
     whole = arrange(parse_expression("LIN[0] * SE[1] + PER[0] * SE[1]"))[0]
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(whole)
-    screening = Screening(fit, LeafValues(data), n_samples=20, priors=PRIORS, seed=0)
+    screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     neighbour = normal_form([*factorings(screening.parent)][reverse])
-    _, found, log_prior = screening.screened(neighbour)
+    _, found, log_prior, _ = screening.screened(neighbour)
     assert str(neighbour) == "(LIN[0] + PER[0]) * SE[1]"
     exact = ExactLikelihood(neighbour, data).value(found.theta)
     log_likelihood = found.log_posterior - log_prior
@@ -199,10 +203,10 @@ class Squared(Operator):
 def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     data = TrainingData(*season_on_a_trend(20))
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(parse_expression("SE[0]"))
-    screening = Screening(fit, LeafValues(data), n_samples=20, priors=PRIORS, seed=0)
+    screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     grammar = Grammar((BASE_KERNELS["SE"],), (Squared(),), (0,), 3, reduces=False)
     (grown, *_) = grammar.changes(screening.parent)
-    _, found, log_prior = screening.screened(arrange(grown)[0])
+    _, found, log_prior, _ = screening.screened(arrange(grown)[0])
     exact = ExactLikelihood(arrange(grown)[0], data).value(found.theta)
     log_likelihood = found.log_posterior - log_prior
     assert log_likelihood == pytest.approx(exact, rel=1e-9)
@@ -224,10 +228,9 @@ def test_estimates_on_other_scales_are_near_the_scores():
     evaluator = Evaluator(data, priors=PRIORS, seed=0)
     fit = evaluator(parse_expression("SE[0] + LIN[1]"))
 
-    def rescaled(expression):
-        return [arrange(one)[0] for one in grammar.rescalings(expression)]
-
-    found = evaluator.estimate_changes(fit, rescaled, on_all_rows=True)
+    own = with_leaves(fit.expression, replace)
+    rescaled = [arrange(one)[0] for one in grammar.rescalings(own)]
+    found = evaluator.estimate_changes(fit, own, rescaled, on_all_rows=True)
     assert len(found) == 2
     for one in found:
         assert one.score == pytest.approx(evaluator(one.expression).score, abs=3)
