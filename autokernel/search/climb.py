@@ -19,6 +19,8 @@ N_CLIMBED = 3  # best kernels whose neighbours are estimated
 N_FIRST_STEPS = 8  # from the best kernel, after which a second step is considered
 MAX_NATS_BELOW = 6.0  # the best kernel, after the first of two steps
 N_AHEAD = 4  # first steps after which second ones are estimated
+MAX_ALL_ESTIMATED = 100  # neighbours of a kernel; of more than these only some are estimated
+FIRST_SHARE = 0.15  # of these, with the highest chances
 MIN_CHANCE = 0.01  # with which a kernel is estimated
 MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
 MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
@@ -85,27 +87,38 @@ class Climb:
         near = self._task.neighbours(best, lambda few: np.zeros(len(few), dtype=bool))
         first = [one for one in near if one.score > best.score - MAX_NATS_BELOW][:N_FIRST_STEPS]
         chances = [
-            self._chances(one, best, self._task.near(one.expression)).max(initial=0.0)
+            self._chances(one, best.score, self._task.near(one.expression)).max(initial=0.0)
             for one in first
         ]
         order = np.argsort(-np.array(chances), kind="stable")
         yield from (first[number] for number in order[:N_AHEAD] if chances[number] > MIN_CHANCE)
 
     def _likely_neighbours(self, start: Evaluation | Estimate, best: Evaluation) -> list[Estimate]:
-        """Estimate the neighbours of a kernel that may be better than the best one."""
+        """Estimate the neighbours of a kernel that may be better than the best one.
+
+        If there are many, those with the highest chances come first, and then those that may be
+        better than these.
+        """
+        n_all = len(self._task.near(start.expression))
+        if not self._task.lessons or n_all <= MAX_ALL_ESTIMATED:
+            return self._task.neighbours(start)
+        highest = best.score
 
         def choose(near: Sequence[Expression]) -> BoolArray:
-            return np.asarray(self._chances(start, best, near) > MIN_CHANCE)
+            chances = self._chances(start, highest, near)
+            least = max(MIN_CHANCE, *np.sort(chances)[-n_first:][:1])
+            return np.asarray(chances >= least)
 
+        n_first = int(FIRST_SHARE * n_all)
+        found = self._task.neighbours(start, choose)
+        highest = max([highest, *(one.score for one in found)])
+        n_first = n_all
         return self._task.neighbours(start, choose)
 
     def _chances(
-        self, start: Evaluation | Estimate, best: Evaluation, near: Sequence[Expression]
+        self, start: Evaluation | Estimate, score: float, near: Sequence[Expression]
     ) -> FloatArray:
-        """Predict the probabilities (n,) that neighbours of a kernel are better than the best one.
-
-        They are one before anything is known.
-        """
+        """Predict the probabilities (n,) that neighbours of a kernel exceed a score."""
         gains, lessons = self._gains, self._task.lessons
         for lesson in lessons[gains.n_batches :]:
             gains.learn(
@@ -113,10 +126,10 @@ class Climb:
                 np.array([one.score - lesson.score for one in lesson.children]),
                 np.array([one.error for one in lesson.children]),
             )
-        if not lessons or not near:
-            return np.ones(len(near))
+        if not near:
+            return np.empty(0)
         changes = [Change(start.expression, one) for one in near]
-        return gains.chances(changes, best.score - start.score)
+        return gains.chances(changes, score - start.score)
 
     def _promising(
         self, near: Sequence[Estimate], start: Evaluation, least: float

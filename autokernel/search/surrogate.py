@@ -38,7 +38,7 @@ N_FITTED = 160  # of them, to which hyperparameters are fitted
 REFIT_GROWTH = 1.25  # of the number of known gains since the last fit of hyperparameters
 MAX_REFIT_STEPS = 10  # from the hyperparameters of before
 LOG_GAIN_VARIANCE, LOG_GAIN_NUGGET, MEAN_GAIN = 2.0, -1.0, -2.0  # starting values, nats
-HYPERPRIOR_WIDTH = 2.0  # standard deviation of hyperparameters about their starting values
+HYPERPRIOR_WIDTH = 1.0  # standard deviation of hyperparameters about their starting values
 
 Item = TypeVar("Item", bound=Hashable)
 """What a kernel is between: expressions, or changes of expressions."""

@@ -1,13 +1,16 @@
 import numpy as np
 import pytest
 from scipy.optimize import check_grad
-from scipy.stats import multivariate_normal
+from scipy.stats import multivariate_normal, spearmanr
 
+from autokernel import parse_expression
+from autokernel.expression import Grammar
 from autokernel.inference import TrainingData
+from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
-from autokernel.search.sot import SOTKernel
-from autokernel.search.surrogate import SurrogateGP, negative_log_likelihood
+from autokernel.search.sot import ChangeKernel, SOTKernel
+from autokernel.search.surrogate import Change, GainGP, SurrogateGP, negative_log_likelihood
 from tests.search.stand_ins import walks_of
 
 SOT = SOTKernel()
@@ -159,3 +162,81 @@ def test_a_draw_gives_the_same_value_whenever_it_is_called(precise):
     np.testing.assert_allclose(again, first, atol=atol)
     np.testing.assert_allclose(later, first[shuffled], atol=atol)
     assert first[80:].std() > 1000 * atol  # or the test shows nothing
+
+
+GRAMMAR = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0, 1, 2), max_leaves=6)
+DRAWN = np.random.default_rng(2).normal(0, 3, len(GRAMMAR.leaves))
+EFFECTS = dict(zip(map(str, GRAMMAR.leaves), DRAWN, strict=True))
+
+
+def changes_of(text):
+    parent = parse_expression(text)
+    return [Change(parent, child) for child in GRAMMAR.neighbours(parent)]
+
+
+def gains_of(changes):
+    """The effects of the leaves that come, less those that go; each product costs two nats."""
+
+    def total(expression):
+        of_leaves = sum(EFFECTS[str(leaf)] for leaf in expression.leaves)
+        return of_leaves - 2.0 * str(expression).count("*")
+
+    return np.array([total(change.child) - total(change.parent) for change in changes])
+
+
+BEFORE = [*changes_of("SE[0]"), *changes_of("LIN[1] + SE[0]")]
+NOISE = np.random.default_rng(3).normal(size=len(BEFORE))
+NEW = changes_of("LIN[1] + PER[2] * SE[0]")
+
+
+def taught(noise, errors):
+    """A process that has learned gains with noise at two parents."""
+    process = GainGP(ChangeKernel(), SOT)
+    process.learn(BEFORE, gains_of(BEFORE) + noise, np.broadcast_to(errors, len(BEFORE)))
+    return process
+
+
+def test_objective_of_gains_is_the_dense_log_posterior_with_its_gradient():
+    process, changes = GainGP(ChangeKernel(), SOT), ChangeKernel().distances(BEFORE[:30])
+    parents = SOT.distances([change.parent for change in BEFORE[:30]])
+    y, noise = gains_of(BEFORE[:30]), np.linspace(0.1, 2.0, 30)
+    theta = np.random.default_rng(0).normal(size=len(process.theta))
+    K = np.exp(theta[0]) * decay(changes, np.exp(theta[2:4]))
+    of_parents = covariance(np.array([theta[1], *theta[6:10]]), parents)
+    K += of_parents * decay(changes, np.exp(theta[4:6])) + np.diag(noise + np.exp(theta[10]))
+    start = np.array([2, 2, *np.zeros(8), -1, -2])  # where the hyperpriors are centred
+    expected = -multivariate_normal.logpdf(y, np.full(30, theta[11]), K)
+    expected += 0.5 * np.sum((theta - start) ** 2)
+    objective = process.objective(changes, parents, y, noise)
+    assert objective(theta)[0] == pytest.approx(expected, rel=1e-10)  # condition 1e3, rounding
+    error = check_grad(lambda t: objective(t)[0], lambda t: objective(t)[1], theta, epsilon=1e-6)
+    assert error < 1e-3 < np.linalg.norm(objective(theta)[1])  # as above, of larger scores
+
+
+def test_gains_at_a_new_parent_are_ranked_and_their_deviations_are_right():
+    process, truth = taught(0.3 * NOISE, 0.3), gains_of(NEW)
+    median, std = process.predict(NEW)
+    assert spearmanr(median, truth)[0] > 0.9
+    assert np.sqrt(np.mean((median - truth) ** 2)) < 0.4 * truth.std()
+    # nine tenths are expected; a standard error of 3 % for 100 changes, and hyperparameters
+    assert np.mean(np.abs(median - truth) < 1.645 * std) > 0.8
+    chances = process.chances(NEW, 1.0)
+    assert chances.sum() == pytest.approx(np.sum(truth > 1.0), rel=0.25)
+    assert chances[np.argmax(truth)] > 0.9 > 0.1 > chances[np.argmin(truth)]
+
+
+def test_gains_with_large_errors_are_trusted_less():
+    errors = np.where(np.arange(len(BEFORE)) % 3 == 0, 10.0, 0.3)
+    truth, found = gains_of(NEW), []
+    for given in (errors, 0.3):
+        process = taught(errors * NOISE, given)
+        process.theta = taught(0.3 * NOISE, 0.3).theta  # or a fit takes large errors for effects
+        found.append(np.mean((process.predict(NEW)[0] - truth) ** 2))
+    assert found[0] < 0.5 * found[1]
+
+
+def test_a_gain_that_is_learned_again_replaces_the_first():
+    process, twice = taught(0.3 * NOISE, 0.3), taught(5.0 * NOISE, 0.3)
+    twice.learn(BEFORE, gains_of(BEFORE) + 0.3 * NOISE, np.full(len(BEFORE), 0.3))
+    twice.theta = process.theta
+    np.testing.assert_allclose(twice.predict(NEW), process.predict(NEW), atol=1e-8)  # rounding
