@@ -100,7 +100,8 @@ class LogPosterior:
     """The unnormalised log posterior: the log likelihood plus the log density of the priors.
 
     A call that cannot end before the deadline raises an ``OutOfTimeError``. ``n_evaluations``
-    counts the likelihood calls so far, failed ones included. ``centre`` (n_params,) are the logs of
+    counts the likelihood calls so far, failed ones included. A gradient is computed once for each
+    point, as a run often starts where another one has ended. ``centre`` (n_params,) are the logs of
     the prior means, which lie between the bounds ``lower`` and ``upper`` of theta, and ``best`` is
     the best theta so far, with its ``best_value``. A period without a declared range is at most the
     longest one of which the column shows two cycles.
@@ -113,6 +114,7 @@ class LogPosterior:
         self.expression, self.data = likelihood.expression, likelihood.data
         self._priors = priors
         self.n_evaluations, self._seconds = 0, 0.0  # of the longest call
+        self._gradients: dict[bytes, tuple[float, FloatArray]] = {}  # with the value, by point
         self.prior = LogGammaPrior.of(likelihood.parameters, priors=priors)
         self.centre = np.log(self.prior.shape / self.prior.rate)
         self.best, self.best_value = self.centre, -np.inf
@@ -177,11 +179,15 @@ class LogPosterior:
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
-        with self._call():
-            value, gradient = self.likelihood.value_and_gradient(theta)
-        value += float(self.prior.log_density(theta))
-        self._remember(theta, value)
-        return value, gradient + self.prior.gradient(theta)
+        known = self._gradients.get(theta.tobytes())
+        if known is None:
+            with self._call():
+                value, gradient = self.likelihood.value_and_gradient(theta)
+            value += float(self.prior.log_density(theta))
+            self._remember(theta, value)
+            known = value, gradient + self.prior.gradient(theta)
+            self._gradients[theta.tobytes()] = known
+        return known
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n_samples,) of each target given all others."""
