@@ -55,6 +55,6 @@ class Toy:
             return -np.inf, np.zeros(len(theta))
         return float(self.value(theta)), self.gradient(theta)
 
-    def hessian(self, theta):
+    def hessian(self, theta, guess=None):
         never = np.zeros(len(theta), dtype=bool)
         return difference_hessian(lambda point: -self.gradient(point), theta, oscillates=never)

@@ -60,7 +60,7 @@ def measure_maximum(
     at_lower = theta <= posterior.lower + _BOUND_DISTANCE
     at_upper = theta >= posterior.upper - _BOUND_DISTANCE
     outward = np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0))
-    hessian = posterior.hessian(theta) if hessian is None else hessian
+    hessian = posterior.hessian(theta, mode.curvature) if hessian is None else hessian
     return Maximum(mode, hessian, gradient, np.maximum(outward, 0.0))
 
 

@@ -287,10 +287,10 @@ def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
 
 def test_a_mode_without_a_factor_next_to_it_gives_way_to_one_almost_as_high():
     class Cliff(Toy):
-        def hessian(self, theta):
+        def hessian(self, theta, guess=None):
             if theta[0] > 0.5:
                 raise NotAMaximumError("no factor")
-            return super().hessian(theta)
+            return super().hessian(theta, guess)
 
     hill = Cliff(lambda t: -0.5 * t @ t, lambda t: -t)
     cliff, top = Point(np.array([1.0, 0.0]), 0.3), Point(np.zeros(2), 0.0)
