@@ -4,7 +4,7 @@ A call of a posterior costs far more than the algebra of a dense Hessian. A run 
 Hessian of a similar kernel, and then takes fewer calls.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -31,6 +31,7 @@ _MIN_CURVATURE_RATIO = 0.2  # of the curvature along a step to the expected one 
 _MIN_SHRINKAGE, _SHRINKAGE_IN_VALLEY = 0.01, 0.25  # factors of all curvatures after one step
 _MIN_RESCALING, _MAX_RESCALING = 1e-2, 1e4  # factors of all curvatures after the first step
 _MIN_CURVATURE = 1e-3  # along a principal axis, after scaling the diagonal to one
+_NEAR_MODE, _MAX_MISMATCH = 2.0, 0.2  # nats below a mode, and part of them that is not explained
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -58,6 +59,7 @@ def maximise(
     max_iterations: int,
     tolerance: float = _FULL_PRECISION,
     curvature: FloatArray | None = None,
+    known: Sequence[Point] = (),
 ) -> Point:
     """Maximise the log posterior from one point, and return the end of the run.
 
@@ -66,7 +68,8 @@ def maximise(
 
     The run begins with ``curvature`` (n_params, n_params) as the Hessian of the negative log
     posterior, such as that of a similar kernel. Without it, it begins with that of
-    :meth:`LogPosterior.step_units`, which limit the steps in either case.
+    :meth:`LogPosterior.step_units`, which limit the steps in either case. A run that comes so near
+    to a ``known`` end that its parabola explains the log posterior ends there.
 
     Nocedal and Wright (2006), algorithm 6.1 and section 18.3 for Powell's damping. Parameters that
     the slope holds at a bound stay there; all others take a Newton step, cut off at the bounds. If
@@ -104,7 +107,20 @@ def maximise(
             hessian *= _measured_scale(moved, fall, hessian)
         hessian = _updated(hessian, moved, fall, shrinks=curvature is None)
         theta, gradient, longest = end, slopes, _MAX_STEP
+        for mode in known:
+            if _leads_to(mode, theta, value):
+                return mode
     return Point(theta, value, hessian)
+
+
+def _leads_to(mode: Point, theta: FloatArray, value: float) -> bool:
+    """Return whether the parabola around a mode explains the log posterior at a point near it."""
+    if mode.curvature is None:
+        return False
+    away = theta - mode.theta
+    expected = 0.5 * float(away @ mode.curvature @ away)
+    mismatch = abs(mode.log_posterior - value - expected)
+    return expected < _NEAR_MODE and mismatch < _MAX_MISMATCH * expected
 
 
 def _diagonal(hessian: FloatArray) -> FloatArray:

@@ -92,7 +92,7 @@ def _search(
     posterior: LogPosterior, ends: list[Point], scan: CoordinateScan | None, budget: Budget
 ) -> list[Point]:
     """Return the distinct modes from the ends of short runs and from scans, the best first."""
-    modes = _long_runs(posterior, ends[: budget.n_followed])
+    modes = _long_runs(posterior, _near(ends, ends[0])[: budget.n_followed])
     if scan is None or not modes:
         return modes
     best = modes[:1]  # the best mode of each round, the latest first
@@ -147,7 +147,10 @@ def _with_variants(
 def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> list[Point]:
     """Take at most this number of steps from each start; return the distinct ends, best first."""
     run = partial(maximise, posterior, max_iterations=steps, tolerance=_MODE_GAIN)
-    return _distinct_modes([run(start.theta, curvature=start.curvature) for start in starts])
+    ends: list[Point] = []
+    for start in starts:
+        ends.append(run(start.theta, curvature=start.curvature, known=ends))
+    return _distinct_modes(ends)
 
 
 def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
