@@ -29,6 +29,11 @@ from autokernel.kernels import ADD, Priors, Role
 _MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
 _SHORT_STEPS = 15  # of a run from a starting point
 _SCREENING_STEPS = 6  # of a run that ranks its start
+_PATIENCE = (
+    8  # short runs in a row without a gain, of a kernel without a period, over several columns
+)
+_MIN_GAIN = 0.1  # nats
+_HOPELESS_AFTER_SCREENING = 20.0  # nats below the best one, after a run that ranks its start
 _MIN_SCAN_GAIN = 0.05  # nats of a scan after which another scan is made
 _MAX_VARIANTS = 2  # of the best mode that are followed
 _NEW_DISTANCE, _DISTINCT_DISTANCE = 0.05, 0.1  # in a log parameter, from a known or a better mode
@@ -45,9 +50,11 @@ class Budget:
     max_scans: int = 0  # each around a new best mode
     n_refined: tuple[int, int] = (8, 4)  # short runs of all rows after a subsample, and long ones
     scans_coarsely: bool = False  # whether scans take every other lengthscale of a period
+    patience: int | None = None  # short runs in a row without a gain, after which no more are made
 
 
 THOROUGH = Budget(None, 4, n_scanned=(14, 6, 3), max_scans=4)
+PATIENT = Budget(None, 4, patience=_PATIENCE)
 OF_PARTS = Budget(None, 3, n_scanned=(6, 3, 2), max_scans=1)
 LIGHT = Budget(4, 3, n_scanned=(6, 3, 1), max_scans=1, n_refined=(2, 1), scans_coarsely=True)
 WITHOUT_SCANS = Budget(3, 2, n_refined=(2, 1))
@@ -75,7 +82,10 @@ def find_modes(
     """
     starts = highest(posterior, starts, budget.n_tried or len(starts))
     cheap = subsample or posterior
-    ends = _runs(cheap, starts, steps=_SHORT_STEPS)
+    if budget.patience is None:
+        ends = _runs(cheap, starts, steps=_SHORT_STEPS)
+    else:
+        ends = _runs_until_no_gain(cheap, starts, budget.patience)
     modes = _search(cheap, ends, scan, budget)
     if subsample is not None:
         modes = _refine(posterior, starts, [*modes, *ends], budget)
@@ -153,6 +163,31 @@ def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> li
     return _distinct_modes(ends)
 
 
+def _runs_until_no_gain(
+    posterior: LogPosterior, starts: Sequence[Point], patience: int
+) -> list[Point]:
+    """Run from the highest starts, until this number of runs in a row has not found a better end.
+
+    Returns the distinct ends, best first. A run that is far below the best end is given up early.
+    """
+    values = np.array([posterior.value(start.theta) for start in starts])
+    ends: list[Point] = []
+    best, n_in_vain = -np.inf, 0
+    for number in np.argsort(-values, kind="stable"):
+        run = partial(maximise, posterior, tolerance=_MODE_GAIN, known=ends)
+        start = starts[number]
+        end = run(start.theta, max_iterations=_SCREENING_STEPS, curvature=start.curvature)
+        if end.log_posterior > best - _HOPELESS_AFTER_SCREENING:
+            steps = _SHORT_STEPS - _SCREENING_STEPS
+            end = run(end.theta, max_iterations=steps, curvature=end.curvature)
+        ends.append(end)
+        n_in_vain = 0 if end.log_posterior > best + _MIN_GAIN else n_in_vain + 1
+        best = max(best, end.log_posterior)
+        if n_in_vain >= patience:
+            break
+    return _distinct_modes(ends)
+
+
 def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
     """Run from the ends of short runs to modes, accurate enough to compare; the best first."""
     starts = (end for end in ends if np.isfinite(end.log_posterior))
@@ -227,10 +262,12 @@ class ModeSearch:
         known, variants = (warm_starts[0][0].nodes if warm_starts else ()), None
         budget = LIGHT if warm_starts and not is_estimated else WITHOUT_SCANS
         if not warm_starts and not expression.has_few_modes:
-            budget, variants = THOROUGH, partial(self._terms_as_noise, posterior)
+            is_wide = len(expression.columns) > 1 and not expression.has_many_modes
+            budget = PATIENT if is_wide else THOROUGH
+            variants = partial(self._terms_as_noise, posterior)
             warm_starts, calls = self._from_parts(expression, posterior.deadline)
         starts = self._starting_points(posterior, warm_starts, purpose="whole")
-        if budget is not THOROUGH:
+        if variants is None:
             starts += self._taken_from_noise(posterior, warm_starts)
         scan = self._scan(subsample or posterior, known, coarse=budget.scans_coarsely)
         modes = find_modes(
