@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache
+from functools import cached_property, lru_cache, partial
 from typing import Any
 
 import joblib
@@ -58,6 +58,7 @@ from autokernel.typing import FloatArray
 from autokernel.validation import check_seed
 
 FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
+BELOW_BEST = 2.0  # nats below it at which no other mode than that of an estimate is searched
 _STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws suffice
 MAX_KEPT_PRIORS = 2**14  # of structures
 _MAX_ARRIVED = 2  # evaluators that a process keeps
@@ -147,7 +148,10 @@ class Evaluator:
             with kernel_errors(), one_blas_thread():
                 posterior = self._posterior(arrange(job.expression)[0], deadline)
                 modes, n_on_subsample = self._find_modes(
-                    posterior, job.warm_starts, is_estimated=job.is_estimated
+                    posterior,
+                    job.warm_starts,
+                    is_estimated=job.is_estimated,
+                    is_hopeless=partial(self._is_below, posterior, job.best - BELOW_BEST),
                 )
                 maximum, score, status = self._score(posterior, modes, job.best)
                 evidence = log_evidence_or_nothing(posterior, maximum) if maximum else -np.inf
@@ -309,7 +313,10 @@ class Evaluator:
                 raise NotAMaximumError(
                     "the covariance matrix has no Cholesky factor at any starting point"
                 )
-            maximum = self._far_maximum(posterior, modes[0], best)
+            if self._is_below(posterior, best - FAR_BELOW_BEST, modes[0]):
+                # Such a kernel is not averaged, and the search needs no exact score of it. The
+                # estimate of the last run saves the calls for an exact Hessian.
+                maximum = estimate_maximum(posterior, modes[0])
             maximum = maximum or find_best_maximum(posterior, modes)
             rng = random_stream(self.seed, posterior.expression, "criterion")
             score = self.criterion(KernelFit(posterior, maximum, modes[1:], rng))
@@ -319,20 +326,13 @@ class Evaluator:
             return maximum, NO_SCORE, str(error)
         return maximum, score, "ok"
 
-    def _far_maximum(self, posterior: LogPosterior, mode: Point, best: float) -> Maximum | None:
-        """Estimate the Hessian where the score is far below the best one, None elsewhere.
-
-        Such a kernel is not averaged, and the search needs no exact score of it. The estimate of
-        the last run of the BFGS method saves the calls for an exact Hessian.
-        """
-        if not self.score_is_laplace or not np.isfinite(best):
-            return None
-        least = best - FAR_BELOW_BEST
+    def _is_below(self, posterior: LogPosterior, least: float, mode: Point) -> bool:
+        """Return whether the log evidence at a mode is below this one, by the run's Hessian."""
+        if not self.score_is_laplace or not np.isfinite(least):
+            return False
         with suppress(NotAMaximumError):
-            maximum = estimate_maximum(posterior, mode)
-            if log_evidence_at(maximum) < least:
-                return maximum
-        return None
+            return log_evidence_at(estimate_maximum(posterior, mode)) < least
+        return False
 
     def __reduce__(self) -> tuple[object, ...]:
         name = f"{self.fingerprint()} {joblib.hash(self.structure_prior)}"

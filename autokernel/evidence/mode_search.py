@@ -244,18 +244,28 @@ class ModeSearch:
         }
 
     def __call__(
-        self, posterior: LogPosterior, warm_starts: WarmStarts = (), *, is_estimated: bool = False
+        self,
+        posterior: LogPosterior,
+        warm_starts: WarmStarts = (),
+        *,
+        is_estimated: bool = False,
+        is_hopeless: Callable[[Point], bool] = lambda _: False,
     ) -> tuple[list[Point], int]:
         """Search for the modes of the log posterior of an arranged kernel on all rows.
 
         The search starts from the warm starts of the highest log posterior, and scans only nodes
         that the first of them does not have. With ``is_estimated`` the first one is a point close
-        to a mode, and few runs are made. The deadline of the posterior applies to all of it.
+        to a mode, and few runs are made: none but the first, if it ends at a mode that
+        ``is_hopeless``. The deadline of the posterior applies to all of it.
 
         Returns distinct modes, the best first, and the number of likelihood calls on a subsample,
         those for the modes of parts included.
         """
         expression, subsample = posterior.expression, None
+        if is_estimated:
+            mode = self._mode_of_estimate(posterior, warm_starts[0])
+            if is_hopeless(mode):
+                return [mode], 0
         if self._has_subsample:
             subsample = self._on_subsample(expression, posterior.deadline)
         calls: Mapping[str, int] = {}
@@ -269,11 +279,20 @@ class ModeSearch:
         starts = self._starting_points(posterior, warm_starts, purpose="whole")
         if variants is None:
             starts += self._taken_from_noise(posterior, warm_starts)
+        if is_estimated:
+            _, *others = (start for start in starts if start.curvature is not None)
+            starts = [mode, *others]  # in the place of that of the estimate
         scan = self._scan(subsample or posterior, known, coarse=budget.scans_coarsely)
         modes = find_modes(
             posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
         )
         return modes, sum(calls.values()) + (subsample.n_evaluations if subsample else 0)
+
+    def _mode_of_estimate(self, posterior: LogPosterior, fits: Sequence[WarmStart]) -> Point:
+        """Run from the point of an estimate to a mode."""
+        thetas = with_warm_starts(posterior.expression, posterior.centre[None], fits)
+        (start,) = warm_points(posterior, thetas, fits)
+        return maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=start.curvature)
 
     def rough_mode(self, expression: Expression, deadline: Deadline) -> tuple[LogPosterior, Point]:
         """Find a point near a mode of the log posterior of an arranged kernel, on few rows.
