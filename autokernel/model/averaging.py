@@ -26,9 +26,9 @@ from autokernel.typing import FloatArray, IntArray
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
 _MAX_KERNELS = 12
 _MIN_PROBABILITY = 1e-3
-_N_DRAWS = 200  # for each kernel
-_N_MORE_DRAWS = 800  # at most, for a kernel whose weights are not reliable
-_MIN_PROBABILITY_FOR_MORE = 0.05
+_N_DRAWS, _N_FEW_DRAWS = 200, 100  # for each kernel, and for one that is not probable
+_N_MORE_DRAWS = 400  # at most, for a probable kernel whose weights are not reliable
+_PROBABLE = 0.1
 _MAX_RELIABLE_PARETO_K = 0.7  # Vehtari et al. 2024, JMLR 25
 _N_KEPT_DRAWS = 100  # of each kernel
 _MAX_EXCHANGES = 20  # sweeps over the chosen draws
@@ -68,15 +68,17 @@ def posterior_over_kernels(
     evaluations = [best, *near[: _MAX_KERNELS - 1]]
     drawn: list[_Drawn] = []
     with suppress(OutOfTimeError):
-        for evaluation in evaluations:
-            drawn.append(_draw(evaluator, evaluation, _N_DRAWS, deadline=deadline))
-        for number, probability in enumerate(_probabilities(drawn)):
+        by_score = _probabilities([one.score for one in evaluations])
+        for evaluation, probability in zip(evaluations, by_score, strict=True):
+            n_draws = _N_DRAWS if probability > _PROBABLE else _N_FEW_DRAWS
+            drawn.append(_draw(evaluator, evaluation, n_draws, deadline=deadline))
+        for number, probability in enumerate(_corrected(drawn)):
             _, _, pareto_k = drawn[number]
-            if pareto_k > _MAX_RELIABLE_PARETO_K and probability > _MIN_PROBABILITY_FOR_MORE:
+            if pareto_k > _MAX_RELIABLE_PARETO_K and probability > _PROBABLE:
                 again = evaluations[number]
                 drawn[number] = _draw(evaluator, again, _N_MORE_DRAWS, deadline=deadline)
     drawn = drawn or [_at_mode(best)]
-    probabilities = _probabilities(drawn)
+    probabilities = _corrected(drawn)
     kept = [n for n, p in enumerate(probabilities) if p > _MIN_PROBABILITY or n == 0]
     total = sum(probabilities[n] for n in kept)
     kernels = [KernelPosterior(evaluations[n], probabilities[n] / total, *drawn[n]) for n in kept]
@@ -102,9 +104,12 @@ def _at_mode(one: Evaluation) -> _Drawn:
     return one.score, one.theta[None], np.nan
 
 
-def _probabilities(drawn: Sequence[_Drawn]) -> list[float]:
-    scores = np.nan_to_num([log_score for log_score, _, _ in drawn])  # -inf after a refit
-    return [float(p) for p in softmax(scores)]
+def _corrected(drawn: Sequence[_Drawn]) -> list[float]:
+    return _probabilities([log_score for log_score, _, _ in drawn])
+
+
+def _probabilities(scores: Sequence[float]) -> list[float]:
+    return [float(p) for p in softmax(np.nan_to_num(scores))]  # -inf after a refit
 
 
 class PosteriorAveraging(BaseEstimator):
