@@ -1,6 +1,7 @@
 """What is known of the noise of each row."""
 
 from collections.abc import Iterable
+from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
@@ -112,7 +113,7 @@ class RowNoise:
     def log_factor(self, log_noise: float) -> float:
         """Compute the sum of :meth:`log_factors`."""
         if not self._has_weights:
-            return float(self.log_slopes.sum())
+            return self._sum_of_log_slopes
         return float(self.log_factors(log_noise).sum())
 
     def slope_of_factor(self, log_noise: float) -> float:
@@ -121,6 +122,10 @@ class RowNoise:
             return 0.0
         shares = expit(log_noise - self._log_rounding)  # of the noise that is not rounding
         return float(0.5 * ((1 - self.weights) * shares).sum())
+
+    @cached_property
+    def _sum_of_log_slopes(self) -> float:
+        return float(self.log_slopes.sum())
 
     @property
     def _log_rounding(self) -> FloatArray:

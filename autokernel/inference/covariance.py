@@ -70,7 +70,7 @@ class _LeafNode(_Node):
         self.params = np.empty(0)
 
     def forward(self, params: FloatArray) -> FloatArray:
-        if not np.array_equal(self.params, params[self.entries]):
+        if not _are_equal(self.params, params[self.entries]):
             self.params = params[self.entries].copy()
             self.value = self.kernel.value(self.params, self.pairs)
             if self.params.ndim == 1 and np.shape(self.value) != self.pairs.shape:
@@ -107,7 +107,7 @@ class _ExponentialNode(_Node):
         variance: float | FloatArray = 1.0
         for number, (kernel, pairs, entries) in enumerate(self.leaves):
             own = params[entries]
-            if not np.array_equal(self.exponents[number].params, own):
+            if not _are_equal(self.exponents[number].params, own):
                 own = own.copy()
                 self.exponents[number] = Exponent(own, pairs, kernel.exponent(own, pairs))
             variance = variance * own[kernel.variance_index]
@@ -126,6 +126,11 @@ class _ExponentialNode(_Node):
             own = kernel.exponent_gradient(at, weights)
             own[kernel.variance_index] += total
             gradient[entries] = own
+
+
+def _are_equal(params: FloatArray, others: FloatArray) -> bool:
+    """Return whether parameters are equal to the last bit, faster than numpy for a few of them."""
+    return params.shape == others.shape and params.tobytes() == others.tobytes()
 
 
 class _OperationNode(_Node):

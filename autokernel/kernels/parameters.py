@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
+from functools import cached_property
 from numbers import Real
 from types import MappingProxyType
 
@@ -194,7 +195,7 @@ def check_priors(
     return {name: (float(shape), float(rate)) for name, (shape, rate) in priors.items()}
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+@dataclass(frozen=True, eq=False)  # eq=False: the fields are arrays
 class LogGammaPrior:
     """Independent Gamma priors of ``exp(theta_i)``, as a density of theta with the Jacobian."""
 
@@ -210,8 +211,11 @@ class LogGammaPrior:
 
     def log_density(self, theta: FloatArray) -> FloatArray:
         """Compute the log density at theta, summed over the last axis: (..., n_params) to (...)."""
-        constant = self.shape @ np.log(self.rate) - gammaln(self.shape).sum()
-        return constant + theta @ self.shape - np.exp(theta) @ self.rate
+        return self._log_constant + theta @ self.shape - np.exp(theta) @ self.rate
+
+    @cached_property
+    def _log_constant(self) -> float:
+        return float(self.shape @ np.log(self.rate) - gammaln(self.shape).sum())
 
     def gradient(self, theta: FloatArray) -> FloatArray:
         """Compute the gradient (n_params,) of the log density."""
