@@ -149,12 +149,16 @@ class Screening:
         return make(expression, self._data, priors=self._priors, deadline=self._deadline)
 
     def estimates(
-        self, changed: Sequence[Expression], structure_prior: StructurePrior
+        self,
+        changed: Sequence[Expression],
+        structure_prior: StructurePrior,
+        *,
+        least: float = 0.0,
     ) -> list[Estimate]:
         """Estimate the scores of arranged kernels, to which changes of the parent lead, best first.
 
         Where several changes lead to one kernel, the best one counts. Kernels that cannot be
-        computed are left out.
+        computed are left out, and those that gain far less than ``least`` nats are not refined.
         """
         if not changed:
             return []
@@ -170,7 +174,7 @@ class Screening:
             return self._gain(one, before) + structure_prior(one.expression) - own_prior
 
         found = self._screen_all(changed, gain_of)
-        self._refine_best(found, gain_of)
+        self._refine_best(found, gain_of, least)
         times = self._rows_for_each
         estimates = [
             Estimate(one.expression, fit.score + gain, one.error, one.start(times))
@@ -460,11 +464,13 @@ class Screening:
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
         return _screened(posterior, run(start.theta, curvature=start.curvature))
 
-    def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
+    def _refine_best(
+        self, found: dict[str, tuple[float, Screened]], gain_of: Gain, least: float
+    ) -> None:
         """Refine the best kernels, by more and more steps of fewer and fewer of them."""
         rounds = zip(_STEPS, ERRORS[1:], _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True)
         for n_steps, error, far, poor in rounds:
-            best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
+            best, n_poor = max([least, *(gain for gain, _ in found.values())]), 0
             for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
                 if gain < best - far or n_poor == _MAX_POOR:
                     break

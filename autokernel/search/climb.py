@@ -16,7 +16,7 @@ from autokernel.typing import BoolArray, FloatArray
 
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
-N_FIRST_STEPS = 8  # from the best kernel, after which a second step is considered
+N_FIRST_STEPS = 5  # from the best kernel, after which a second step is considered
 MAX_NATS_BELOW = 6.0  # the best kernel, after the first of two steps
 N_AHEAD = 4  # first steps after which second ones are estimated
 MAX_ALL_ESTIMATED = 100  # neighbours of a kernel; of more than these only some are estimated
@@ -101,7 +101,7 @@ class Climb:
         """
         n_all = len(self._task.near(start.expression))
         if not self._task.lessons or n_all <= MAX_ALL_ESTIMATED:
-            return self._task.neighbours(start)
+            return self._task.neighbours(start, least=best.score - start.score)
         highest = best.score
 
         def choose(near: Sequence[Expression]) -> BoolArray:
@@ -110,10 +110,10 @@ class Climb:
             return np.asarray(chances >= least)
 
         n_first = int(FIRST_SHARE * n_all)
-        found = self._task.neighbours(start, choose)
+        found = self._task.neighbours(start, choose, least=highest - start.score)
         highest = max([highest, *(one.score for one in found)])
         n_first = n_all
-        return self._task.neighbours(start, choose)
+        return self._task.neighbours(start, choose, least=highest - start.score)
 
     def _chances(
         self, start: Evaluation | Estimate, score: float, near: Sequence[Expression]

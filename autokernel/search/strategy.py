@@ -55,6 +55,7 @@ class Lesson:
     parent: Expression
     score: float  # of the parent, fitted or estimated, in nats
     theta: FloatArray  # log parameters (n_params,) of the parent
+    least: float  # nats; of children that gain far less, the estimates are rough
     children: tuple[Estimate, ...]  # without the starting points of their fits
 
     @property
@@ -110,32 +111,33 @@ class Task:
         return parse_with_parts(text, [*grammar.base_kernels, *grammar.operators, *others])
 
     def neighbours(
-        self, fit: Evaluation | Estimate, choose: Choose | None = None
+        self, fit: Evaluation | Estimate, choose: Choose | None = None, *, least: float = 0.0
     ) -> list[Estimate]:
         """Estimate the scores of the kernels one operation away from another one, best first.
 
         Of very many operations only some are tried, with all deletions and exchanges of scales.
         With ``choose``, others are left out unless they were estimated before. New estimates are a
-        lesson. Those of lessons from before an interruption are made again, in the same groups.
+        lesson; they are rough where a kernel gains far less than ``least`` nats. Those of lessons
+        from before an interruption are made again, in the same groups.
         """
         parent, key = fit.expression, (fit.expression.canonical, fit.theta.tobytes())
         found: dict[str, Estimate] = self.cached(("neighbours", *key), dict)
         for lesson in self.lessons:
             if (lesson.parent.canonical, lesson.theta.tobytes()) == key:
-                found.update(self._estimated(fit, lesson.texts - found.keys()))
+                found.update(self._estimated(fit, lesson.texts - found.keys(), lesson.least))
         new = [one for one in self.near(parent) if one.canonical not in found]
         if choose is not None and new:
             new = [one for one, is_wanted in zip(new, choose(new), strict=True) if is_wanted]
-        if added := self._estimated(fit, {one.canonical for one in new}):
+        if added := self._estimated(fit, {one.canonical for one in new}, least):
             found.update(added)
             known = [replace(one, start=None) for one in added.values() if np.isfinite(one.score)]
-            self.lessons.append(Lesson(parent, fit.score, fit.theta, tuple(known)))
+            self.lessons.append(Lesson(parent, fit.score, fit.theta, least, tuple(known)))
         known = [one for one in found.values() if np.isfinite(one.score)]
         estimates = [*self.rescalings(fit), *known]
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
     def _estimated(
-        self, fit: Evaluation | Estimate, texts: AbstractSet[str]
+        self, fit: Evaluation | Estimate, texts: AbstractSet[str], least: float
     ) -> dict[str, Estimate]:
         """Estimate the neighbours of a kernel that have these texts."""
         if not texts:
@@ -144,7 +146,7 @@ class Task:
         changed = [
             arrange(one)[0] for text, ways in changes.items() if text in texts for one in ways
         ]
-        estimates = self.estimate_changes(fit, parent, changed, self.deadline)
+        estimates = self.estimate_changes(fit, parent, changed, self.deadline, least=least)
         failed = {one.canonical: Estimate(one, -np.inf) for one in changed}
         return failed | {one.expression.canonical: one for one in estimates}
 
