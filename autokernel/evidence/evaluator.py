@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from typing import Any
 
 import joblib
@@ -60,7 +60,6 @@ from autokernel.validation import check_seed
 FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
 BELOW_BEST = 2.0  # nats below it at which no other mode than that of an estimate is searched
 _STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws suffice
-MAX_KEPT_PRIORS = 2**14  # of structures
 _MAX_ARRIVED = 2  # evaluators that a process keeps
 
 
@@ -110,7 +109,7 @@ class Evaluator:
             "structure_prior": structure_prior,
         }
         self._find_modes = ModeSearch(self.data, priors=priors, seed=seed)
-        self._log_prior = lru_cache(MAX_KEPT_PRIORS)(structure_prior)
+        self._log_priors: dict[str, float] = {}
 
     def __call__(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Evaluation:
         """Fit and score one kernel, with warm starts from known fits of similar kernels."""
@@ -215,6 +214,13 @@ class Evaluator:
         if len(more.data.y) <= MIN_ROWS_OF_TWO_STAGES:
             return more, more
         return LeafValues(self.data.take(np.sort(order[:FIRST_ROWS]))), more
+
+    def _log_prior(self, expression: Expression) -> float:
+        """Return the log prior of a structure, computed once."""
+        text = expression.canonical
+        if text not in self._log_priors:
+            self._log_priors[text] = self.structure_prior(expression)
+        return self._log_priors[text]
 
     def priced(self, evaluation: Evaluation) -> Evaluation:
         """Replace the log prior of the structure in the score by that of this evaluator."""

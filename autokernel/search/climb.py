@@ -16,11 +16,11 @@ from autokernel.typing import BoolArray, FloatArray
 
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
-N_FIRST_STEPS = 5  # from the best kernel, after which a second step is considered
+N_FIRST_STEPS = 4  # from the best kernel, after which a second step is considered
 MAX_NATS_BELOW = 6.0  # the best kernel, after the first of two steps
-N_AHEAD = 4  # first steps after which second ones are estimated
+N_AHEAD = 2  # first steps after which second ones are estimated
 MAX_ALL_ESTIMATED = 100  # neighbours of a kernel; of more than these only some are estimated
-FIRST_SHARE = 0.15  # of these, with the highest chances
+MAX_SHARE = 0.3  # of these, those with the highest chances
 MIN_CHANCE = 0.01  # with which a kernel is estimated
 MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
 MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
@@ -56,17 +56,17 @@ class Climb:
         least = MIN_EXPECTED_GAIN * (task.tol or SMALLEST_TOL)
         if steps := self._promising(task.rescalings(best), best, MIN_GAIN_OF_SCALE):
             return steps[:1]
-        if steps := self._promising(self._likely_neighbours(best, best), best, least):
+        if steps := self._promising(self._likely_neighbours(best, best.score), best, least):
             return steps
         for top in self._tops():
-            near = self._likely_neighbours(top, top)
+            near = self._likely_neighbours(top, top.score)
             if steps := self._promising(near, top, MIN_GAIN_OF_ALONE):
                 return steps[:1]
         starts: Iterator[Evaluation | Estimate] = chain(
             self._fits[1:N_CLIMBED], self._first_steps()
         )
         for start in starts:
-            if steps := self._promising(self._likely_neighbours(start, best), best, least):
+            if steps := self._promising(self._likely_neighbours(start, best.score), best, least):
                 return steps[:1]
         return self._promising(task.neighbours(best), best, least)
 
@@ -93,27 +93,19 @@ class Climb:
         order = np.argsort(-np.array(chances), kind="stable")
         yield from (first[number] for number in order[:N_AHEAD] if chances[number] > MIN_CHANCE)
 
-    def _likely_neighbours(self, start: Evaluation | Estimate, best: Evaluation) -> list[Estimate]:
-        """Estimate the neighbours of a kernel that may be better than the best one.
-
-        If there are many, those with the highest chances come first, and then those that may be
-        better than these.
-        """
+    def _likely_neighbours(self, start: Evaluation | Estimate, score: float) -> list[Estimate]:
+        """Estimate the neighbours of a kernel that may exceed a score, all if they are few."""
+        least = score - start.score
         n_all = len(self._task.near(start.expression))
         if not self._task.lessons or n_all <= MAX_ALL_ESTIMATED:
-            return self._task.neighbours(start, least=best.score - start.score)
-        highest = best.score
+            return self._task.neighbours(start, least=least)
 
         def choose(near: Sequence[Expression]) -> BoolArray:
-            chances = self._chances(start, highest, near)
-            least = max(MIN_CHANCE, *np.sort(chances)[-n_first:][:1])
-            return np.asarray(chances >= least)
+            chances = self._chances(start, score, near)
+            lowest = np.sort(chances)[-int(MAX_SHARE * n_all) :][:1]
+            return np.asarray(chances >= max(MIN_CHANCE, *lowest))
 
-        n_first = int(FIRST_SHARE * n_all)
-        found = self._task.neighbours(start, choose, least=highest - start.score)
-        highest = max([highest, *(one.score for one in found)])
-        n_first = n_all
-        return self._task.neighbours(start, choose, least=highest - start.score)
+        return self._task.neighbours(start, choose, least=least)
 
     def _chances(
         self, start: Evaluation | Estimate, score: float, near: Sequence[Expression]

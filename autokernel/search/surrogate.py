@@ -6,8 +6,9 @@ One predicts scores (SOT, section 3.1, A.5), the other one what changes of expre
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Any, Generic, NamedTuple, TypeVar
+from typing import Any, Generic, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -50,11 +51,26 @@ ElementTable = tuple[Mapping[Any, int], FloatArray]
 """Index of each element, and the frequencies (n, n_elements) of the elements of n items."""
 
 
-class Change(NamedTuple):
-    """A step from one expression to another, one or more operations away."""
+@dataclass(frozen=True, slots=True, eq=False)
+class Change:
+    """A step from one expression to another, one or more operations away.
+
+    Steps are equal if the canonical texts are.
+    """
 
     parent: Expression
     child: Expression
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The canonical texts of both."""
+        return self.parent.canonical, self.child.canonical
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Change) and self.texts == other.texts
+
+    def __hash__(self) -> int:
+        return hash(self.texts)
 
 
 class DistanceKernel(ABC, Generic[Item]):
@@ -317,8 +333,7 @@ class GainGP:
         """
         self.n_batches += 1
         for change, gain, error in zip(changes, gains, errors, strict=True):
-            key = change.parent.canonical, change.child.canonical
-            self._known[key] = change, float(gain), float(error)
+            self._known[change.texts] = change, float(gain), float(error)
         if len(self._known) > REFIT_GROWTH * self._n_at_fit:
             self._n_at_fit = len(self._known)
             self._fit(*self._nearest(changes))
