@@ -49,8 +49,8 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
 
     They are the product of SE over all columns, the sum of SE and the sum of LIN. For one column,
     trend + locally periodic + smooth follows. For more columns, the product of RQ follows, with
-    nothing else, plus the sum of SE, and plus the product of SE. A kernel is left out if the base
-    kernels, the operators or the largest number of leaves do not allow it.
+    nothing else and plus the sum of SE. A kernel is left out if the base kernels, the operators or
+    the largest number of leaves do not allow it.
     """
     ard, additive = (_over_columns(sign, SMOOTH, grammar) for sign in (MULTIPLY, ADD))
     classics = [ard, additive, _over_columns(ADD, LINEAR, grammar)]
@@ -61,7 +61,7 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
         classics.append(LIN + PER * SE + SE)
     else:
         ard_rq = _over_columns(MULTIPLY, MULTI_SCALE, grammar)
-        classics += [ard_rq, ard_rq + additive, ard + ard_rq]
+        classics += [ard_rq, ard_rq + additive]
     first: dict[str, Expression] = {}
     for expression in classics:
         first.setdefault(expression.canonical, expression)

@@ -142,20 +142,6 @@ class History:
         return max(self.evaluations, key=lambda evaluation: evaluation.score, default=None)
 
     @property
-    def n_jumps_since_best(self) -> int:
-        """Number of batches without estimates after the trial with the highest score."""
-        best = int(np.argmax(self.scores)) if self.trials else 0
-        late = self.trials[best + 1 :]
-        return len({trial.start for trial in late if trial.is_guess})
-
-    @property
-    def best_since_jump(self) -> Evaluation | None:
-        """The best evaluation from the last search trial without an estimate on, None if none."""
-        jumps = [number for number, trial in enumerate(self.trials) if trial.is_guess]
-        late = [trial.evaluation for trial in self.trials[jumps[-1] :]] if jumps else []
-        return max(late, key=lambda evaluation: evaluation.score, default=None)
-
-    @property
     def errors_of_estimates(self) -> FloatArray:
         """Scores less their estimates, in nats, of kernels that were estimated to be good.
 

@@ -261,17 +261,15 @@ def test_every_acquisition_function_goes_with_every_strategy_that_has_one(name, 
 
 @pytest.mark.parametrize("name", ["sot", "arc"])
 @pytest.mark.parametrize("start", ["SE[0]", "PER[0] * PER[0]"])
-def test_it_climbs_by_estimates_until_no_neighbour_is_promising_and_then_jumps_in_vain(name, start):
+def test_it_climbs_by_estimates_until_no_neighbour_is_promising(name, start):
     """Estimates are right: every kernel is better than the last, up to a local maximum."""
     task = task_of(reduces=True, max_leaves=6, estimate=planted)
     task = replace(task, start=(parse_expression(start),))
     found = Laboratory(QUICK[name], task).search(n_iter=60)
     assert found.reason is StopReason.LOCAL_MAXIMUM
-    searched = [trial for trial in found.history if trial.phase is Phase.SEARCH]
-    steps = [trial for trial in searched if np.isfinite(trial.estimate)]
+    steps = [trial for trial in found.history if trial.phase is Phase.SEARCH]
     for trial in steps:
         assert trial.estimate == trial.evaluation.score
-    assert sum(np.isnan(trial.estimate) for trial in searched) >= 4
     best = found.history.best
     for neighbour in task.grammar.neighbours(best.expression):
         assert planted(neighbour) <= best.score
