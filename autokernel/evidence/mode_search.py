@@ -29,9 +29,7 @@ from autokernel.kernels import ADD, Priors, Role
 _MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
 _SHORT_STEPS = 15  # of a run from a starting point
 _SCREENING_STEPS = 6  # of a run that ranks its start
-_PATIENCE = (
-    8  # short runs in a row without a gain, of a kernel without a period, over several columns
-)
+_PATIENCE = 8  # short runs in a row without a gain, of a kernel of several columns and no period
 _MIN_GAIN = 0.1  # nats
 _HOPELESS_AFTER_SCREENING = 20.0  # nats below the best one, after a run that ranks its start
 _MIN_SCAN_GAIN = 0.05  # nats of a scan after which another scan is made
@@ -82,10 +80,10 @@ def find_modes(
     """
     starts = highest(posterior, starts, budget.n_tried or len(starts))
     cheap = subsample or posterior
-    if budget.patience is None:
-        ends = _runs(cheap, starts, steps=_SHORT_STEPS)
-    else:
+    if budget.patience is not None:
         ends = _runs_until_no_gain(cheap, starts, budget.patience)
+    else:
+        ends = _runs(cheap, starts, steps=_SHORT_STEPS)
     modes = _search(cheap, ends, scan, budget)
     if subsample is not None:
         modes = _refine(posterior, starts, [*modes, *ends], budget)
