@@ -36,7 +36,7 @@ def design_of(name, task):
         ({"operators": ("+",)}, ["SE[0]", "LIN[0]"]),
         (
             {"n_features": 3},
-            [ARD, ADDITIVE, LINEAR, ROUGH, f"{ROUGH} + ({ADDITIVE})", f"{ARD} + {ROUGH}"],
+            [ARD, ADDITIVE, LINEAR, ROUGH, f"{ROUGH} + ({ADDITIVE})"],
         ),
         (
             {"n_features": 2, "base_kernels": ("SE", "LIN")},
