@@ -442,7 +442,7 @@ def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[t
 
 def _fit_all_rows(model: AutoKernelGPRegressor, rows: FitRows) -> None:
     say(f"\nFitting the kernel to all {len(rows.y)} rows. Ctrl-C leaves this out.")
-    model.set_params(verbose=0)
+    model.set_params(verbose="auto")
     fit = model.fit if model.strategy == "series" else model.refit  # a series averages kernels
     fit(rows.X, rows.y, sample_weight=rows.weights)
 

@@ -3,6 +3,7 @@
 import math
 import platform
 import time
+from collections.abc import Callable
 
 from autokernel.exceptions import OutOfTimeError
 
@@ -12,10 +13,14 @@ class Deadline:
 
     A pickled deadline keeps its moment in other processes of this machine. On another machine,
     whose clock has another zero, it allows the seconds that were left when it was pickled.
+    ``on_check`` is called at each check, also of earlier deadlines that are made once it is set. It
+    is not pickled.
     """
 
     def __init__(self, seconds: float) -> None:
-        self._moment = time.monotonic() + seconds
+        self.began = time.monotonic()
+        self._moment = self.began + seconds
+        self.on_check: Callable[[], object] | None = None
         self._latest: Deadline | None = None  # it passes with this one, which may be cancelled
 
     @property
@@ -36,7 +41,7 @@ class Deadline:
     def earlier(self, seconds: float) -> "Deadline":
         """Return a deadline that is this many seconds earlier, and cancelled with this one."""
         earlier = Deadline(self.seconds_left - seconds)
-        earlier._latest = self
+        earlier._latest, earlier.on_check = self, self.on_check
         return earlier
 
     def share(self, fraction: float) -> "Deadline":
@@ -47,6 +52,8 @@ class Deadline:
 
     def check(self, seconds: float = 0.0) -> None:
         """Raise an ``OutOfTimeError`` if less than the seconds of the next step are left."""
+        if self.on_check is not None:
+            self.on_check()
         if self.seconds_left <= seconds:
             raise OutOfTimeError("the time is over")
 

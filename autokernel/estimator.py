@@ -164,9 +164,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         but reads what has been computed. ``n_iter`` is the total.
     random_state : int, RandomState instance or None, default=None
         An int makes the search reproducible.
-    verbose : int, default=0
-        1 prints how the columns were read and a line for each improvement, 2 prints a line for each
-        kernel.
+    verbose : int or "auto", default="auto"
+        In a terminal or notebook, a fit of more than 5 seconds without callbacks shows how far it
+        is, in one line that is erased in the end. 0 shows nothing. 1 also prints how the columns
+        were read and a line for each improvement, 2 prints a line for each kernel.
 
     Attributes
     ----------
@@ -294,7 +295,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         n_jobs: int | None = None,
         warm_start: bool = False,
         random_state: int | np.random.RandomState | None = None,
-        verbose: int = 0,
+        verbose: int | str = "auto",
     ) -> None:
         self.base_kernels, self.operators = base_kernels, operators
         self.categorical_features = categorical_features
@@ -375,26 +376,34 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self._store = runs[0].store
         context = self._init_callback_context(max_subtasks=runs[0].n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        so_far = partial(self._attributes_so_far, runs)
-        monitor = Monitor(self, context, runs, X=X, y=y, attributes=so_far)
-        if self.verbose:
+        monitor = Monitor(
+            self,
+            context,
+            runs,
+            deadline,
+            X=X,
+            y=y,
+            attributes=partial(self._attributes_so_far, runs),
+        )
+        if monitor.verbose:
             leaves, otherwise = runs[0].space.grammar.leaves, "base_kernels has none for it"
             columns = column_table(runs[0].columns, leaves, otherwise=otherwise)
             monitor.say(f"{columns}\n\n{HEADER}\n")
-        try:
-            reason = search(runs, monitor, deadline=deadline)
-            last = last_with_kernel(runs)
-            model = finished(last, reason, deadline)
-            self._set(_attributes_of_search(runs, reason), model, last.given)
-            if not last.searches_all_exactly:
-                monitor.say(f"predictions: {self.approximation_}")
-        except KeyboardInterrupt:
-            with suppress(EvaluationError, Warning):  # Ctrl-C comes first
-                last, interrupted = last_with_kernel(runs), StopReason.INTERRUPTED
-                model = finished(last, interrupted, deadline)
-                self._set(_attributes_of_search(runs, interrupted), model, last.given)
-                warn_user(last.text_of_interruption)
-            raise
+        with monitor.line():
+            try:
+                reason = search(runs, monitor, deadline=deadline)
+                last = last_with_kernel(runs)
+                model = finished(last, reason, deadline)
+                self._set(_attributes_of_search(runs, reason), model, last.given)
+                if not last.searches_all_exactly:
+                    monitor.say(f"predictions: {self.approximation_}")
+            except KeyboardInterrupt:
+                with suppress(EvaluationError, Warning):  # Ctrl-C comes first
+                    last, interrupted = last_with_kernel(runs), StopReason.INTERRUPTED
+                    model = finished(last, interrupted, deadline)
+                    self._set(_attributes_of_search(runs, interrupted), model, last.given)
+                    warn_user(last.text_of_interruption)
+                raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
             self._store.forget_unused()
         context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})

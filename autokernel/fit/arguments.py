@@ -65,7 +65,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     ],
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
-    "verbose": ["verbose"],
+    "verbose": [StrOptions({"auto"}), "verbose"],
 }
 """Types and ranges of the parameters, in the format of scikit-learn."""
 

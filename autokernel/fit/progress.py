@@ -1,26 +1,39 @@
 """The observer of a search: callbacks of scikit-learn, progress lines, and how long it may take."""
 
+import math
+import shutil
+import sys
 import textwrap
-from collections.abc import Callable, Sequence
-from typing import Any
+import time
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from multiprocessing import parent_process
+from threading import current_thread, main_thread
+from typing import Any, TextIO
 
 from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
+from sklearn.callback._callback_context import get_context_path
 
 from autokernel.deadline import Deadline
 from autokernel.exceptions import warn_user
 from autokernel.fit.rows import text_of_outliers
-from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Run
+from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Run, last_with_kernel
 from autokernel.search import History, Observer, Phase, StopReason
 
 HEADER = " no.      time       score   best kernel so far, in nats; Ctrl-C ends the search"
 KERNEL_COLUMN, KERNEL_WIDTH = 29, 71  # of a progress line, in characters
 SHORT_SECONDS = 60.0  # below which the expected time of a search is not printed
+QUIET_SECONDS, UPDATE_SECONDS = 5.0, 1.0  # before a fit shows its line, and until it is updated
 LONG_SECONDS = 1800.0  # from which the user is warned of a search without ``max_time``
 
 
 class Monitor(Observer):
     """Passes trials on to the callbacks of the estimator, and prints progress lines.
+
+    A long fit without callbacks also shows one line, which is updated at checks of the deadline and
+    where trials begin and end, in the main thread: no thread writes between the lines of another.
 
     Each trial of the last run is a task below the context of the fit. The callbacks get ``X`` and
     ``y`` as the user passed them. ``attributes`` is called only if a callback requests a
@@ -32,16 +45,22 @@ class Monitor(Observer):
         estimator: BaseEstimator,
         context: CallbackContext,
         runs: Sequence[Run],
+        deadline: Deadline,
         *,
         X: Any,
         y: Any,
         attributes: Callable[[], dict[str, Any] | None],
     ) -> None:
         self._context, self._runs, self._attributes = context, runs, attributes
-        self.verbose, self._given = estimator.verbose, {"estimator": estimator, "X": X, "y": y}
+        self.verbose = 0 if estimator.verbose == "auto" else estimator.verbose
+        self._given = {"estimator": estimator, "X": X, "y": y}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
         self._elapsed, self._has_estimate, self._is_short = 0.0, False, False
+        has_callbacks = any(one._callbacks for one in get_context_path(context))
+        is_silent = has_callbacks or estimator.verbose == 0
+        self._stream = None if is_silent else live_stream()
+        self._deadline, self._due, self._width = deadline, deadline.began + QUIET_SECONDS, 0
 
     def begin(self, phase: Phase) -> None:
         """Begin the task of a trial, in pruning below another task.
@@ -50,6 +69,7 @@ class Monitor(Observer):
         on other rows, or how many kernels follow one for which there was no time. These are below
         the task of the last pruning.
         """
+        self._update_line()
         parent = self._context
         if phase == Phase.PRUNING or len(self._runs) > 1 or self._is_short:
             if self._pruning is None:
@@ -66,6 +86,7 @@ class Monitor(Observer):
         if not self._has_estimate:
             self._estimate_time(history)
         self._print_line(history)
+        self._update_line()
         ends = self._task.call_on_fit_task_end(
             **self._given, reconstruction_attributes=self._attributes
         )
@@ -87,7 +108,50 @@ class Monitor(Observer):
     def say(self, line: str) -> None:
         """Print a line at once, even in a pipe, unless the estimator is silent."""
         if self.verbose:
+            self._erase_line()
             print(line, flush=True)
+
+    @contextmanager
+    def line(self) -> Iterator[None]:
+        """Show the line of a long fit; it is erased before each warning and in the end."""
+        if self._stream is None:
+            yield
+            return
+        show_warning = warnings.showwarning
+
+        def show_in_its_place(*args: Any, **kwargs: Any) -> None:
+            self._erase_line()
+            show_warning(*args, **kwargs)
+
+        self._deadline.on_check = self._update_line
+        warnings.showwarning = show_in_its_place
+        try:
+            yield
+        finally:
+            warnings.showwarning = show_warning
+            self._erase_line()
+            self._stream = None
+
+    def _update_line(self) -> None:
+        now = time.monotonic()
+        if self._stream is None or now < self._due or current_thread() is not main_thread():
+            return
+        self._due = now + UPDATE_SECONDS
+        text = text_of_progress(self._runs, self._deadline)
+        self._write_line(text[: shutil.get_terminal_size().columns - 1])
+
+    def _erase_line(self) -> None:
+        if self._width:
+            self._write_line("")
+            self._width = 0
+
+    def _write_line(self, text: str) -> None:
+        """Write over the last line, and go back to where it begins: Ctrl-C may be printed there."""
+        self._width = max(self._width, len(text))
+        try:
+            print(f"\r{text:{self._width}}\r", end="", file=self._stream, flush=True)
+        except OSError:  # the terminal was closed, and the fit goes on
+            self._stream = None
 
     def _print_line(self, history: History) -> None:
         latest, elapsed = history.trials[-1].evaluation, history.elapsed
@@ -146,6 +210,30 @@ def search(runs: list[Run], monitor: Monitor, *, deadline: Deadline) -> StopReas
             monitor.finish()
             return reason
         runs.append(other)
+
+
+def text_of_progress(runs: Sequence[Run], deadline: Deadline) -> str:
+    """Say how many kernels were evaluated, the best score, and what is known of the time."""
+    n, best = sum(len(run.history) for run in runs), last_with_kernel(runs).history.best
+    kernel = f"kernel {n}" if n else "no kernel yet"
+    if best is not None and best.score > -math.inf:
+        kernel += f", best score {best.score:.1f}"
+    time_left, passed = deadline.seconds_left, time.monotonic() - deadline.began
+    is_known = 0 < time_left < math.inf
+    when = f"at most {math.ceil(time_left)} s to go" if is_known else f"{passed:.0f} s so far"
+    return f"{kernel}, {when}"
+
+
+def live_stream() -> TextIO | None:
+    """Return where a line can be overwritten: in a notebook or terminal, not in a file or worker.
+
+    A notebook shows errors in another block than the lines of a verbose fit.
+    """
+    if parent_process() is not None:
+        return None
+    if type(sys.stdout).__module__ == "ipykernel.iostream":
+        return sys.stdout
+    return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
 
 
 def duration(seconds: float) -> str:
