@@ -225,14 +225,17 @@ def text_of_progress(runs: Sequence[Run], deadline: Deadline) -> str:
 
 
 def live_stream() -> TextIO | None:
-    """Return where a line can be overwritten: in a notebook or terminal, not in a file or worker.
+    """Return where a line can be overwritten, None in a file, a pipe or a worker process.
 
-    A notebook shows errors in another block than the lines of a verbose fit.
+    It is the standard error of a terminal. A notebook puts that into another block than the lines
+    of a verbose fit, so there it is the standard output, unless nobody is asked for input: such a
+    notebook is run into a file.
     """
     if parent_process() is not None:
         return None
     if type(sys.stdout).__module__ == "ipykernel.iostream":
-        return sys.stdout
+        kernel = getattr(sys.modules["IPython"].get_ipython(), "kernel", None)
+        return sys.stdout if getattr(kernel, "_allow_stdin", True) else None
     return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
 
 

@@ -1,14 +1,22 @@
-"""Lines that a verbose fit prints, and the warning of a search that will take long."""
+"""Lines that a verbose fit prints, the line of a long one, and the warning of a very long one."""
 
+import io
 import re
+import sys
+import threading
 import time
+import warnings
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 from autokernel import Laplace
 from autokernel.exceptions import NotAMaximumError
-from tests.fits import At, interrupt, small, wave
+from autokernel.fit import progress
+from tests.fits import At, interrupt, small, tiny, wave
 
 LINE = re.compile(r"^ *(\d+) +(\d+\.\d) s +(-?\d+\.\d\d|-inf) ([* ]) (\S.*)$")
 
@@ -110,3 +118,160 @@ def test_a_search_that_ends_at_noise_says_so(capsys):
     model = small(verbose=1, n_iter=8, base_kernels=["LIN", "SE"]).fit(X, y)
     assert (model.best_expression_, model.stop_reason_) == ("NOISE", "local_maximum")
     assert capsys.readouterr().out.splitlines()[-1].startswith("the search ended: no kernel one")
+
+
+class Terminal(io.StringIO):
+    """A terminal, of which it is known what is left to see."""
+
+    def isatty(self):
+        return True
+
+    @property
+    def screen(self):
+        """The lines that are not blank, after all that carriage returns wrote over others."""
+        lines = []
+        for written in self.getvalue().split("\n"):
+            seen = ""
+            for text in written.split("\r"):
+                seen = text + seen[len(text) :]
+            lines.append(seen.rstrip())
+        return [line for line in lines if line]
+
+    @property
+    def progress(self):
+        """The texts of the line, in order."""
+        return re.findall(r"\r((?:no )?kernel [^\r]*)\r", self.getvalue())
+
+
+class NotebookStream(Terminal):
+    """The standard output of a notebook, which is no terminal."""
+
+    __module__ = "ipykernel.iostream"
+
+    def isatty(self):
+        return False
+
+
+def open_terminal(monkeypatch, *, name="stderr", kind=Terminal):
+    """Replace a stream, of which fits are so long that each shows its line.
+
+    It is no fixture, because pytest replaces the stream between these and the test.
+    """
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    monkeypatch.setattr(progress, "UPDATE_SECONDS", 0.0)
+    monkeypatch.setenv("COLUMNS", "80")
+    terminal = kind()
+    monkeypatch.setattr(sys, name, terminal)
+    return terminal
+
+
+@pytest.mark.parametrize(
+    ("max_time", "when"), [(None, r"\d+ s so far"), (900.0, r"at most (900|8\d\d) s to go")]
+)
+def test_a_long_fit_shows_one_line_that_is_erased(max_time, when, monkeypatch, capsys):
+    terminal = open_terminal(monkeypatch)
+    model = tiny(max_time=max_time).fit(*wave())
+    assert terminal.screen == []
+    assert capsys.readouterr().out == ""
+    line = rf"(no kernel yet|kernel \d+, best score -?\d+\.\d), {when} *"
+    assert all(re.fullmatch(line, text) for text in terminal.progress)
+    n_kernels = len(model.search_history_["kernel"])
+    last = f"kernel {n_kernels}, best score {max(model.search_history_['score']):.1f}, "
+    assert terminal.progress[-1].startswith(last)
+    assert len(terminal.progress) > 2 * n_kernels  # also while a kernel is fitted
+
+
+def test_the_line_is_narrower_than_the_terminal(monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    monkeypatch.setenv("COLUMNS", "20")
+    tiny().fit(*wave())
+    assert max(map(len, terminal.progress)) == 19
+    assert terminal.screen == []
+
+
+def silent_in_a_worker():
+    """Fit in a process with a terminal, and return what it shows."""
+    with pytest.MonkeyPatch.context() as monkeypatch:
+        terminal = open_terminal(monkeypatch)
+        tiny().fit(*wave())
+        return terminal.getvalue()
+
+
+@pytest.mark.parametrize(
+    "case", ["verbose=0", "short", "pipe", "no stream", "callback", "thread", "worker process"]
+)
+def test_there_is_no_line(case, monkeypatch, capsys):
+    terminal = open_terminal(monkeypatch)
+    if case == "worker process":
+        with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as pool:
+            assert pool.submit(silent_in_a_worker).result() == ""
+        return
+    model = tiny(verbose=0 if case == "verbose=0" else "auto")
+    if case == "short":
+        monkeypatch.setattr(progress, "QUIET_SECONDS", 600.0)
+    elif case == "pipe":
+        monkeypatch.setattr(terminal, "isatty", lambda: False)
+    elif case == "no stream":
+        monkeypatch.setattr(sys, "stderr", None)
+    elif case == "callback":
+        model.set_callbacks(At(lambda: None, begun=1))
+    if case == "thread":
+        thread = threading.Thread(target=model.fit, args=wave())
+        thread.start()
+        thread.join()
+    else:
+        model.fit(*wave())
+    assert hasattr(model, "best_kernel_")
+    assert (terminal.getvalue(), capsys.readouterr().out) == ("", "")
+
+
+class Warns(Laplace):
+    """A criterion that warns of each kernel, and is interrupted at the last one."""
+
+    def __call__(self, fit):
+        warnings.warn(f"a warning of {fit.expression}", stacklevel=1)
+        if str(fit.expression) == "LIN[0]":
+            raise KeyboardInterrupt
+        return super().__call__(fit)
+
+
+def test_lines_and_warnings_are_printed_in_its_place_also_after_ctrl_c(monkeypatch):
+    terminal = open_terminal(monkeypatch)
+    monkeypatch.setattr(sys, "stdout", terminal)
+
+    def show(message, *_, **__):
+        terminal.write(f"Note: {message}\n")
+
+    model = tiny(criterion=Warns(), verbose=2, start_kernel=["SE[0]", "LIN[0]"])
+    with warnings.catch_warnings():
+        warnings.simplefilter("always")
+        warnings.showwarning = show
+        with pytest.raises(KeyboardInterrupt):
+            model.fit(*wave())
+        assert warnings.showwarning is show
+    assert len(terminal.progress) > 2
+    *_, header, first, kernel, second, last = terminal.screen
+    assert header == progress.HEADER
+    assert (first, second) == ("Note: a warning of SE[0]", "Note: a warning of LIN[0]")
+    assert LINE.match(kernel)[5] == "SE[0]"
+    assert last.startswith("Note: interrupted: the model is the best of 1 kernels so far, SE[0]; ")
+
+
+def test_a_terminal_that_is_closed_does_not_end_the_fit(monkeypatch):
+    terminal = open_terminal(monkeypatch)
+
+    def write(text):
+        raise OSError("Input/output error")
+
+    monkeypatch.setattr(terminal, "write", write)
+    assert tiny().fit(*wave()).best_score_ > -np.inf
+
+
+@pytest.mark.parametrize("asks_for_input", [True, False])
+def test_a_notebook_shows_the_line_unless_it_runs_into_a_file(asks_for_input, monkeypatch):
+    shell = SimpleNamespace(kernel=SimpleNamespace(_allow_stdin=asks_for_input))
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    notebook = open_terminal(monkeypatch, name="stdout", kind=NotebookStream)
+    tiny().fit(*wave())
+    assert bool(notebook.progress) is asks_for_input
+    assert notebook.screen == []
