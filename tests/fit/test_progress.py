@@ -226,11 +226,12 @@ def test_there_is_no_line(case, monkeypatch, capsys):
 
 
 class Warns(Laplace):
-    """A criterion that warns of each kernel, and is interrupted at the last one."""
+    """A criterion that warns of the first kernel, and is interrupted at noise."""
 
     def __call__(self, fit):
-        warnings.warn(f"a warning of {fit.expression}", stacklevel=1)
-        if str(fit.expression) == "LIN[0]":
+        if str(fit.expression) == "SE[0]":
+            warnings.warn("a warning of SE[0]", stacklevel=1)
+        if not fit.expression.leaves:
             raise KeyboardInterrupt
         return super().__call__(fit)
 
@@ -250,11 +251,10 @@ def test_lines_and_warnings_are_printed_in_its_place_also_after_ctrl_c(monkeypat
             model.fit(*wave())
         assert warnings.showwarning is show
     assert len(terminal.progress) > 2
-    *_, header, first, kernel, second, last = terminal.screen
-    assert header == progress.HEADER
-    assert (first, second) == ("Note: a warning of SE[0]", "Note: a warning of LIN[0]")
-    assert LINE.match(kernel)[5] == "SE[0]"
-    assert last.startswith("Note: interrupted: the model is the best of 1 kernels so far, SE[0]; ")
+    warning, first, second, last = terminal.screen[terminal.screen.index(progress.HEADER) + 1 :]
+    assert warning == "Note: a warning of SE[0]"
+    assert [LINE.match(line)[5] for line in (first, second)] == ["SE[0]", "LIN[0]"]
+    assert last.startswith("Note: interrupted: the model is the best of 2 kernels so far, ")
 
 
 def test_a_terminal_that_is_closed_does_not_end_the_fit(monkeypatch):
