@@ -151,7 +151,7 @@ class Monitor(Observer):
         try:
             print(f"\r{text:{self._width}}\r", end="", file=self._stream, flush=True)
         except OSError:  # the terminal was closed, and the fit goes on
-            self._stream = None
+            self._stream, self._width = None, 0
 
     def _print_line(self, history: History) -> None:
         latest, elapsed = history.trials[-1].evaluation, history.elapsed

@@ -257,7 +257,7 @@ def test_lines_and_warnings_are_printed_in_its_place_also_after_ctrl_c(monkeypat
     assert last.startswith("Note: interrupted: the model is the best of 2 kernels so far, ")
 
 
-def test_a_terminal_that_is_closed_does_not_end_the_fit(monkeypatch):
+def test_a_terminal_that_is_closed_does_not_end_the_fit(monkeypatch, capsys):
     terminal = open_terminal(monkeypatch)
 
     def write(text):
@@ -265,6 +265,7 @@ def test_a_terminal_that_is_closed_does_not_end_the_fit(monkeypatch):
 
     monkeypatch.setattr(terminal, "write", write)
     assert tiny().fit(*wave()).best_score_ > -np.inf
+    assert capsys.readouterr().out == ""
 
 
 @pytest.mark.parametrize("asks_for_input", [True, False])
