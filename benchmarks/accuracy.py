@@ -163,7 +163,10 @@ def predict_by_catboost(split: Split) -> np.ndarray:
     from catboost import CatBoostRegressor
 
     names = list(split.X.select_dtypes(exclude="number").columns)
-    X, X_test = (one.astype(dict.fromkeys(names, str)) for one in (split.X, split.X_test))
+    X, X_test = (
+        one.assign(**one[names].astype(object).fillna("missing").astype(str))
+        for one in (split.X, split.X_test)
+    )
     model = CatBoostRegressor(
         cat_features=names, random_seed=0, verbose=False, thread_count=1, allow_writing_files=False
     )

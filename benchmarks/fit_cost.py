@@ -1,0 +1,266 @@
+"""CPU seconds of default fits, with what they find: scores, and errors on held-out rows.
+
+The sets, from 100 to 10 000 rows:
+
+- airline 100, concrete 120, and 500 rows of concrete, power plant, airfoil and Boston housing, as
+  random splits; Boston housing has six rows to test on;
+- three quarters of the tables of tables.py that no constant of the package was chosen on, of the
+  rentals of bicycles, of the cars, and of Ames housing;
+- 40 columns: the case of seeds.py, with 500 other rows;
+- sensors: 10 000 rows of 16 columns, all smooth functions of a speed and of two states of wear, of
+  which one is the target, as in UCI's naval propulsion plants;
+- arm: 7000 rows of the eight angles of an arm, and the distance of its end to a point, with noise.
+
+A fit has a process of its own, which takes the package from a checkout; with several checkouts they
+run in turns. It is ended after ``--limit`` CPU seconds. Calls of the likelihood are those of
+``LogPosterior``, of fits and estimates, and ``on all rows`` are those with the most rows. The RMSE
+is in units of the target, NLL in nats; both are of the standardised target for the sets in the
+first line. ``--catboost`` adds the RMSE of CatBoost with its defaults.
+
+Rows go to results/fit_cost.csv, where ``version`` is the commit of the package that was measured.
+
+    AUTOKERNEL_DATA=folder python benchmarks/fit_cost.py                       # an hour
+    AUTOKERNEL_DATA=folder python benchmarks/fit_cost.py --checkouts ../old .
+    AUTOKERNEL_DATA=folder python benchmarks/fit_cost.py --small
+"""
+
+import json
+import os
+import resource
+import signal
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from functools import partial
+from pathlib import Path
+
+from accuracy import Split, predict_by_catboost  # isort: skip
+from common import (  # isort: skip
+    Row,
+    collect,
+    commit_of,
+    group,
+    make_parser,
+    numbers,
+    parse,
+    print_table,
+    rounded,
+)
+from runs import draw_split, rmse  # isort: skip
+from seeds import forty_columns  # isort: skip
+from tables import UNSEEN, load_table  # isort: skip
+
+import numpy as np
+import pandas as pd
+from sklearn.model_selection import train_test_split
+
+import autokernel
+from autokernel import AutoKernelGPRegressor
+from autokernel.evidence.posterior import LogPosterior
+
+NAME = "fit_cost"  # of the CSV file
+CATBOOST = "catboost"
+LIMIT = 900  # CPU seconds, after which a fit is ended
+COUNTED = ("value", "value_and_gradient", "leave_one_out")
+
+
+@dataclass(frozen=True, slots=True)
+class Fit:
+    """What a row is measured for; the split is the seed of the fit."""
+
+    version: str
+    dataset: str
+    split: int
+
+
+def of_file(name: str, n_train: int, seed: int) -> Split:
+    """Draw rows of a file."""
+    found = draw_split(name, seed, n_train=n_train)
+    return Split(found.X_train, found.y_train, found.X_test, found.y_test, 1.0)
+
+
+def of_table(name: str, seed: int) -> Split:
+    """Draw three quarters of a table."""
+    X, X_test, y, y_test = train_test_split(*load_table(name), random_state=seed)
+    return Split(X, y, X_test, y_test, 1.0)
+
+
+def of_columns(seed: int) -> Split:
+    """Return the case of 40 columns, with other rows to test on."""
+    X, y, _ = forty_columns()
+    rng = np.random.default_rng(100 + seed)
+    X_test = rng.normal(size=(500, X.shape[1]))
+    y_test = np.sin(2 * X_test[:, 3]) + 0.5 * X_test[:, 17] + 0.3 * rng.normal(size=500)
+    return Split(X, y, X_test, y_test, 1.0)
+
+
+def sensors(seed: int) -> Split:
+    """Draw sensors of engines that wear off."""
+    rng = np.random.default_rng(seed)
+    speed = rng.integers(1, 10, size=(12_000, 1)) / 9
+    wear = rng.uniform(0, 0.05, size=(12_000, 2))
+    powers, slopes = rng.uniform(0.3, 3.0, size=16), rng.normal(size=(2, 16))
+    X = speed**powers * (1 + wear @ slopes) * (1 + 1e-4 * rng.normal(size=(12_000, 16)))
+    return Split(X[:10_000], 1 - wear[:10_000, 0], X[10_000:], 1 - wear[10_000:, 0], 1.0)
+
+
+def arm(seed: int) -> Split:
+    """Draw the angles of an arm, and the distance of its end to a point."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(-np.pi / 2, np.pi / 2, size=(8000, 8))
+    y = np.abs(np.exp(1j * np.cumsum(X, axis=1)).sum(axis=1) - 4) + 0.3 * rng.normal(size=8000)
+    return Split(X[:7000], y[:7000], X[7000:], y[7000:], 1.0)
+
+
+TABLES = [*UNSEEN, "rentals", "cars"]
+SETS: Mapping[str, Callable[[int], Split]] = {
+    "airline 100": partial(of_file, "airline", 100),
+    "concrete 120": partial(of_file, "concrete", 120),
+    **{name: partial(of_table, name) for name in TABLES},
+    "40 columns": of_columns,
+    **{
+        f"{name} 500": partial(of_file, name, 500)
+        for name in ("concrete", "power_plant", "airfoil", "boston_housing")
+    },
+    "arm": arm,
+    "sensors": sensors,
+    "ames": partial(of_table, "ames"),
+}
+
+
+def measure(checkouts: Mapping[str, Path], limit: int, unit: Fit) -> Row:
+    """Measure one fit in a process that takes the package from a checkout."""
+    checkout = checkouts.get(unit.version, Path(autokernel.__file__).parents[1])
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", __file__, "--one", json.dumps([asdict(unit), limit])],
+        env={**os.environ, "PYTHONPATH": str(checkout)},
+        check=False, stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    if done.returncode == -signal.SIGXCPU:
+        return row_of(cpu_seconds=float(limit), stop_reason="ended by the benchmark")
+    done.check_returncode()
+    found = json.loads(done.stdout.splitlines()[-1])
+    if not Path(found.pop("package")).is_relative_to(checkout):
+        raise RuntimeError(f"the package was not taken from {checkout}")
+    return found
+
+
+def row_of(**found: object) -> dict[str, object]:
+    """Fill the columns that are not known."""
+    columns = ("cpu_seconds", "n_kernels", "n_calls", "n_gradients", "n_calls_on_all_rows")
+    columns += ("score", "rmse", "nll")
+    return {**dict.fromkeys(columns, np.nan), "stop_reason": "", "kernel": "", **found}
+
+
+def measure_here(unit: Fit) -> Row:
+    """Fit and predict."""
+    split = SETS[unit.dataset](unit.split)
+    began = time.process_time()
+    if unit.version == CATBOOST:
+        mean = predict_by_catboost(without_dates(split))
+        seconds = time.process_time() - began
+        return row_of(cpu_seconds=rounded(seconds), rmse=rounded(rmse(mean, split.y_test)))
+    calls = count_calls()
+    model = AutoKernelGPRegressor(random_state=unit.split).fit(split.X, split.y)
+    seconds = time.process_time() - began
+    counted = Counter(calls)  # predictions may call too
+    most = max(n for _, n in counted)
+    density = model.log_predictive_density(split.X_test, split.y_test)
+    return row_of(
+        cpu_seconds=rounded(seconds),
+        n_kernels=len(model.search_history_["score"]),
+        n_calls=counted.total(),
+        n_gradients=sum(k for (name, _), k in counted.items() if name == "value_and_gradient"),
+        n_calls_on_all_rows=sum(k for (_, n), k in counted.items() if n == most),
+        score=rounded(model.best_score_),
+        rmse=rounded(rmse(model.predict(split.X_test), split.y_test)),
+        nll=rounded(-float(np.mean(density))),
+        stop_reason=model.stop_reason_,
+        kernel=model.best_expression_,
+    )
+
+
+def count_calls() -> Counter[tuple[str, int]]:
+    """Count the calls of all log posteriors from now on, by method and number of rows."""
+    calls: Counter[tuple[str, int]] = Counter()
+
+    def counting(name: str) -> Callable[..., object]:
+        method = getattr(LogPosterior, name)
+
+        def counted(self: LogPosterior, *theta: np.ndarray) -> object:
+            calls[name, len(self.data.y)] += 1
+            return method(self, *theta)
+
+        return counted
+
+    for name in COUNTED:
+        setattr(LogPosterior, name, counting(name))
+    return calls
+
+
+def without_dates(split: Split) -> Split:
+    """Replace dates by numbers, and arrays by data frames."""
+    X, X_test = map(pd.DataFrame, (split.X, split.X_test))
+    dates = dict.fromkeys(X.select_dtypes("datetime").columns, "int64")
+    return Split(X.astype(dates), split.y, X_test.astype(dates), split.y_test, split.scale)
+
+
+def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+    """Print medians by version and set, and the mean of the medians."""
+    by_version = group(rows, lambda row: row["version"])
+    peers = group(by_version.pop(CATBOOST, []), lambda row: row["dataset"])
+    for version, of_version in by_version.items():
+        print(f"\n{version}")
+        table: list[Mapping[str, object]] = []
+        for name, found in group(of_version, lambda row: row["dataset"]).items():
+            seconds = numbers(found, "cpu_seconds")
+            names = ("n_kernels", "n_calls", "n_calls_on_all_rows", "score", "rmse", "nll")
+            table.append(
+                {
+                    "set": name,
+                    "fits": len(found),
+                    "CPU s": float(np.median(seconds)),
+                    "worst / median": float(seconds.max() / np.median(seconds)),
+                    **{column: float(np.median(numbers(found, column))) for column in names},
+                    "rmse, catboost": float(np.median(numbers(peers.get(name, []), "rmse")))
+                    if name in peers
+                    else "",
+                }
+            )
+        print_table(table)
+        means = np.mean([[line["CPU s"], line["n_calls"]] for line in table], axis=0)
+        print(f"mean over {len(table)} sets: {means[0]:.1f} CPU s, {means[1]:.0f} calls")
+
+
+def main() -> None:
+    """Measure what is missing and print the tables."""
+    if sys.argv[1:2] == ["--one"]:
+        unit, limit = json.loads(sys.argv[2])
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10))
+        print(json.dumps({**measure_here(Fit(**unit)), "package": autokernel.__file__}))
+        return
+    parser = make_parser(__doc__, datasets=list(SETS), seeds=5, what="splits")
+    here = Path(autokernel.__file__).resolve().parents[1]
+    parser.add_argument("--checkouts", nargs="+", type=Path, default=[here], metavar="FOLDER")
+    parser.add_argument("--catboost", action="store_true", help="predict by CatBoost as well")
+    parser.add_argument("--limit", type=int, default=LIMIT, help="CPU seconds of a fit")
+    arguments = parse(parser, small={"datasets": list(SETS)[:2], "seeds": 2})
+    checkouts = {commit_of(one): one for one in map(Path.resolve, arguments.checkouts)}
+    units = [
+        Fit(version, dataset, split)
+        for dataset in arguments.datasets
+        for split in range(arguments.seeds)
+        for version in [*checkouts][:: 1 if split % 2 else -1] + [CATBOOST] * arguments.catboost
+    ]
+    is_fixed = not any(version.endswith("+") for version in checkouts)
+    rows = collect(
+        NAME, units, partial(measure, checkouts, arguments.limit), arguments, any_commit=is_fixed
+    )
+    summarise(rows)
+
+
+if __name__ == "__main__":
+    main()
