@@ -45,9 +45,9 @@ K = TypeVar("K", bound=Hashable)
 
 @lru_cache(maxsize=1)  # what runs is the version that was there when the run began
 def environment() -> Mapping[str, str]:
-    """Commit, versions and machine of this run; they are columns of every CSV file."""
+    """Commit of the package, versions and machine; they are columns of every CSV file."""
     return {
-        "commit": commit_of(_TOP),
+        "commit": commit_of(checkout()),
         "autokernel": autokernel.__version__,
         "numpy": np.__version__,
         "scipy": scipy.__version__,
@@ -56,6 +56,12 @@ def environment() -> Mapping[str, str]:
         "machine": f"{platform.machine()} {_processor()}, {joblib.cpu_count()} cores",
         "blas_threads": os.environ["OPENBLAS_NUM_THREADS"],
     }
+
+
+def checkout() -> Path:
+    """Return the checkout of the package that runs, or of this file if it is installed."""
+    found = Path(autokernel.__file__).resolve().parents[1]
+    return found if (found / ".git").exists() else _TOP
 
 
 def print_environment() -> None:
