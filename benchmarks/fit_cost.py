@@ -12,10 +12,9 @@ The sets, from 100 to 10 000 rows:
 - arm: 7000 rows of the eight angles of an arm, and the distance of its end to a point, with noise.
 
 A fit has a process of its own, which takes the package from a checkout; with several checkouts they
-run in turns. It is ended after ``--limit`` CPU seconds. Calls of the likelihood are those of
-``LogPosterior``, of fits and estimates, and ``on all rows`` are those with the most rows. The RMSE
-is in units of the target, the NLL in nats; both are of the standardised target for the files of the
-first line. ``--catboost`` adds the RMSE of CatBoost with its defaults.
+run run in turns. It is ended after ``--limit`` CPU seconds. Calls of the likelihood are Cholesky factors
+of covariances, for estimates and for fits, of any number of rows. The RMSE is in units of the
+target, the NLL in nats; both are of the standardised target for the files of the first line. ``--catboost`` adds the RMSE of CatBoost with its defaults.
 
 Rows go to results/fit_cost.csv, where ``version`` is the commit of the package that was measured.
 
@@ -60,12 +59,13 @@ from sklearn.model_selection import train_test_split
 
 import autokernel
 from autokernel import AutoKernelGPRegressor
-from autokernel.evidence.posterior import LogPosterior
+from autokernel.evidence.evaluator import Evaluator
+from autokernel.inference import ExactLikelihood
+from autokernel.inference.packed import PackedCholesky
 
 NAME = "fit_cost"  # of the CSV file
 CATBOOST = "catboost"
 LIMIT = 900  # CPU seconds, after which a fit is ended
-COUNTED = ("value", "value_and_gradient", "leave_one_out")
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ def measure(checkouts: Mapping[str, Path], limit: int, unit: Fit) -> Row:
 
 def row_of(**found: object) -> dict[str, object]:
     """Fill the columns that are not known."""
-    columns = ("cpu_seconds", "n_kernels", "n_calls", "n_gradients", "n_calls_on_all_rows")
+    columns = ("cpu_seconds", "n_kernels", "n_calls", "n_calls_of_fits", "n_gradients")
     columns += ("score", "rmse", "nll")
     return {**dict.fromkeys(columns, np.nan), "stop_reason": "", "kernel": "", **found}
 
@@ -173,15 +173,12 @@ def measure_here(unit: Fit) -> Row:
     calls = count_calls()
     model = AutoKernelGPRegressor(random_state=unit.split).fit(split.X, split.y)
     seconds = time.process_time() - began
-    counted = Counter(calls)  # predictions may call too
-    most = max(n for _, n in counted)
+    counted = dict(calls)  # predictions may call too
     density = model.log_predictive_density(split.X_test, split.y_test)
     return row_of(
         cpu_seconds=rounded(seconds),
         n_kernels=len(model.search_history_["score"]),
-        n_calls=counted.total(),
-        n_gradients=sum(k for (name, _), k in counted.items() if name == "value_and_gradient"),
-        n_calls_on_all_rows=sum(k for (_, n), k in counted.items() if n == most),
+        **counted,
         score=rounded(model.best_score_),
         rmse=rounded(rmse(model.predict(split.X_test), split.y_test)),
         nll=rounded(-float(np.mean(density))),
@@ -190,21 +187,29 @@ def measure_here(unit: Fit) -> Row:
     )
 
 
-def count_calls() -> Counter[tuple[str, int]]:
-    """Count the calls of all log posteriors from now on, by method and number of rows."""
-    calls: Counter[tuple[str, int]] = Counter()
+def count_calls() -> Counter[str]:
+    """Count all exact likelihoods from now on, those of fits, and those with a gradient."""
+    calls: Counter[str] = Counter()
+    factorise, gradient = PackedCholesky.__init__, ExactLikelihood.value_and_gradient
+    run = Evaluator.run
 
-    def counting(name: str) -> Callable[..., object]:
-        method = getattr(LogPosterior, name)
+    def counted(self: PackedCholesky, *given: object, **options: object) -> None:
+        calls["n_calls"] += 1
+        factorise(self, *given, **options)
 
-        def counted(self: LogPosterior, *theta: np.ndarray) -> object:
-            calls[name, len(self.data.y)] += 1
-            return method(self, *theta)
+    def counted_gradient(self: ExactLikelihood, theta: np.ndarray) -> object:
+        calls["n_gradients"] += 1
+        return gradient(self, theta)
 
-        return counted
+    def counted_run(self: Evaluator, *given: object, **options: object) -> object:
+        before = calls["n_calls"]
+        try:
+            return run(self, *given, **options)
+        finally:
+            calls["n_calls_of_fits"] += calls["n_calls"] - before
 
-    for name in COUNTED:
-        setattr(LogPosterior, name, counting(name))
+    PackedCholesky.__init__, ExactLikelihood.value_and_gradient = counted, counted_gradient
+    Evaluator.run = counted_run
     return calls
 
 
@@ -217,7 +222,7 @@ def without_dates(split: Split) -> Split:
 
 def summarise(rows: Sequence[Mapping[str, str]]) -> None:
     """Print medians by version and set, and the means of the medians."""
-    names = ("n_kernels", "n_calls", "n_calls_on_all_rows", "score", "rmse", "nll")
+    names = ("n_kernels", "n_calls", "n_calls_of_fits", "score", "rmse", "nll")
     by_version = group(rows, lambda row: row["version"])
     peers = group(by_version.pop(CATBOOST, []), lambda row: row["dataset"])
     for version, of_version in by_version.items():
