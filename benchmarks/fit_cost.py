@@ -12,9 +12,10 @@ The sets, from 100 to 10 000 rows:
 - arm: 7000 rows of the eight angles of an arm, and the distance of its end to a point, with noise.
 
 A fit has a process of its own, which takes the package from a checkout; with several checkouts they
-run run in turns. It is ended after ``--limit`` CPU seconds. Calls of the likelihood are Cholesky factors
-of covariances, for estimates and for fits, of any number of rows. The RMSE is in units of the
-target, the NLL in nats; both are of the standardised target for the files of the first line. ``--catboost`` adds the RMSE of CatBoost with its defaults.
+run in turns. It is ended after ``--limit`` CPU seconds. Calls of the likelihood are Cholesky
+factors of covariances, for estimates and for fits, of any number of rows. The RMSE is in units of
+the target, the NLL in nats; both are of the standardised target for the files of the first line.
+``--catboost`` adds the RMSE of CatBoost with its defaults.
 
 Rows go to results/fit_cost.csv, where ``version`` is the commit of the package that was measured.
 
