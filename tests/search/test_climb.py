@@ -1,0 +1,78 @@
+"""The climb by estimates: what is estimated, two steps ahead, and what it learns."""
+
+from dataclasses import replace
+from zlib import crc32
+
+import numpy as np
+import pytest
+
+from autokernel.expression import parse_expression
+from autokernel.search import SOT, StopReason
+from autokernel.search.history import Phase
+from autokernel.search.store import Store
+from tests.search.stand_ins import Laboratory, task_of
+
+BASES = ("SE", "LIN", "RQ", "PER")
+WORTH = {"SE[0]": 4.0, "LIN[1]": 3.0, "PER[2]": 5.0, "RQ[3]": 2.0, "LIN[0] * PER[2]": 2.5}
+
+
+def additive(expression):
+    """A score of terms, most of which cost more than they bring, with a little roughness."""
+    terms = [term.canonical for term in getattr(expression, "children", ()) or (expression,)]
+    gain = sum(WORTH.get(text, 0.0) - 1.0 for text in dict.fromkeys(terms))
+    n_leaves = expression.n_leaves
+    rough = np.random.default_rng(crc32(expression.canonical.encode())).normal()
+    return gain - 0.5 * n_leaves + 0.1 * rough
+
+
+def search_of(score, *, n_features=4, start="SE[0] + LIN[1]", store=None, n_iter=60, **settings):
+    """Search from one kernel, and record which kernels were estimated after which parent."""
+    asked = []
+
+    def estimate(expression):
+        asked.append(expression.canonical)
+        return score(expression)
+
+    task = task_of(n_features, base_kernels=BASES, reduces=True, max_leaves=6, estimate=estimate)
+    task = replace(task, start=(parse_expression(start),))
+    laboratory = Laboratory(SOT(), task, score)
+    laboratory.search(n_iter=n_iter, store=store, **settings)
+    return laboratory, asked
+
+
+def test_it_finds_the_best_terms_and_estimates_a_part_of_what_is_near():
+    found, asked = search_of(additive)
+    best = found.history.best.expression
+    assert set(WORTH) - {"LIN[0] * PER[2]"} <= {term.canonical for term in best.children}
+    assert found.reason is StopReason.LOCAL_MAXIMUM
+    grammar = found.task.grammar
+    near = {one.canonical for one in grammar.neighbours(best)}
+    assert near <= {*asked, best.canonical}  # at the end all
+    parents = {lesson.parent.canonical: lesson.parent for lesson in found.task.lessons}
+    n_near = sum(len(grammar.neighbours(parent)) for parent in parents.values())
+    assert len(parents) > 5
+    assert len(asked) < 0.7 * n_near
+
+
+def test_it_looks_two_steps_ahead():
+    """Each change of the best kernel loses, and one change of one of these gains more."""
+    trap, step, top = "LIN[0] + SE[1]", "LIN[0] * PER[0] + SE[1]", "LIN[0] * PER[0] + RQ[0] + SE[1]"
+    heights = {trap: 10.0, step: 5.5, top: 20.0}
+
+    def score(expression):
+        return heights.get(expression.canonical, 5.0 - expression.n_leaves)
+
+    found, _ = search_of(score, n_features=2, start=trap)
+    assert found.history.best.expression.canonical == top
+    assert step not in found.texts_of(Phase.SEARCH)  # no fit between
+
+
+@pytest.mark.parametrize("n_before", [1, 3])
+def test_an_interrupted_search_learns_again_what_it_knew(n_before):
+    """Estimates that were made before are made again, but no others."""
+    whole, asked = search_of(additive)
+    store = Store()
+    search_of(additive, store=store, n_iter=n_before)
+    again, asked_later = search_of(additive, store=store)
+    assert again.trials == whole.trials
+    assert set(asked_later) <= set(asked)
