@@ -11,7 +11,7 @@ from autokernel.expression import Expression
 from autokernel.search.acquisition import expected_improvement
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import Task
-from autokernel.search.surrogate import Change, GainGP
+from autokernel.search.surrogate import Edge, GainGP
 from autokernel.typing import BoolArray, FloatArray
 
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
@@ -114,13 +114,13 @@ class Climb:
         gains, lessons = self._gains, self._task.lessons
         for lesson in lessons[gains.n_batches :]:
             gains.learn(
-                [Change(lesson.parent, one.expression) for one in lesson.children],
+                [Edge(lesson.parent, one.expression) for one in lesson.children],
                 np.array([one.score - lesson.score for one in lesson.children]),
                 np.array([one.error for one in lesson.children]),
             )
         if not near:
             return np.empty(0)
-        changes = [Change(start.expression, one) for one in near]
+        changes = [Edge(start.expression, one) for one in near]
         return gains.chances(changes, score - start.score)
 
     def _promising(

@@ -18,7 +18,7 @@ from autokernel.search.history import History
 from autokernel.search.strategy import Task
 from autokernel.search.surrogate import (
     LOG_BOUNDS,
-    Change,
+    Edge,
     Frequencies,
     FrequencyKernel,
     GainGP,
@@ -63,7 +63,7 @@ class SOTKernel(FrequencyKernel[Expression]):
         return values, np.column_stack([-values, by_logit])
 
 
-class ChangeKernel(FrequencyKernel[Change]):
+class EdgeKernel(FrequencyKernel[Edge]):
     """The kernel ``exp(-sum_i w_i d_i)`` between changes, by leaves and paths that come or go.
 
     The elements are those of the SOT distances, but counted: a leaf that joins two sums as a term
@@ -72,7 +72,7 @@ class ChangeKernel(FrequencyKernel[Change]):
 
     bounds = (LOG_BOUNDS,) * 2
 
-    def frequencies(self, change: Change) -> tuple[Frequencies, Frequencies]:
+    def frequencies(self, change: Edge) -> tuple[Frequencies, Frequencies]:
         """Count the leaves and the paths that a change adds, and subtract those it removes."""
         (leaves, paths), (before, paths_before) = _counts(change.child), _counts(change.parent)
         leaves.subtract(before)
@@ -156,7 +156,7 @@ class SOT(BayesianStrategy):
         if takes_local_steps == "auto":  # the algorithm of the paper has none
             takes_local_steps = task.grammar.reduces
         if takes_local_steps:
-            gains = task.cached("gains", lambda: GainGP(ChangeKernel(), self._kernel_kernel()))
+            gains = task.cached("gains", lambda: GainGP(EdgeKernel(), self._kernel_kernel()))
             steps = Climb(task, history, gains).steps()
             if steps or task.tol:
                 return steps[:n_proposals]

@@ -52,7 +52,7 @@ ElementTable = tuple[Mapping[Any, int], FloatArray]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Change:
+class Edge:
     """A step from one expression to another, one or more operations away.
 
     Steps are equal if the canonical texts are.
@@ -67,13 +67,13 @@ class Change:
         return self.parent.canonical, self.child.canonical
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Change) and self.texts == other.texts
+        return isinstance(other, Edge) and self.texts == other.texts
 
     def __hash__(self) -> int:
         return hash(self.texts)
 
 
-class DistanceKernel(ABC, Generic[Item]):
+class DiscreteKernel(ABC, Generic[Item]):
     """A kernel ``exp(-sum_i w_i d_i)`` between items.
 
     Each ``d_i`` is a distance for which ``exp(-w d_i)`` is positive semi-definite for any ``w``.
@@ -94,11 +94,11 @@ class DistanceKernel(ABC, Generic[Item]):
         """Compute weights (n_distances,) and their derivatives (n_distances, n_params)."""
 
 
-KernelKernel = DistanceKernel[Expression]
+KernelKernel = DiscreteKernel[Expression]
 """A kernel between expressions."""
 
 
-class FrequencyKernel(DistanceKernel[Item]):
+class FrequencyKernel(DiscreteKernel[Item]):
     """A kernel whose distances are total variations between the frequencies of elements.
 
     Total variation is half the L1 distance. The frequencies of each item are cached.
@@ -313,9 +313,9 @@ class GainGP:
     by a quarter.
     """
 
-    def __init__(self, changes: DistanceKernel[Change], parents: KernelKernel) -> None:
+    def __init__(self, changes: DiscreteKernel[Edge], parents: KernelKernel) -> None:
         self._changes, self._parents = changes, parents
-        self._known: dict[tuple[str, str], tuple[Change, float, float]] = {}
+        self._known: dict[tuple[str, str], tuple[Edge, float, float]] = {}
         self.n_batches, self._n_at_fit = 0, 0
         n, n_of_parents = len(changes.bounds), len(parents.bounds)
         self._parts = np.cumsum([2, n, n, n_of_parents])
@@ -326,7 +326,7 @@ class GainGP:
         self._start[-2:] = LOG_GAIN_NUGGET, MEAN_GAIN
         self.theta = self._start
 
-    def learn(self, changes: Sequence[Change], gains: FloatArray, errors: FloatArray) -> None:
+    def learn(self, changes: Sequence[Edge], gains: FloatArray, errors: FloatArray) -> None:
         """Add gains (n,), or replace those of the same changes.
 
         The ``errors`` (n,) are standard deviations in nats.
@@ -338,7 +338,7 @@ class GainGP:
             self._n_at_fit = len(self._known)
             self._fit(*self._nearest(changes))
 
-    def predict(self, changes: Sequence[Change]) -> tuple[FloatArray, FloatArray]:
+    def predict(self, changes: Sequence[Edge]) -> tuple[FloatArray, FloatArray]:
         """Predict the medians (n,) of gains, and the standard deviations (n,) about them, in nats.
 
         A deviation is half the distance between the quantiles one standard deviation to either side
@@ -347,12 +347,12 @@ class GainGP:
         mean, std = self._posterior(changes)
         return _expand(mean), 0.5 * (_expand(mean + std) - _expand(mean - std))
 
-    def chances(self, changes: Sequence[Change], gain: float) -> FloatArray:
+    def chances(self, changes: Sequence[Edge], gain: float) -> FloatArray:
         """Compute the probabilities (n,) that changes gain more than ``gain`` nats."""
         mean, std = self._posterior(changes)
         return np.asarray(student.sf((_compress(np.array(gain)) - mean) / std, TAIL_DEGREES))
 
-    def _posterior(self, changes: Sequence[Change]) -> tuple[FloatArray, FloatArray]:
+    def _posterior(self, changes: Sequence[Edge]) -> tuple[FloatArray, FloatArray]:
         """Compute mean and standard deviation of compressed gains (R&W alg. 2.1)."""
         variance = np.exp(self.theta[:2]).sum() + np.exp(self.theta[-2])
         if not self._known:
@@ -365,7 +365,7 @@ class GainGP:
         v = solve_triangular(L, cross.T, lower=True, check_finite=False)
         return mean, np.sqrt(variance - np.einsum("ij,ij->j", v, v))
 
-    def _nearest(self, changes: Sequence[Change]) -> tuple[list[Change], FloatArray, FloatArray]:
+    def _nearest(self, changes: Sequence[Edge]) -> tuple[list[Edge], FloatArray, FloatArray]:
         """Return known changes at the nearest parents, compressed gains and noise variances.
 
         Of the gains at equally near parents, the latest ones come first.
@@ -380,7 +380,7 @@ class GainGP:
         return list(near), _compress(np.array(gains)), (slopes * np.array(errors)) ** 2
 
     def _distances(
-        self, changes: Sequence[Change], others: Sequence[Change] | None = None
+        self, changes: Sequence[Edge], others: Sequence[Edge] | None = None
     ) -> tuple[FloatArray, FloatArray]:
         """Compute the distances between changes, and those between their parents."""
         rows, parents = _distinct([change.parent for change in changes])
@@ -409,7 +409,7 @@ class GainGP:
         first, second = (np.exp(v - e) for v, e in zip(theta[:2], exponents, strict=True))
         return first, second
 
-    def _fit(self, changes: list[Change], y: FloatArray, noise: FloatArray) -> None:
+    def _fit(self, changes: list[Edge], y: FloatArray, noise: FloatArray) -> None:
         """Fit the hyperparameters to some changes, evenly spaced, from those of before."""
         some = np.linspace(0, len(y) - 1, min(len(y), N_FITTED)).astype(int)
         distances = self._distances([changes[number] for number in some])

@@ -9,8 +9,8 @@ from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
-from autokernel.search.sot import ChangeKernel, SOTKernel
-from autokernel.search.surrogate import Change, GainGP, SurrogateGP, negative_log_likelihood
+from autokernel.search.sot import EdgeKernel, SOTKernel
+from autokernel.search.surrogate import Edge, GainGP, SurrogateGP, negative_log_likelihood
 from tests.search.stand_ins import walks_of
 
 SOT = SOTKernel()
@@ -171,7 +171,7 @@ EFFECTS = dict(zip(map(str, GRAMMAR.leaves), DRAWN, strict=True))
 
 def changes_of(text):
     parent = parse_expression(text)
-    return [Change(parent, child) for child in GRAMMAR.neighbours(parent)]
+    return [Edge(parent, child) for child in GRAMMAR.neighbours(parent)]
 
 
 def gains_of(changes):
@@ -191,13 +191,13 @@ NEW = changes_of("LIN[1] + PER[2] * SE[0]")
 
 def taught(noise, errors):
     """A process that has learned gains with noise at two parents."""
-    process = GainGP(ChangeKernel(), SOT)
+    process = GainGP(EdgeKernel(), SOT)
     process.learn(BEFORE, gains_of(BEFORE) + noise, np.broadcast_to(errors, len(BEFORE)))
     return process
 
 
 def test_objective_of_gains_is_the_dense_log_posterior_with_its_gradient():
-    process, changes = GainGP(ChangeKernel(), SOT), ChangeKernel().distances(BEFORE[:30])
+    process, changes = GainGP(EdgeKernel(), SOT), EdgeKernel().distances(BEFORE[:30])
     parents = SOT.distances([change.parent for change in BEFORE[:30]])
     y, noise = gains_of(BEFORE[:30]), np.linspace(0.1, 2.0, 30)
     theta = np.random.default_rng(0).normal(size=len(process.theta))
