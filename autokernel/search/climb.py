@@ -84,7 +84,7 @@ class Climb:
         The likeliest come first.
         """
         best = self._fits[0]
-        near = self._task.neighbours(best, lambda few: np.zeros(len(few), dtype=bool))
+        near = self._task.neighbours(best, _none)
         first = [one for one in near if one.score > best.score - MAX_NATS_BELOW][:N_FIRST_STEPS]
         chances = [
             self._chances(one, best.score, self._task.near(one.expression)).max(initial=0.0)
@@ -94,7 +94,12 @@ class Climb:
         yield from (first[number] for number in order[:N_AHEAD] if chances[number] > MIN_CHANCE)
 
     def _likely_neighbours(self, start: Evaluation | Estimate, score: float) -> list[Estimate]:
-        """Estimate the neighbours of a kernel that may exceed a score, all if they are few."""
+        """Estimate the neighbours of a kernel that may exceed a score, all if they are few.
+
+        Those of a kernel are chosen once.
+        """
+        if any(lesson.is_of(start) for lesson in self._task.lessons):
+            return self._task.neighbours(start, _none)
         least = score - start.score
         n_all = len(self._task.near(start.expression))
         if not self._task.lessons or n_all <= MAX_ALL_ESTIMATED:
@@ -137,6 +142,10 @@ class Climb:
         gains = expected_improvement(scores, np.array(std), best=start.score)
         listed, order = list(found.values()), np.argsort(-gains, kind="stable")
         return [listed[number] for number in order if gains[number] > least]
+
+
+def _none(near: Sequence[Expression]) -> BoolArray:
+    return np.zeros(len(near), dtype=bool)
 
 
 def top_of_climb(task: Task, history: History, start: Evaluation) -> Evaluation:

@@ -63,6 +63,11 @@ class Lesson:
         """The canonical texts of the children."""
         return {child.expression.canonical for child in self.children}
 
+    def is_of(self, fit: Evaluation | Estimate) -> bool:
+        """Return whether the parent is a kernel with these parameters."""
+        is_same = self.parent.canonical == fit.expression.canonical
+        return is_same and self.theta.tobytes() == fit.theta.tobytes()
+
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field holds arrays
 class Task:
@@ -123,7 +128,7 @@ class Task:
         parent, key = fit.expression, (fit.expression.canonical, fit.theta.tobytes())
         found: dict[str, Estimate] = self.cached(("neighbours", *key), dict)
         for lesson in self.lessons:
-            if (lesson.parent.canonical, lesson.theta.tobytes()) == key:
+            if lesson.is_of(fit):
                 found.update(self._estimated(fit, lesson.texts - found.keys(), lesson.least))
         new = [one for one in self.near(parent) if one.canonical not in found]
         if choose is not None and new:
