@@ -10,7 +10,7 @@ from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression
 from autokernel.search.acquisition import expected_improvement
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import Task
+from autokernel.search.strategy import Task, choose_none
 from autokernel.search.surrogate import Edge, GainGP
 from autokernel.typing import BoolArray, FloatArray
 
@@ -84,7 +84,7 @@ class Climb:
         The likeliest come first.
         """
         best = self._fits[0]
-        near = self._task.neighbours(best, _none)
+        near = self._task.neighbours(best, choose_none)
         first = [one for one in near if one.score > best.score - MAX_NATS_BELOW][:N_FIRST_STEPS]
         chances = [
             self._chances(one, best.score, self._task.near(one.expression)).max(initial=0.0)
@@ -99,7 +99,7 @@ class Climb:
         Those of a kernel are chosen once.
         """
         if any(lesson.is_of(start) for lesson in self._task.lessons):
-            return self._task.neighbours(start, _none)
+            return self._task.neighbours(start, choose_none)
         least = score - start.score
         n_all = len(self._task.near(start.expression))
         if not self._task.lessons or n_all <= MAX_ALL_ESTIMATED:
@@ -142,10 +142,6 @@ class Climb:
         gains = expected_improvement(scores, np.array(std), best=start.score)
         listed, order = list(found.values()), np.argsort(-gains, kind="stable")
         return [listed[number] for number in order if gains[number] > least]
-
-
-def _none(near: Sequence[Expression]) -> BoolArray:
-    return np.zeros(len(near), dtype=bool)
 
 
 def top_of_climb(task: Task, history: History, start: Evaluation) -> Evaluation:

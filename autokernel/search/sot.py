@@ -158,7 +158,7 @@ class SOT(BayesianStrategy):
         if takes_local_steps:
             gains = task.cached("gains", lambda: GainGP(EdgeKernel(), self._kernel_kernel()))
             steps = Climb(task, history, gains).steps()
-            if steps or task.tol:
+            if steps or (task.tol and history.best_first()):
                 return steps[:n_proposals]
         if isinstance(n_generations, str):
             n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D

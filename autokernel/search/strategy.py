@@ -166,6 +166,8 @@ class Task:
         """
 
         def make() -> tuple[Expression, dict[str, list[Expression]]]:
+            if not expression.leaves:  # noise stands alone
+                return expression, {}
             parent, grammar = with_leaves(expression, replace), self.grammar
             own, made = set(map(id, parent.leaves)), set[tuple[str, frozenset[int]]]()
             rescaled = {grammar.tidy(one).canonical for one in grammar.rescalings(parent)}
@@ -289,6 +291,11 @@ class DesignedStrategy(Strategy):
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
         return initial_design(self.initial_design, task.grammar, rng=rng)
+
+
+def choose_none(near: Sequence[Expression]) -> BoolArray:
+    """Choose no kernel, for :meth:`Task.neighbours` that are known."""
+    return np.zeros(len(near), dtype=bool)
 
 
 def draw_unknown(

@@ -29,7 +29,7 @@ def test_fit_on_the_airline_series_extrapolates_far_better_than_an_rbf_kernel():
 
 def test_history_is_one_row_per_kernel_in_the_order_of_evaluation():
     X, y = wave(n_features=2)
-    model = small(n_iter=2, averaging=None).fit(X, y)
+    model = small(n_iter=2, averaging=None, tol=0.0).fit(X, y)
     history = model.search_history_
     assert len({len(column) for column in history.values()}) == 1
     assert list(history["phase"]).count("search") == model.n_iter_ == 2
