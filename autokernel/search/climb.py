@@ -1,7 +1,6 @@
 """The climb: which kernels near the best ones are estimated, and which of them are evaluated."""
 
 from collections.abc import Iterator, Sequence
-from itertools import chain
 
 import numpy as np
 from scipy.stats import median_abs_deviation, norm
@@ -19,9 +18,7 @@ N_CLIMBED = 3  # best kernels whose neighbours are estimated
 N_FIRST_STEPS = 4  # from the best kernel, after which a second step is considered
 MAX_NATS_BELOW = 6.0  # the best kernel, after the first of two steps
 N_AHEAD = 2  # first steps after which second ones are estimated
-MAX_ALL_ESTIMATED = 100  # neighbours of a kernel; of more than these only some are estimated
-MAX_SHARE = 0.3  # of these, those with the highest chances
-MIN_CHANCE = 0.01  # with which a kernel is estimated
+SHARE_AHEAD = 0.3  # of the second steps, those with the highest chances, that are estimated
 MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
 MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
 MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
@@ -32,8 +29,8 @@ ERROR_OF_ESTIMATES, N_ERRORS = 1.0, 4  # standard deviation in nats before any i
 class Climb:
     """Finds what to evaluate next, by estimates of kernels near the best ones.
 
-    Of the neighbours of a kernel only those are estimated that have a chance to be the best, as
-    far as a surrogate knows from the ``gains`` of earlier changes.
+    All neighbours of the best kernels are estimated. Two steps ahead there are too many kernels: a
+    surrogate knows from the ``gains`` of all changes so far which of them may be the best.
     """
 
     def __init__(self, task: Task, history: History, gains: GainGP) -> None:
@@ -47,8 +44,7 @@ class Climb:
 
         Other scales of the best kernel that gain much come before all others. Then come neighbours
         of it, of the kernels to which the search climbs from the best base kernels, and of the next
-        best ones. If none is promising, the search looks two steps ahead. At last all neighbours of
-        the best kernel are estimated.
+        best ones. If none is promising, the search looks two steps ahead.
         """
         if not self._fits:
             return []
@@ -56,19 +52,19 @@ class Climb:
         least = MIN_EXPECTED_GAIN * (task.tol or SMALLEST_TOL)
         if steps := self._promising(task.rescalings(best), best, MIN_GAIN_OF_SCALE):
             return steps[:1]
-        if steps := self._promising(self._likely_neighbours(best, best.score), best, least):
+        if steps := self._promising(task.neighbours(best), best, least):
             return steps
         for top in self._tops():
-            near = self._likely_neighbours(top, top.score)
-            if steps := self._promising(near, top, MIN_GAIN_OF_ALONE):
+            if steps := self._promising(task.neighbours(top), top, MIN_GAIN_OF_ALONE):
                 return steps[:1]
-        starts: Iterator[Evaluation | Estimate] = chain(
-            self._fits[1:N_CLIMBED], self._first_steps()
-        )
-        for start in starts:
-            if steps := self._promising(self._likely_neighbours(start, best.score), best, least):
+        for other in self._fits[1:N_CLIMBED]:
+            near = task.neighbours(other, least=best.score - other.score)
+            if steps := self._promising(near, best, least):
+                return steps
+        for first in self._first_steps():
+            if steps := self._promising(self._second_steps(first), best, least):
                 return steps[:1]
-        return self._promising(task.neighbours(best), best, least)
+        return []
 
     def _tops(self) -> Iterator[Evaluation]:
         """Yield where the search has climbed to from the best base kernels of the design."""
@@ -91,26 +87,19 @@ class Climb:
             for one in first
         ]
         order = np.argsort(-np.array(chances), kind="stable")
-        yield from (first[number] for number in order[:N_AHEAD] if chances[number] > MIN_CHANCE)
+        yield from (first[number] for number in order[:N_AHEAD])
 
-    def _likely_neighbours(self, start: Evaluation | Estimate, score: float) -> list[Estimate]:
-        """Estimate the neighbours of a kernel that may exceed a score, all if they are few.
-
-        Those of a kernel are chosen once.
-        """
-        if any(lesson.is_of(start) for lesson in self._task.lessons):
-            return self._task.neighbours(start, choose_none)
-        least = score - start.score
-        n_all = len(self._task.near(start.expression))
-        if not self._task.lessons or n_all <= MAX_ALL_ESTIMATED:
-            return self._task.neighbours(start, least=least)
+    def _second_steps(self, first: Estimate) -> list[Estimate]:
+        """Estimate the neighbours of a first step that are likeliest to be the best, once."""
+        best = self._fits[0]
 
         def choose(near: Sequence[Expression]) -> BoolArray:
-            chances = self._chances(start, score, near)
-            lowest = np.sort(chances)[-int(MAX_SHARE * n_all) :][:1]
-            return np.asarray(chances >= max(MIN_CHANCE, *lowest))
+            chances = self._chances(first, best.score, near)
+            return np.asarray(chances >= np.quantile(chances, 1 - SHARE_AHEAD))
 
-        return self._task.neighbours(start, choose, least=least)
+        is_taught = any(lesson.is_of(first) for lesson in self._task.lessons)
+        least = best.score - first.score
+        return self._task.neighbours(first, choose_none if is_taught else choose, least=least)
 
     def _chances(
         self, start: Evaluation | Estimate, score: float, near: Sequence[Expression]

@@ -101,12 +101,12 @@ class SOT(BayesianStrategy):
     n_generations : int or "auto", default="auto"
         Number of generations; ``"auto"`` is 6 for one column and 10 for more.
     local_steps : bool or "auto", default="auto"
-        Whether the search climbs: the scores of kernels one operation away from the best one are
-        estimated from the data, and those with the highest expected improvement are proposed. A
-        Gaussian process over changes of kernels learns from all estimates which further ones are
-        worth making, also two operations away. The search ends when none is promising. With
-        ``tol=0`` it then goes on by the acquisition function. ``"auto"`` is True unless the
-        estimator has ``structure_prior=None``.
+        Whether the search climbs: the scores of all kernels one operation away from the best ones
+        are estimated from the data, and those with the highest expected improvement are proposed.
+        A Gaussian process over changes of kernels learns from all estimates which kernels two
+        operations away are estimated too. The search ends when none is promising. With ``tol=0`` it
+        then goes on by the acquisition function. ``"auto"`` is True unless the estimator has
+        ``structure_prior=None``.
     initial_design : {"default", "paper"}, default="default"
         Initial design. ``"default"`` is what a person would try first, about five kernels, and for
         one or two columns every base kernel. ``"paper"`` is every base kernel on every column, and

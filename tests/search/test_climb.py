@@ -40,27 +40,31 @@ def search_of(score, *, n_features=4, start="SE[0] + LIN[1]", store=None, n_iter
     return laboratory, asked
 
 
-def test_it_finds_the_best_terms_and_estimates_a_part_of_what_is_near():
+def test_it_finds_the_best_terms_and_estimates_a_part_of_what_is_two_steps_away():
     found, asked = search_of(additive)
     best = found.history.best.expression
     assert set(WORTH) - {"LIN[0] * PER[2]"} <= {term.canonical for term in best.children}
     assert found.reason is StopReason.LOCAL_MAXIMUM
     grammar = found.task.grammar
     near = {one.canonical for one in grammar.neighbours(best)}
-    assert near <= {*asked, best.canonical}  # at the end all
-    parents = {lesson.parent.canonical: lesson.parent for lesson in found.task.lessons}
-    n_near = sum(len(grammar.neighbours(parent)) for parent in parents.values())
-    assert len(parents) > 5
-    assert len(asked) < 0.7 * n_near
+    assert near <= {*asked, best.canonical}
+    unfitted = [
+        lesson
+        for lesson in found.task.lessons
+        if lesson.parent.canonical not in found.history.canonical_texts()
+    ]
+    n_near = sum(len(grammar.neighbours(lesson.parent)) for lesson in unfitted)
+    assert 0 < sum(len(lesson.children) for lesson in unfitted) < 0.7 * n_near
 
 
 def test_it_looks_two_steps_ahead():
-    """Each change of the best kernel loses, and one change of one of these gains more."""
+    """Each change of the best kernel loses, and two together gain, of which one loses least."""
     trap, step, top = "LIN[0] + SE[1]", "LIN[0] * PER[0] + SE[1]", "LIN[0] * PER[0] + RQ[0] + SE[1]"
-    heights = {trap: 10.0, step: 5.5, top: 20.0}
+    heights = {trap: 10.0, step: 6.0, "LIN[0] + RQ[0] + SE[1]": 7.5, top: 20.0}
 
     def score(expression):
-        return heights.get(expression.canonical, 5.0 - expression.n_leaves)
+        rough = np.random.default_rng(crc32(expression.canonical.encode())).normal()
+        return heights.get(expression.canonical, 2.0 + 1.2 * min(rough, 2.0))
 
     found, _ = search_of(score, n_features=2, start=trap)
     assert found.history.best.expression.canonical == top
