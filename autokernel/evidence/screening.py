@@ -495,6 +495,9 @@ def _noiseless(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
     """Compute the packed covariance of the function, without any noise."""
     likelihood = posterior.likelihood
     assert isinstance(likelihood, ExactLikelihood)
+    if not posterior.expression.leaves:  # whose matrix is a diagonal
+        n = len(likelihood.data.y)
+        return np.zeros(n * (n + 1) // 2)
     K = likelihood.matrix(np.append(theta[:-1], -np.inf))
     K[likelihood.diagonal] -= likelihood.diagonal_noise(0.0)  # what is known
     return K

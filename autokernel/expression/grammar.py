@@ -1,6 +1,6 @@
 """The grammar that spans the search space (SOT, section 2.3)."""
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import islice
@@ -97,6 +97,17 @@ class Grammar:
             leaf.on(self.targets[0])
             for leaf in self.leaves
             if leaf == self._on_scale(leaf, self._scales_of[leaf.column][0])
+        )
+
+    def on_columns(self, columns: Collection[int]) -> "Grammar":
+        """Return the same grammar of fewer columns."""
+        kept = [number for number, column in enumerate(self.columns) if column in columns]
+        every, scales = self.by_column, self.scales
+        return replace(
+            self,
+            columns=tuple(self.columns[number] for number in kept),
+            by_column=every and tuple(every[number] for number in kept),
+            scales=scales and tuple(scales[number] for number in kept),
         )
 
     def _on_scale(self, leaf: Leaf, scale: str) -> Leaf:

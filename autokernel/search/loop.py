@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing
+from contextlib import closing, suppress
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -29,11 +29,16 @@ from autokernel.expression import (
     without_leaves,
 )
 from autokernel.kernels import UNPICKLABLE
+from autokernel.search.design import columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.store import Store
 from autokernel.search.strategy import Lesson, Strategy, Task
 
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
+N_CHOICES = 2  # of columns, of very many
+MAX_NEW_COLUMNS = 15  # that are chosen together
+MAX_LOSS_OF_COLUMN = 0.0  # nats, with which it is chosen
+MAX_DESIGNED_LATER = 8  # kernels over the columns that are chosen
 SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
 MAX_ERROR_OF_ESTIMATE = 3.0  # nats below the best score, at which a simpler kernel is fitted
 
@@ -87,23 +92,29 @@ class Search:
         self._strategy, self.task, self._history = strategy, task, history
         self._store = store or Store()
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
-        design: tuple[Expression, ...] = ()
-        if task.grammar.columns:
-            rng = np.random.default_rng([seed, DESIGN_STREAM])
-            design = strategy.design(task, rng=rng)
         targets = task.grammar.targets
-        on_scale = [
-            one.on(targets[0]) if one.target == IDENTITY else one for one in (*task.start, *design)
-        ]
         self._noise = [NOISE.on(target) for target in targets]
         self._rough: list[Estimate] = []
         self._latest: Deadline | None = None
-        self.design = (*map(self._plain, on_scale), *self._noise)
+        start = [one.on(targets[0]) if one.target == IDENTITY else one for one in task.start]
+        design = self._designed(targets[0])
+        self.design = (*map(self._plain, start), *design, *self._noise)
+        self._chooses = strategy.preset.explores and task.has_many_columns and not design
+
+    def _designed(self, target: str) -> list[Expression]:
+        """Return the design of the strategy, with kernels that have no scale on this one."""
+        if not self.task.grammar.columns:
+            return []
+        rng = np.random.default_rng([self._seed, DESIGN_STREAM])
+        design = self._strategy.design(self.task, rng=rng)
+        return [self._plain(one.on(target) if one.target == IDENTITY else one) for one in design]
 
     @property
     def n_trials(self) -> int:
         """Largest number of trials; each pruning, and a search on other rows, is one."""
         n_designed = len(History(0.0).without_known(self.design))
+        if self._chooses:
+            n_designed += MAX_DESIGNED_LATER
         return n_designed + (self._n_iter + 2 if self._strategy.preset.explores else 1)
 
     def run(
@@ -174,7 +185,10 @@ class Search:
             fraction = SHARE_OF_DESIGN if self._strategy.preset.explores else 1.0
             share = partial(self.task.deadline.share, fraction)
             yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
-            if self._left_of_design() and not self.task.deadline.has_passed:
+            with suppress(OutOfTimeError):
+                yield from self._choices(share())
+            is_known = any(one.expression.leaves for one in history.evaluations)
+            if (self._left_of_design() or not is_known) and not self.task.deadline.has_passed:
                 known = history.canonical_texts()
                 quick = [*self._rough, *map(Estimate, self._noise)]
                 quick = [one for one in quick if one.expression.canonical not in known]
@@ -196,6 +210,33 @@ class Search:
             yield from self._pruning()
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
+
+    def _choices(self, until: Deadline) -> Iterator["_KernelBatch"]:
+        """Choose columns of very many, and yield the design over them.
+
+        These are columns of which one more term is estimated to be better than the best kernel,
+        first than noise, then than the sum over the first columns, and columns whose products are
+        correlated with what that leaves.
+        """
+        history, task = self._history, self.task
+        timed = replace(task, deadline=until)
+        for number in range(N_CHOICES if self._chooses else 0):
+            best = history.best
+            if best is None:
+                return
+            terms = self._remembered("terms", history, partial(timed.terms, best))
+            used, least = best.expression.columns, best.score - MAX_LOSS_OF_COLUMN
+            gaining = [one.expression.columns - used for one in terms if one.score > least]
+            chosen = used.union(*gaining[:MAX_NEW_COLUMNS])
+            design = [task.with_terms(NOISE.on(best.expression.target), sorted(chosen))]
+            if number == N_CHOICES - 1:
+                chosen |= columns_of_products(task.data, best, task.grammar.columns)
+                self.task = replace(task, chosen=chosen)
+                design = self._designed(best.expression.target)
+                self.design += tuple(design)
+            new = [one for one in design if one.leaves and task.grammar.spans(one)]
+            quick = list(map(Estimate, history.without_known(new)))
+            yield _KernelBatch(quick, [], Phase.INITIAL, until=until)
 
     def _left_of_design(self) -> list[Estimate]:
         return list(map(Estimate, self._history.without_known(self.design)))

@@ -1,9 +1,10 @@
 """The interface of search strategies: an initial design, and proposals given a history."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field, replace
+from functools import partial, reduce
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
 
@@ -14,8 +15,11 @@ from sklearn.utils._param_validation import StrOptions
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import (
+    IDENTITY,
     Expression,
     Grammar,
+    Leaf,
+    Operation,
     StructurePrior,
     arrange,
     custom_parts,
@@ -26,7 +30,7 @@ from autokernel.expression import (
     with_leaves,
 )
 from autokernel.inference import TrainingData
-from autokernel.kernels import PRESETS, Priors, definition
+from autokernel.kernels import ADD, PRESETS, SMOOTH, Priors, definition
 from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
 from autokernel.typing import BoolArray, FloatArray
@@ -41,6 +45,7 @@ the deadline.
 """
 
 MAX_CHANGES = 800  # of one kernel whose results are estimated
+MAX_COLUMNS = 25  # all of which every kernel of the design, and every change, may have
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
 
@@ -83,6 +88,7 @@ class Task:
     fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
     lessons: list[Lesson] = field(default_factory=list)  # of the search so far, in order
+    chosen: frozenset[int] = frozenset()  # columns that matter, of very many
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 
     def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
@@ -95,6 +101,18 @@ class Task:
             self.cache[key] = make()
         found: Cached = self.cache[key]
         return found
+
+    @property
+    def has_many_columns(self) -> bool:
+        """Whether most kernels are over columns that are chosen during the search."""
+        return len(self.grammar.columns) > MAX_COLUMNS and ADD in self.grammar.operators
+
+    def focus(self, columns: AbstractSet[int] = frozenset()) -> Grammar:
+        """Return the grammar, of the chosen and the given columns if there are many."""
+        if not self.has_many_columns:
+            return self.grammar
+        kept = self.chosen | columns
+        return self.cached(("focus", kept), lambda: self.grammar.on_columns(kept))
 
     @property
     def definition(self) -> tuple[object, ...]:
@@ -169,11 +187,12 @@ class Task:
             if not expression.leaves:  # noise stands alone
                 return expression, {}
             parent, grammar = with_leaves(expression, replace), self.grammar
+            focus, added = self.focus(parent.columns), self._terms_of(parent)
             own, made = set(map(id, parent.leaves)), set[tuple[str, frozenset[int]]]()
             rescaled = {grammar.tidy(one).canonical for one in grammar.rescalings(parent)}
             changes: dict[str, list[Expression]] = {}
             factored = map(grammar.tidy, factorings(parent)) if grammar.reduces else ()
-            for one in chain(grammar.changes(parent, MAX_CHANGES), factored):
+            for one in chain(focus.changes(parent, MAX_CHANGES), added, factored):
                 text = one.canonical
                 way = text, frozenset(own.intersection(map(id, one.leaves)))
                 if text not in rescaled and text != parent.canonical and way not in made:
@@ -189,6 +208,29 @@ class Task:
         They are few, and are estimated on all rows.
         """
         return self._estimates(fit, self._rescalings_of, on_all_rows=True)
+
+    def terms(self, fit: Evaluation | Estimate) -> list[Estimate]:
+        """Estimate the scores of a kernel with one more term, on any column that it lacks."""
+        return self._estimates(fit, self._terms_of)
+
+    def _terms_of(self, expression: Expression) -> list[Expression]:
+        """List sums of a kernel and of a smooth term, on each column that it lacks, if many."""
+        lacking = [c for c in self.grammar.columns if c not in expression.columns]
+        if not self.has_many_columns:
+            return []
+        return [self.with_terms(expression, [column]) for column in lacking]
+
+    def with_terms(self, expression: Expression, columns: Iterable[int]) -> Expression:
+        """Return the sum of a kernel and of smooth terms on other columns."""
+        terms = [*expression.on(IDENTITY).terms(ADD), *(self._smooth[column] for column in columns)]
+        return reduce(partial(Operation, ADD), terms).on(expression.target)
+
+    @property
+    def _smooth(self) -> dict[int, Leaf]:
+        """The first smooth base kernel of each column, or its first one."""
+        leaves = [base.leaves[0] for base in reversed(self.grammar.bases)]
+        leaves.sort(key=lambda leaf: leaf.kernel == SMOOTH)  # the last of a column counts
+        return {leaf.column: leaf for leaf in leaves}
 
     def neighbour_texts(self, expression: Expression) -> frozenset[str]:
         """Return the canonical texts of the kernels that :meth:`neighbours` estimates."""
@@ -290,7 +332,8 @@ class DesignedStrategy(Strategy):
     initial_design: str
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
-        return initial_design(self.initial_design, task.grammar, rng=rng)
+        grammar = task.grammar if self.initial_design == "paper" else task.focus()
+        return initial_design(self.initial_design, grammar, rng=rng) if grammar.columns else ()
 
 
 def choose_none(near: Sequence[Expression]) -> BoolArray:
