@@ -22,9 +22,11 @@ from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
 from autokernel.inference import TrainingData
 from autokernel.kernels import CATEGORICAL, PERIODIC, SMOOTH
 from autokernel.search import Store
+from autokernel.search.columns import MAX_COLUMNS, columns_by_effect
 from autokernel.search.design import kernels_of_series
 from autokernel.typing import IntArray
 
+N_COLUMNS = 12  # of very many, of which rows that fit are a smooth function
 SHARE_OF_TIME = 0.1  # of max_time, before the search
 
 
@@ -47,7 +49,7 @@ def outliers_before_search(
     seed: int,
     deadline: Deadline,
 ) -> IntArray:
-    """Find the rows that do not fit a smooth function of all columns.
+    """Find the rows that do not fit a smooth function of all columns, or of some of very many.
 
     Those that stand for missing values are outliers in any case. There are no others if the time is
     over. The ``data`` are those given, in the units of the search.
@@ -63,11 +65,11 @@ def outliers_before_search(
         return fills
     kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
     data = training_data(given) if len(fills) else data
-    leaves = [
-        Leaf(CATEGORICAL if column.levels else SMOOTH, number)
-        for number, column in enumerate(data.inputs.columns.every)
-        if column.varies
-    ]
+    columns = data.inputs.columns
+    varying = [number for number, column in enumerate(columns.every) if column.varies]
+    if len(varying) > MAX_COLUMNS:
+        varying = sorted(columns_by_effect(data, varying)[:N_COLUMNS])
+    leaves = [Leaf(CATEGORICAL if columns[c].levels else SMOOTH, c) for c in varying]
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
     kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
     rivals = _rivals(smooth, given, data, arguments)

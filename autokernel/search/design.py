@@ -4,11 +4,8 @@ from collections.abc import Sequence
 from functools import partial, reduce
 
 import numpy as np
-from scipy.stats import rankdata
 
-from autokernel.evidence import Evaluation
 from autokernel.expression import IDENTITY, Expression, Grammar, Operation
-from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import (
     ADD,
     DAMPED_TREND,
@@ -27,7 +24,6 @@ from autokernel.kernels import (
 DESIGNS = ("default", "paper")
 
 MAX_COLUMNS_WITH_BASES = 2  # with which the default design has every base kernel
-MAX_PAIRS = 3  # whose columns are chosen for their product
 MAX_GROWTHS = 20  # operations tried for a result that is not yet in the design
 
 
@@ -104,30 +100,6 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Express
                     texts.add(kernel.canonical)
                     break
     return grown
-
-
-def columns_of_products(
-    data: TrainingData, fit: Evaluation, columns: Sequence[int]
-) -> frozenset[int]:
-    """Find columns whose products with others are correlated with what a fit leaves unexplained.
-
-    They are those of the most correlated pairs, out of pairs with a larger correlation than pairs
-    of independent columns have. O(n_columns^2 n_samples), after leave-one-out errors in O(n^3).
-    """
-    likelihood = ExactLikelihood(fit.expression, data)
-    errors = rankdata(likelihood.leave_one_out_errors(fit.theta)[0])
-    U = rankdata(data.inputs.filled[:, list(columns)], axis=0)
-    errors, U = errors - errors.mean(), U - U.mean(axis=0)
-    means, squares = U.T @ U / len(U), U**2
-    variances = squares.T @ squares / len(U) - means**2
-    with np.errstate(invalid="ignore", divide="ignore"):
-        found = np.abs((U.T * errors) @ U) / np.sqrt(variances * len(U)) / errors.std()
-    upper = np.nan_to_num(np.triu(found, 1)).ravel()
-    n_pairs = len(columns) * (len(columns) - 1) / 2
-    pairs = [
-        pair for pair in np.argsort(-upper)[:MAX_PAIRS] if upper[pair] ** 2 > 2 * np.log(n_pairs)
-    ]
-    return frozenset(columns[number] for pair in pairs for number in divmod(pair, len(columns)))
 
 
 def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:

@@ -29,7 +29,7 @@ from autokernel.expression import (
     without_leaves,
 )
 from autokernel.kernels import UNPICKLABLE
-from autokernel.search.design import columns_of_products
+from autokernel.search.columns import columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.store import Store
 from autokernel.search.strategy import Lesson, Strategy, Task
@@ -228,7 +228,11 @@ class Search:
             used, least = best.expression.columns, best.score - MAX_LOSS_OF_COLUMN
             gaining = [one.expression.columns - used for one in terms if one.score > least]
             chosen = used.union(*gaining[:MAX_NEW_COLUMNS])
-            design = [task.with_terms(NOISE.on(best.expression.target), sorted(chosen))]
+            design = (
+                [task.with_terms(NOISE.on(best.expression.target), sorted(chosen))]
+                if chosen
+                else []
+            )
             if number == N_CHOICES - 1:
                 chosen |= columns_of_products(task.data, best, task.grammar.columns)
                 self.task = replace(task, chosen=chosen)
@@ -244,11 +248,8 @@ class Search:
     @cached_property
     def quick(self) -> list[Expression]:
         """List single base kernels, those of columns along which a parabola explains most first."""
-        left, data = {}, self.task.data
-        for column in self.task.grammar.columns:
-            powers = np.vander(data.inputs.filled[:, column] - 0.5, 3)
-            left[column] = np.var(data.y - powers @ np.linalg.lstsq(powers, data.y)[0])
-        return sorted(self.task.grammar.bases, key=lambda one: left[min(one.columns)])
+        columns = columns_by_effect(self.task.data, self.task.grammar.columns)
+        return sorted(self.task.grammar.bases, key=lambda one: columns.index(min(one.columns)))
 
     def _proposed(self) -> "_KernelBatch":
         """Let the strategy propose the next batch, which may be empty."""

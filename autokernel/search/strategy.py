@@ -31,6 +31,7 @@ from autokernel.expression import (
 )
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, PRESETS, SMOOTH, Priors, definition
+from autokernel.search.columns import MAX_COLUMNS
 from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
 from autokernel.typing import BoolArray, FloatArray
@@ -45,7 +46,6 @@ the deadline.
 """
 
 MAX_CHANGES = 800  # of one kernel whose results are estimated
-MAX_COLUMNS = 25  # all of which every kernel of the design, and every change, may have
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
 
