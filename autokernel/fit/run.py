@@ -179,7 +179,7 @@ class Run:
         what = MEANINGS[reason]
         best = self.history.best
         if reason is StopReason.LOCAL_MAXIMUM and best is not None and best.expression.leaves:
-            n = len(self.task.neighbour_texts(best.expression) - {best.expression.canonical})
+            n = len(self.search_task.neighbour_texts(best.expression) - {best.expression.canonical})
             what = f"of {n} kernels one operation away from the best, none is expected to be better"
         return f"the search ended: {what}"
 

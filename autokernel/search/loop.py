@@ -29,7 +29,7 @@ from autokernel.expression import (
     without_leaves,
 )
 from autokernel.kernels import UNPICKLABLE
-from autokernel.search.columns import columns_by_effect, columns_of_products
+from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.store import Store
 from autokernel.search.strategy import Lesson, Strategy, Task
@@ -228,19 +228,17 @@ class Search:
             used, least = best.expression.columns, best.score - MAX_LOSS_OF_COLUMN
             gaining = [one.expression.columns - used for one in terms if one.score > least]
             chosen = used.union(*gaining[:MAX_NEW_COLUMNS])
-            design = (
-                [task.with_terms(NOISE.on(best.expression.target), sorted(chosen))]
-                if chosen
-                else []
-            )
+            target = best.expression.target
+            design = [task.with_terms(NOISE.on(target), sorted(chosen))] if chosen else []
             if number == N_CHOICES - 1:
                 chosen |= columns_of_products(task.data, best, task.grammar.columns)
                 self.task = replace(task, chosen=chosen)
-                design = self._designed(best.expression.target)
+                design = self._designed(target)
+                design = [one for one in design if one.n_leaves <= max(len(chosen), MAX_COLUMNS)]
                 self.design += tuple(design)
-            new = [one for one in design if one.leaves and task.grammar.spans(one)]
-            quick = list(map(Estimate, history.without_known(new)))
-            yield _KernelBatch(quick, [], Phase.INITIAL, until=until)
+            new = [one for one in design if task.grammar.spans(one)]
+            kernels = list(map(Estimate, history.without_known(new)))
+            yield _KernelBatch(kernels, [], Phase.INITIAL, until=until)
 
     def _left_of_design(self) -> list[Estimate]:
         return list(map(Estimate, self._history.without_known(self.design)))

@@ -1,10 +1,16 @@
 """Initial designs: what they hold, and what a search evaluates of them."""
 
+from dataclasses import replace
+from functools import partial
+
 import numpy as np
 import pytest
 
+from autokernel.evidence import Evaluator
 from autokernel.expression import NOISE
-from autokernel.search import SOT, History, Search
+from autokernel.inference import TrainingData
+from autokernel.kernels import PRESETS
+from autokernel.search import SOT, History, Search, Store, evaluate_in_parallel
 from autokernel.search.design import classic_kernels, grown_kernels
 from tests.search.stand_ins import task_of, texts
 
@@ -84,3 +90,35 @@ def test_base_kernels_follow_what_a_person_would_try_first_where_columns_are_few
 def test_where_no_such_kernel_is_allowed_base_kernels_are_the_design():
     task = task_of(3, base_kernels=("PER",))
     assert design_of("default", task) == list(task.grammar.leaves)
+
+
+def test_of_very_many_columns_the_design_has_those_that_matter_also_by_a_product_only():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(70, 30))
+    y = np.sin(6 * X[:, 2]) + 8 * (X[:, 5] - 0.5) * (X[:, 11] - 0.5) + 0.1 * rng.normal(size=70)
+    evaluator = Evaluator(TrainingData(X, y / y.std()), priors=PRESETS["default"], seed=0)
+    task = replace(
+        task_of(30, base_kernels=("SE", "LIN"), max_leaves=64, reduces=True),
+        data=evaluator.data,
+        estimate_changes=evaluator.estimate_changes,
+        fingerprint=evaluator.fingerprint(),
+    )
+    store = Store()
+
+    def searched(**limits):
+        history = History(len(y))
+        search = Search(SOT(), task, history, n_iter=0, seed=0, store=store)
+        search.run(partial(evaluate_in_parallel, evaluator, store=store), **limits)
+        return search, history
+
+    search, history = searched()
+    assert history.best.expression.columns == {2, 5, 11}
+    assert {2, 5, 11} <= search.task.chosen
+    assert all(len(one.expression.columns) <= 12 for one in history.evaluations)
+    near = search.task.near(history.best.expression)
+    assert {c for one in near for c in one.columns} == set(range(30))  # a term of each other one
+    again, same = searched()
+    assert texts(one.expression for one in same.evaluations) == texts(
+        one.expression for one in history.evaluations
+    )
+    assert again.task.chosen == search.task.chosen
