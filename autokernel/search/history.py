@@ -43,7 +43,7 @@ MEANINGS = {
     StopReason.CALLBACK: "a callback ended it",
     StopReason.EXHAUSTED: "no kernel was left to try",
     StopReason.LOCAL_MAXIMUM: "no kernel one operation away from the best is expected to be better",
-    StopReason.CONVERGED: f"the last {PATIENCE} kernels gained less than tol together",
+    StopReason.CONVERGED: "the last kernels gained less than tol together",
     "refit": "there was none",
 }
 """What the reasons to end a search mean, after "the search ended: "."""
@@ -86,16 +86,18 @@ class History:
         """Number of trials after the initial design."""
         return sum(trial.phase == Phase.SEARCH for trial in self.trials)
 
-    def has_converged(self, tol: float) -> bool:
+    def has_converged(self, tol: float, *, max_steps: float = np.inf) -> bool:
         """Return whether the last kernels searched have gained less than ``tol`` nats together.
 
-        Kernels with an estimate do not count: these end with a local maximum. With a ``tol`` of
-        zero the answer is no.
+        They are ``PATIENCE`` kernels without an estimate, or ``max_steps`` with one: these usually
+        end with a local maximum. With a ``tol`` of zero the answer is no.
         """
         if not (tol and self.trials):
             return False
         best = int(np.argmax(self.scores > self.scores.max() - tol))
-        return sum(trial.is_guess for trial in self.trials[best + 1 :]) >= PATIENCE
+        later = [one for one in self.trials[best + 1 :] if one.phase == Phase.SEARCH]
+        n_guesses = sum(trial.is_guess for trial in later)
+        return n_guesses >= PATIENCE or len(later) - n_guesses >= max_steps
 
     @property
     def elapsed(self) -> float:

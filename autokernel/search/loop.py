@@ -38,6 +38,7 @@ DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
 N_CHOICES = 2  # of columns, of very many
 MAX_NEW_COLUMNS = 15  # that are chosen together
 MAX_LOSS_OF_COLUMN = 0.0  # nats, with which it is chosen
+MAX_VAIN_STEPS = 10  # of a climb over very many columns, after which it ends
 MAX_DESIGNED_LATER = 8  # kernels over the columns that are chosen
 SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
 MAX_ERROR_OF_ESTIMATE = 3.0  # nats below the best score, at which a simpler kernel is fitted
@@ -100,6 +101,7 @@ class Search:
         design = self._designed(targets[0])
         self.design = (*map(self._plain, start), *design, *self._noise)
         self._chooses = strategy.preset.explores and task.has_many_columns and not design
+        self._max_steps = MAX_VAIN_STEPS if self._chooses else np.inf
 
     def _designed(self, target: str) -> list[Expression]:
         """Return the design of the strategy, with kernels that have no scale on this one."""
@@ -135,7 +137,7 @@ class Search:
         deadline, and then single base kernels.
         """
         self._latest = latest
-        if rough is not None:
+        if rough is not None and rough.expression.leaves:
             pairs = enumerate(arrange(rough.expression)[1])
             start = WarmStart.taken(rough, list(pairs))
             self._rough = [Estimate(rough.expression, start=start)]
@@ -171,7 +173,7 @@ class Search:
             return StopReason.N_ITER
         if self.task.deadline.has_passed:
             return StopReason.MAX_TIME
-        if self._history.has_converged(self._tol):
+        if self._history.has_converged(self._tol, max_steps=self._max_steps):
             return StopReason.CONVERGED
         evaluated = (evaluation.expression for evaluation in self._history.evaluations)
         known = [expression for expression in evaluated if expression.leaves]  # not NOISE
@@ -184,7 +186,8 @@ class Search:
         try:
             fraction = SHARE_OF_DESIGN if self._strategy.preset.explores else 1.0
             share = partial(self.task.deadline.share, fraction)
-            yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
+            first = [*(self._rough if self._chooses else []), *self._left_of_design()]
+            yield _KernelBatch(first, [], Phase.INITIAL, until=share())
             with suppress(OutOfTimeError):
                 yield from self._choices(share())
             is_known = any(one.expression.leaves for one in history.evaluations)
@@ -201,7 +204,7 @@ class Search:
                 history.n_searched < self._n_iter
                 and any(one.expression.leaves for one in history.evaluations)
                 and not self.task.deadline.has_passed
-                and not history.has_converged(self._tol)
+                and not history.has_converged(self._tol, max_steps=self._max_steps)
                 and (batch := self._proposed()).kernels
             ):
                 yield batch
