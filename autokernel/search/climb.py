@@ -15,10 +15,10 @@ from autokernel.typing import BoolArray, FloatArray
 
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
-N_FIRST_STEPS = 4  # from the best kernel, after which a second step is considered
+N_FIRST_STEPS = 8  # from the best kernel, after which a second step is considered
 MAX_NATS_BELOW = 6.0  # the best kernel, after the first of two steps
-N_AHEAD = 2  # first steps after which second ones are estimated
-SHARE_AHEAD = 0.3  # of the second steps, those with the highest chances, that are estimated
+N_AHEAD = 4  # first steps after which second ones are estimated
+SHARE_AHEAD, MIN_AHEAD = 0.3, 100  # of the second steps, likeliest first, that are estimated
 MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
 MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
 MIN_EXPECTED_GAIN = 0.2  # of tol, with which a neighbour is evaluated
@@ -95,7 +95,8 @@ class Climb:
 
         def choose(near: Sequence[Expression]) -> BoolArray:
             chances = self._chances(first, best.score, near)
-            return np.asarray(chances >= np.quantile(chances, 1 - SHARE_AHEAD))
+            n_kept = max(MIN_AHEAD, int(SHARE_AHEAD * len(near)))
+            return np.asarray(chances >= np.sort(chances)[-n_kept:][0])
 
         is_taught = any(lesson.is_of(first) for lesson in self._task.lessons)
         least = best.score - first.score
