@@ -20,5 +20,4 @@ from autokernel.evidence.evaluator import (
     parameters_of,
 )
 from autokernel.evidence.outliers import find_outliers, update_outliers
-from autokernel.evidence.screening import Estimate
-from autokernel.evidence.starts import columns_with_season
+from autokernel.evidence.starts import Estimate, columns_with_season

@@ -32,10 +32,9 @@ from autokernel.evidence.screening import (
     FIRST_ROWS,
     MAX_ROWS,
     MIN_ROWS_OF_TWO_STAGES,
-    Estimate,
     Screening,
 )
-from autokernel.evidence.starts import WarmStart, random_stream, warm_starts_from_similar
+from autokernel.evidence.starts import Estimate, WarmStart, random_stream, warm_starts_from_similar
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
     Expression,

@@ -7,7 +7,7 @@ few steps of the maximiser.
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import product
 from typing import NamedTuple
@@ -21,6 +21,7 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import (
     NOISE_LEFT,
+    Estimate,
     Magnitudes,
     WarmStart,
     curvature_from,
@@ -73,27 +74,6 @@ _FAR_BELOW = (14.0, 6.0, 3.5)  # nats below the best one, beyond which a kernel 
 _MAX_POOR = 12  # kernels in a row that fall below the next limit, with which a round ends
 _TOLERANCE = 1e-2  # nats that a further step may gain
 _COST_OF_PARAMETER = 1.0  # nats of evidence, where no Hessian is known
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
-class Estimate:
-    """A kernel to evaluate, with an estimate of its score and a starting point for its fit."""
-
-    expression: Expression
-    score: float = np.nan  # nats; nan for a kernel of which nothing is known
-    error: float = np.nan  # standard deviation of the error of the score, in nats
-    start: WarmStart | None = None  # of all parameters of the arranged kernel
-
-    @property
-    def theta(self) -> FloatArray:
-        """The log parameters (n_params,) at which a fit starts."""
-        return np.empty(0) if self.start is None else self.start.theta
-
-    @property
-    def hessian(self) -> FloatArray:
-        """A guess of the Hessian (n_params, n_params) of the negative log posterior there."""
-        known = None if self.start is None else self.start.hessian
-        return np.full(2 * self.theta.shape, np.nan) if known is None else known
 
 
 class Screened(NamedTuple):

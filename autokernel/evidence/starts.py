@@ -4,8 +4,8 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
-from typing import NamedTuple, Protocol
+from dataclasses import dataclass, replace
+from typing import NamedTuple
 
 import numpy as np
 from scipy.stats import qmc
@@ -208,25 +208,6 @@ def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])
 
 
-class HasTheta(Protocol):
-    """A kernel with its log parameters, fitted or estimated, and the Hessian there."""
-
-    @property
-    def expression(self) -> Expression:
-        """The kernel."""
-        ...
-
-    @property
-    def theta(self) -> FloatArray:
-        """Log parameters (n_params,)."""
-        ...
-
-    @property
-    def hessian(self) -> FloatArray:
-        """The Hessian (n_params, n_params) of the negative log posterior."""
-        ...
-
-
 class WarmStart(NamedTuple):
     """Parameters of some nodes of a kernel, taken from the fit of another kernel."""
 
@@ -236,7 +217,7 @@ class WarmStart(NamedTuple):
 
     @classmethod
     def taken(
-        cls, fit: HasTheta, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
+        cls, fit: "Evaluation | Estimate", pairs: Sequence[tuple[int, int]], *, times: float = 1.0
     ) -> "WarmStart":
         """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit.
 
@@ -251,6 +232,27 @@ class WarmStart(NamedTuple):
         """Nodes, theta and Hessian to the last bit, which determine the warm start."""
         hessian = b"" if self.hessian is None else self.hessian.tobytes()
         return tuple(map(int, self.nodes)), self.theta.tobytes(), hessian
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
+class Estimate:
+    """A kernel to evaluate, with an estimate of its score and a starting point for its fit."""
+
+    expression: Expression
+    score: float = np.nan  # nats; nan for a kernel of which nothing is known
+    error: float = np.nan  # standard deviation of the error of the score, in nats
+    start: WarmStart | None = None  # of all parameters of the arranged kernel
+
+    @property
+    def theta(self) -> FloatArray:
+        """The log parameters (n_params,) at which a fit starts."""
+        return np.empty(0) if self.start is None else self.start.theta
+
+    @property
+    def hessian(self) -> FloatArray:
+        """A guess of the Hessian (n_params, n_params) of the negative log posterior there."""
+        known = None if self.start is None else self.start.hessian
+        return np.full(2 * self.theta.shape, np.nan) if known is None else known
 
 
 def warm_starts_from_similar(

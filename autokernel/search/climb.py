@@ -70,9 +70,20 @@ class Climb:
         """Yield where the search has climbed to from the best base kernels of the design."""
         designed = self._history.best_first(Phase.INITIAL)
         for base in [one for one in designed if one.expression.n_leaves == 1][:N_CLIMBED_ALONE]:
-            top = top_of_climb(self._task, self._history, base)
+            top = self._top_of_climb(base)
             if top is not self._fits[0]:
                 yield top
+
+    def _top_of_climb(self, start: Evaluation) -> Evaluation:
+        """Follow the best neighbours in the search, as long as each is better than the last."""
+        known = {fit.expression.canonical: fit for fit in self._history.best_first(Phase.SEARCH)}
+        while True:
+            texts = self._task.neighbour_texts(start.expression)
+            near = (known[text] for text in texts if text in known)
+            best = max(near, key=lambda fit: fit.score, default=start)
+            if best.score <= start.score:
+                return start
+            start = best
 
     def _first_steps(self) -> Iterator[Estimate]:
         """Yield estimated neighbours of the best kernel, after which a second step may gain.
@@ -132,17 +143,6 @@ class Climb:
         gains = expected_improvement(scores, np.array(std), best=start.score)
         listed, order = list(found.values()), np.argsort(-gains, kind="stable")
         return [listed[number] for number in order if gains[number] > least]
-
-
-def top_of_climb(task: Task, history: History, start: Evaluation) -> Evaluation:
-    """Follow the best neighbours in the search, as long as each is better than the last."""
-    known = {fit.expression.canonical: fit for fit in history.best_first(Phase.SEARCH)}
-    while True:
-        near = (known[text] for text in task.neighbour_texts(start.expression) if text in known)
-        best = max(near, key=lambda fit: fit.score, default=start)
-        if best.score <= start.score:
-            return start
-        start = best
 
 
 def _errors_to_expect(errors: FloatArray) -> tuple[float, float]:

@@ -37,7 +37,6 @@ from autokernel.search.strategy import Lesson, Strategy, Task
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
 N_CHOICES = 2  # of columns, of very many
 MAX_NEW_COLUMNS = 15  # that are chosen together
-MAX_LOSS_OF_COLUMN = 0.0  # nats, with which it is chosen
 MAX_VAIN_STEPS = 10  # of a climb over very many columns, after which it ends
 MAX_DESIGNED_LATER = 8  # kernels over the columns that are chosen
 SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
@@ -228,8 +227,8 @@ class Search:
             if best is None:
                 return
             terms = self._remembered("terms", history, partial(timed.terms, best))
-            used, least = best.expression.columns, best.score - MAX_LOSS_OF_COLUMN
-            gaining = [one.expression.columns - used for one in terms if one.score > least]
+            used = best.expression.columns
+            gaining = [one.expression.columns - used for one in terms if one.score > best.score]
             chosen = used.union(*gaining[:MAX_NEW_COLUMNS])
             target = best.expression.target
             design = [task.with_terms(NOISE.on(target), sorted(chosen))] if chosen else []

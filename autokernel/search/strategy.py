@@ -222,12 +222,12 @@ class Task:
 
     def with_terms(self, expression: Expression, columns: Iterable[int]) -> Expression:
         """Return the sum of a kernel and of smooth terms on other columns."""
-        terms = [*expression.on(IDENTITY).terms(ADD), *(self._smooth[column] for column in columns)]
+        smooth = self.cached("smooth", self._smooth_by_column)
+        terms = [*expression.on(IDENTITY).terms(ADD), *(smooth[column] for column in columns)]
         return reduce(partial(Operation, ADD), terms).on(expression.target)
 
-    @property
-    def _smooth(self) -> dict[int, Leaf]:
-        """The first smooth base kernel of each column, or its first one."""
+    def _smooth_by_column(self) -> dict[int, Leaf]:
+        """Return the first smooth base kernel of each column, or its first one."""
         leaves = [base.leaves[0] for base in reversed(self.grammar.bases)]
         leaves.sort(key=lambda leaf: leaf.kernel == SMOOTH)  # the last of a column counts
         return {leaf.column: leaf for leaf in leaves}

@@ -80,3 +80,8 @@ def test_an_interrupted_search_learns_again_what_it_knew(n_before):
     again, asked_later = search_of(additive, store=store)
     assert again.trials == whole.trials
     assert set(asked_later) <= set(asked)
+    taught, taught_again = (
+        [(lesson.parent.canonical, lesson.texts) for lesson in search.task.lessons]
+        for search in (whole, again)
+    )
+    assert taught_again == taught
