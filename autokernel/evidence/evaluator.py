@@ -170,20 +170,18 @@ class Evaluator:
 
     def estimate_changes(
         self,
-        fit: Evaluation | Estimate,
+        fit: Evaluation,
         parent: Expression,
         changed: Sequence[Expression],
         deadline: Deadline = NEVER,
         *,
-        least: float = 0.0,
         on_all_rows: bool = False,
     ) -> list[Estimate]:
         """Estimate the scores of kernels to which changes of another one lead, best first.
 
         The kernels are arranged. They share leaves with the ``parent``, which is the expression of
         the fit in objects of no other one. There are no estimates if the fit itself cannot be
-        computed. Kernels that gain far less than ``least`` nats are estimated roughly. Of many rows
-        some are used, unless ``on_all_rows``.
+        computed. Of many rows some are used, unless ``on_all_rows``.
         """
         deadline.check()
         with suppress(EvaluationError), kernel_errors(), one_blas_thread():
@@ -198,7 +196,7 @@ class Evaluator:
                 seed=self.seed,
                 deadline=deadline,
             )
-            return screening.estimates(changed, self._log_prior, least=least)
+            return screening.estimates(changed, self._log_prior)
         return []
 
     @cached_property

@@ -55,7 +55,7 @@ from autokernel.kernels import (
 )
 from autokernel.typing import FloatArray, IntArray
 
-MAX_ROWS = 150  # on which neighbours are screened
+MAX_ROWS = 250  # on which neighbours are screened
 FIRST_ROWS = 80  # on which the starting points of a new leaf are compared
 MIN_ROWS_OF_TWO_STAGES = 100  # with which all points are compared on all rows of a screening
 _MAX_COMPARED = 2  # of these points, on all rows of the screening
@@ -69,7 +69,6 @@ _SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
 _STEPS = (2, 4, 12)  # of the maximiser, in rounds for fewer and fewer kernels
-ERRORS = (1.5, 0.7, 0.5, 0.5)  # standard deviations of estimates in nats, after each round
 _FAR_BELOW = (14.0, 6.0, 3.5)  # nats below the best one, beyond which a kernel is not in a round
 _MAX_POOR = 12  # kernels in a row that fall below the next limit, with which a round ends
 _TOLERANCE = 1e-2  # nats that a further step may gain
@@ -82,7 +81,6 @@ class Screened(NamedTuple):
     expression: Expression
     point: Point  # with its log posterior and a guess of the curvature
     log_prior: float  # of the point
-    error: float = ERRORS[0]  # standard deviation of the error of the estimated score, in nats
 
     def start(self, times: float) -> WarmStart:
         """Return the point as the start of a fit to ``times`` as many rows."""
@@ -105,7 +103,7 @@ class Screening:
 
     def __init__(
         self,
-        fit: Evaluation | Estimate,
+        fit: Evaluation,
         parent: Expression,
         values: LeafValues,
         *,
@@ -129,16 +127,12 @@ class Screening:
         return make(expression, self._data, priors=self._priors, deadline=self._deadline)
 
     def estimates(
-        self,
-        changed: Sequence[Expression],
-        structure_prior: StructurePrior,
-        *,
-        least: float = 0.0,
+        self, changed: Sequence[Expression], structure_prior: StructurePrior
     ) -> list[Estimate]:
         """Estimate the scores of arranged kernels, to which changes of the parent lead, best first.
 
         Where several changes lead to one kernel, the best one counts. Kernels that cannot be
-        computed are left out, and those that gain far less than ``least`` nats are not refined.
+        computed are left out, and those that lose much are not refined.
         """
         if not changed:
             return []
@@ -154,10 +148,10 @@ class Screening:
             return self._gain(one, before) + structure_prior(one.expression) - own_prior
 
         found = self._screen_all(changed, gain_of)
-        self._refine_best(found, gain_of, least)
+        self._refine_best(found, gain_of)
         times = self._rows_for_each
         estimates = [
-            Estimate(one.expression, fit.score + gain, one.error, one.start(times))
+            Estimate(one.expression, fit.score + gain, fit.expression, one.start(times))
             for gain, one in found.values()
         ]
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
@@ -444,20 +438,18 @@ class Screening:
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
         return _screened(posterior, run(start.theta, curvature=start.curvature))
 
-    def _refine_best(
-        self, found: dict[str, tuple[float, Screened]], gain_of: Gain, least: float
-    ) -> None:
+    def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
         """Refine the best kernels, by more and more steps of fewer and fewer of them."""
-        rounds = zip(_STEPS, ERRORS[1:], _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True)
-        for n_steps, error, far, poor in rounds:
-            best, n_poor = max([least, *(gain for gain, _ in found.values())]), 0
+        rounds = zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True)
+        for n_steps, far, poor in rounds:
+            best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
             for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
                 if gain < best - far or n_poor == _MAX_POOR:
                     break
                 with suppress(EvaluationError), kernel_errors():
                     refined = self._refined(one, n_steps)
                     gain = gain_of(refined)
-                    found[text] = gain, refined._replace(error=error)
+                    found[text] = gain, refined
                 n_poor = n_poor + 1 if gain < best - poor else 0
 
 

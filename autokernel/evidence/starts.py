@@ -217,7 +217,7 @@ class WarmStart(NamedTuple):
 
     @classmethod
     def taken(
-        cls, fit: "Evaluation | Estimate", pairs: Sequence[tuple[int, int]], *, times: float = 1.0
+        cls, fit: Evaluation, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
     ) -> "WarmStart":
         """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit.
 
@@ -240,19 +240,8 @@ class Estimate:
 
     expression: Expression
     score: float = np.nan  # nats; nan for a kernel of which nothing is known
-    error: float = np.nan  # standard deviation of the error of the score, in nats
+    parent: Expression | None = None  # the fitted kernel from which it was estimated
     start: WarmStart | None = None  # of all parameters of the arranged kernel
-
-    @property
-    def theta(self) -> FloatArray:
-        """The log parameters (n_params,) at which a fit starts."""
-        return np.empty(0) if self.start is None else self.start.theta
-
-    @property
-    def hessian(self) -> FloatArray:
-        """A guess of the Hessian (n_params, n_params) of the negative log posterior there."""
-        known = None if self.start is None else self.start.hessian
-        return np.full(2 * self.theta.shape, np.nan) if known is None else known
 
 
 def warm_starts_from_similar(

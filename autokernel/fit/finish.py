@@ -29,7 +29,6 @@ from autokernel.model import (
 )
 from autokernel.search import StopReason
 from autokernel.search.loop import MAX_ERROR_OF_ESTIMATE
-from autokernel.search.strategy import choose_none
 from autokernel.typing import FloatArray
 
 N_PARTS = 10  # of all rows, one of which is conditioned on to know how long all take
@@ -261,7 +260,7 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
         return ()
     known = [one.expression.columns for one in run.history.best_first()]
     with suppress(OutOfTimeError):  # if not known yet
-        changes = run.search_task.neighbours(best, choose_none)
+        changes = run.search_task.neighbours(best)
         known += [one.expression.columns for one in changes if one.score < best.score]
         forms, least = run.search_task.simplifications(best), best.score - MAX_ERROR_OF_ESTIMATE
         known += [one.expression.columns for one in forms if one.score < least]

@@ -24,7 +24,7 @@ Values = Callable[[Sequence[Expression]], FloatArray]
 class Belief:
     """What an acquisition function may use: surrogate, best score, cost and random numbers."""
 
-    surrogate: SurrogateGP  # predicts scores
+    surrogate: SurrogateGP[Expression]  # predicts scores
     best: float  # highest score so far, in the unit of the surrogate
     cost: Values  # predicts seconds of evaluations
     rng: np.random.Generator

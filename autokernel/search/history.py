@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from autokernel.evidence import Evaluation
 from autokernel.expression import Expression
+from autokernel.search.surrogate import Edge
 from autokernel.typing import FloatArray
 
 PATIENCE = 30  # kernels without a gain after which a search has converged
@@ -61,6 +62,7 @@ class Trial:
     elapsed: float  # seconds from the start of the search to the end of the evaluation
     start: int = 0  # number of search trials on which its proposal was based
     estimate: float = np.nan  # nats, of the score before the fit; nan unless it was estimated
+    parent: Expression | None = None  # the kernel from which it was estimated
 
     @property
     def is_guess(self) -> bool:
@@ -144,18 +146,19 @@ class History:
         return max(self.evaluations, key=lambda evaluation: evaluation.score, default=None)
 
     @property
-    def errors_of_estimates(self) -> FloatArray:
-        """Scores less their estimates, in nats, of kernels that were estimated to be good.
+    def errors_of_estimates(self) -> list[tuple[Edge, float]]:
+        """Scores less their estimates, in nats, of changes that were estimated to be good.
 
         Estimates of kernels far below the best one are less accurate, and need not be.
         """
-        if not self.trials:
-            return np.empty(0)
-        best_so_far = np.maximum.accumulate(self.scores)
-        estimates = np.array([trial.estimate for trial in self.trials])
-        is_near = estimates > np.append(np.inf, best_so_far[:-1]) - _NEAR_BEST
-        errors: FloatArray = (self.scores - estimates)[is_near]
-        return errors[np.isfinite(errors)]
+        before = np.append(-np.inf, np.maximum.accumulate(self.scores))  # the best so far
+        return [
+            (Edge(trial.parent, fit.expression), fit.score - trial.estimate)
+            for trial, fit, best in zip(self.trials, self.evaluations, before[:-1], strict=True)
+            if trial.parent is not None
+            and trial.estimate > best - _NEAR_BEST
+            and np.isfinite(fit.score)
+        ]
 
     def best_first(self, phase: Phase | None = None) -> list[Evaluation]:
         """Sort the evaluations with a finite score, or those of one phase, the best first."""

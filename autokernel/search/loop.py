@@ -32,7 +32,7 @@ from autokernel.kernels import UNPICKLABLE
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.store import Store
-from autokernel.search.strategy import Lesson, Strategy, Task
+from autokernel.search.strategy import Strategy, Task
 
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
 N_CHOICES = 2  # of columns, of very many
@@ -158,7 +158,9 @@ class Search:
                             break  # what is known can still be pruned
                         elapsed = time.perf_counter() - began
                         shared = batch.phase, batch.proposal_seconds, elapsed, batch.start
-                        self._history.trials.append(Trial(evaluation, *shared, kernel.score))
+                        self._history.trials.append(
+                            Trial(evaluation, *shared, kernel.score, kernel.parent)
+                        )
                         if observer.end(self._history):
                             return StopReason.CALLBACK
         return self._reason_to_stop()
@@ -292,16 +294,13 @@ class Search:
         self, what: str, before: History, make: Callable[[], Iterable[Estimate]]
     ) -> list[Estimate]:
         """Read from the store which kernels followed these trials, or make and keep them."""
-        key, lessons = digest(self._definition, what, *before.definition), self.task.lessons
-        kind = {"estimates": tuple[Estimate, ...], "lessons": tuple[Lesson, ...]}
+        key = digest(self._definition, what, *before.definition)
+        kind = tuple[Estimate, ...]
         found = self._store.get(key, partial(read, kind, key=what, parse=self.task.parse))
         if found is None:
-            n_before, estimates = len(lessons), list(make())
-            found = {"estimates": estimates, "lessons": lessons[n_before:]}
+            found = tuple(make())
             self._store.put(key, as_plain(found))
-        else:
-            lessons += found["lessons"]
-        return list(found["estimates"])
+        return list(found)
 
     @cached_property
     def _definition(self) -> str:

@@ -21,7 +21,6 @@ from autokernel.search.surrogate import (
     Edge,
     Frequencies,
     FrequencyKernel,
-    GainGP,
     KernelKernel,
 )
 from autokernel.typing import FloatArray
@@ -103,9 +102,9 @@ class SOT(BayesianStrategy):
     local_steps : bool or "auto", default="auto"
         Whether the search climbs: the scores of all kernels one operation away from the best ones
         are estimated from the data, and those with the highest expected improvement are proposed.
-        A Gaussian process over changes of kernels learns from all estimates which kernels two
-        operations away are estimated too. The search ends when none is promising. With ``tol=0`` it
-        then goes on by the acquisition function. ``"auto"`` is True unless the estimator has
+        A Gaussian process over changes of kernels learns from fits by how much estimates are wrong.
+        The search ends when none is promising. With ``tol=0`` it then goes on by the acquisition
+        function. ``"auto"`` is True unless the estimator has
         ``structure_prior=None``.
     initial_design : {"default", "paper"}, default="default"
         Initial design. ``"default"`` is what a person would try first, about five kernels, and for
@@ -156,8 +155,7 @@ class SOT(BayesianStrategy):
         if takes_local_steps == "auto":  # the algorithm of the paper has none
             takes_local_steps = task.grammar.reduces
         if takes_local_steps:
-            gains = task.cached("gains", lambda: GainGP(EdgeKernel(), self._kernel_kernel()))
-            steps = Climb(task, history, gains).steps()
+            steps = Climb(task, history, task.cached(EdgeKernel, EdgeKernel)).steps()
             if steps or (task.tol and history.best_first()):
                 return steps[:n_proposals]
         if isinstance(n_generations, str):

@@ -34,7 +34,6 @@ from autokernel.kernels import ADD, PRESETS, SMOOTH, Priors, definition
 from autokernel.search.columns import MAX_COLUMNS
 from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
-from autokernel.typing import BoolArray, FloatArray
 
 Cached = TypeVar("Cached")
 
@@ -47,31 +46,6 @@ the deadline.
 
 MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_DRAWS = 200  # of a kernel that is not yet known
-
-
-Choose = Callable[[Sequence[Expression]], BoolArray]
-"""Function that says which of n kernels (n,) are to be estimated."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: it holds arrays
-class Lesson:
-    """Estimates of neighbours of one kernel that were made together, for a surrogate."""
-
-    parent: Expression
-    score: float  # of the parent, fitted or estimated, in nats
-    theta: FloatArray  # log parameters (n_params,) of the parent
-    least: float  # nats; of children that gain far less, the estimates are rough
-    children: tuple[Estimate, ...]  # without the starting points of their fits
-
-    @property
-    def texts(self) -> set[str]:
-        """The canonical texts of the children."""
-        return {child.expression.canonical for child in self.children}
-
-    def is_of(self, fit: Evaluation | Estimate) -> bool:
-        """Return whether the parent is a kernel with these parameters."""
-        is_same = self.parent.canonical == fit.expression.canonical
-        return is_same and self.theta.tobytes() == fit.theta.tobytes()
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field holds arrays
@@ -87,15 +61,14 @@ class Task:
     tol: float = 0.05  # nats of score that are worth a longer search
     fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
-    lessons: list[Lesson] = field(default_factory=list)  # of the search so far, in order
     chosen: frozenset[int] = frozenset()  # columns that matter, of very many
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 
     def cached(self, key: Hashable, make: Callable[[], Cached]) -> Cached:
         """Return a cached value of a strategy, or make and cache it.
 
-        The value may depend only on the task, its lessons and a history, because a search that is
-        repeated begins with an empty cache.
+        The value may depend only on the task and a history, because a search that is repeated
+        begins with an empty cache.
         """
         if key not in self.cache:
             self.cache[key] = make()
@@ -133,49 +106,20 @@ class Task:
         grammar, others = self.grammar, custom_parts(self.start)
         return parse_with_parts(text, [*grammar.base_kernels, *grammar.operators, *others])
 
-    def neighbours(
-        self, fit: Evaluation | Estimate, choose: Choose | None = None, *, least: float = 0.0
-    ) -> list[Estimate]:
-        """Estimate the scores of the kernels one operation away from another one, best first.
+    def neighbours(self, fit: Evaluation) -> list[Estimate]:
+        """Estimate the scores of the kernels one operation away from a fitted one, best first.
 
         Of very many operations only some are tried, with all deletions and exchanges of scales.
-        With ``choose``, others are left out unless they were estimated before. New estimates are a
-        lesson; they are rough where a kernel gains far less than ``least`` nats. Those of lessons
-        from before an interruption are made again, in the same groups.
         """
-        parent, key = fit.expression, (fit.expression.canonical, fit.theta.tobytes())
-        found: dict[str, Estimate] = self.cached(("neighbours", *key), dict)
-        for lesson in self.lessons:
-            if lesson.is_of(fit):
-                found.update(self._estimated(fit, lesson.texts - found.keys(), lesson.least))
-        new = [one for one in self.near(parent) if one.canonical not in found]
-        if choose is not None and new:
-            new = [one for one, is_wanted in zip(new, choose(new), strict=True) if is_wanted]
-        if added := self._estimated(fit, {one.canonical for one in new}, least):
-            found.update(added)
-            known = [replace(one, start=None) for one in added.values() if np.isfinite(one.score)]
-            self.lessons.append(Lesson(parent, fit.score, fit.theta, least, tuple(known)))
-        known = [one for one in found.values() if np.isfinite(one.score)]
-        estimates = [*self.rescalings(fit), *known]
+
+        def make() -> list[Estimate]:
+            parent, changes = self._changes_of(fit.expression)
+            changed = [arrange(one)[0] for ways in changes.values() for one in ways]
+            return self.estimate_changes(fit, parent, changed, self.deadline)
+
+        near = self.cached(("neighbours", fit.expression.canonical, fit.theta.tobytes()), make)
+        estimates = [*self.rescalings(fit), *near]
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
-
-    def _estimated(
-        self, fit: Evaluation | Estimate, texts: AbstractSet[str], least: float
-    ) -> dict[str, Estimate]:
-        """Estimate the neighbours of a kernel that have these texts."""
-        if not texts:
-            return {}
-        parent, changes = self._changes_of(fit.expression)
-        changed = [
-            arrange(one)[0] for text, ways in changes.items() if text in texts for one in ways
-        ]
-        estimates = self.estimate_changes(fit, parent, changed, self.deadline, least=least)
-        failed = {one.canonical: Estimate(one, -np.inf) for one in changed}
-        return failed | {one.expression.canonical: one for one in estimates}
-
-    def near(self, expression: Expression) -> list[Expression]:
-        """List the kernels one operation away on the same scales, one of each canonical text."""
-        return [first for first, *_ in self._changes_of(expression)[1].values()]
 
     def _changes_of(self, expression: Expression) -> tuple[Expression, dict[str, list[Expression]]]:
         """Return a kernel with leaves of its own, and all that it may change to on the same scales.
@@ -202,14 +146,14 @@ class Task:
 
         return self.cached(("changes", expression.canonical), make)
 
-    def rescalings(self, fit: Evaluation | Estimate) -> list[Estimate]:
+    def rescalings(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of a kernel on another scale of the target or of a column.
 
         They are few, and are estimated on all rows.
         """
         return self._estimates(fit, self._rescalings_of, on_all_rows=True)
 
-    def terms(self, fit: Evaluation | Estimate) -> list[Estimate]:
+    def terms(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of a kernel with one more term, on any column that it lacks."""
         return self._estimates(fit, self._terms_of)
 
@@ -243,7 +187,7 @@ class Task:
 
     def _estimates(
         self,
-        fit: Evaluation | Estimate,
+        fit: Evaluation,
         changes: Callable[[Expression], list[Expression]],
         *,
         on_all_rows: bool = False,
@@ -334,11 +278,6 @@ class DesignedStrategy(Strategy):
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
         grammar = task.grammar if self.initial_design == "paper" else task.focus()
         return initial_design(self.initial_design, grammar, rng=rng) if grammar.columns else ()
-
-
-def choose_none(near: Sequence[Expression]) -> BoolArray:
-    """Choose no kernel, for :meth:`Task.neighbours` that are known."""
-    return np.zeros(len(near), dtype=bool)
 
 
 def draw_unknown(

@@ -190,11 +190,11 @@ def task_of(
     )
     X = np.random.default_rng(0).uniform(size=(12, n_features))
 
-    def estimates(fit, parent, changed, deadline, *, least=0.0, on_all_rows=False):
+    def estimates(fit, parent, changed, deadline, *, on_all_rows=False):
         deadline.check()
         near = {e.canonical: e for e in changed if estimate}
         near.pop(fit.expression.canonical, None)
-        found = (Estimate(one, estimate(one), error=0.5) for one in near.values())
+        found = (Estimate(one, estimate(one), fit.expression) for one in near.values())
         return sorted(found, key=lambda one: -one.score)
 
     return Task(grammar, TrainingData(X, np.zeros(len(X))), estimates)

@@ -1,4 +1,4 @@
-"""The climb by estimates: what is estimated, two steps ahead, and what it learns."""
+"""The climb by estimates: what is estimated, and what their errors teach."""
 
 from dataclasses import replace
 from zlib import crc32
@@ -25,42 +25,34 @@ def additive(expression):
     return gain - 0.5 * n_leaves + 0.1 * rough
 
 
-def search_of(score, *, n_features=4, start="SE[0] + LIN[1]", store=None, n_iter=60, **settings):
-    """Search from one kernel, and record which kernels were estimated after which parent."""
+def search_of(score, *, n_features=4, start="SE[0] + LIN[1]", estimate=None, store=None, n_iter=60):
+    """Search from one kernel, and record which kernels were estimated; by default rightly."""
     asked = []
 
-    def estimate(expression):
+    def estimated(expression):
         asked.append(expression.canonical)
-        return score(expression)
+        return (estimate or score)(expression)
 
-    task = task_of(n_features, base_kernels=BASES, reduces=True, max_leaves=6, estimate=estimate)
+    task = task_of(n_features, base_kernels=BASES, reduces=True, max_leaves=6, estimate=estimated)
     task = replace(task, start=(parse_expression(start),))
     laboratory = Laboratory(SOT(), task, score)
-    laboratory.search(n_iter=n_iter, store=store, **settings)
+    laboratory.search(n_iter=n_iter, store=store)
     return laboratory, asked
 
 
-def test_it_finds_the_best_terms_and_estimates_a_part_of_what_is_two_steps_away():
+def test_it_finds_the_best_terms_and_estimates_all_their_neighbours():
     found, asked = search_of(additive)
     best = found.history.best.expression
     assert set(WORTH) - {"LIN[0] * PER[2]"} <= {term.canonical for term in best.children}
     assert found.reason is StopReason.LOCAL_MAXIMUM
-    grammar = found.task.grammar
-    near = {one.canonical for one in grammar.neighbours(best)}
+    near = {one.canonical for one in found.task.grammar.neighbours(best)}
     assert near <= {*asked, best.canonical}
-    unfitted = [
-        lesson
-        for lesson in found.task.lessons
-        if lesson.parent.canonical not in found.history.canonical_texts()
-    ]
-    n_near = sum(len(grammar.neighbours(lesson.parent)) for lesson in unfitted)
-    assert 0 < sum(len(lesson.children) for lesson in unfitted) < 0.7 * n_near
 
 
-def test_it_looks_two_steps_ahead():
-    """Each change of the best kernel loses, and two together gain, of which one loses least."""
+def test_it_leaves_a_trap_by_way_of_the_next_best_kernel():
+    """Each change of the best kernel loses, and a change of a neighbour of it gains."""
     trap, step, top = "LIN[0] + SE[1]", "LIN[0] * PER[0] + SE[1]", "LIN[0] * PER[0] + RQ[0] + SE[1]"
-    heights = {trap: 10.0, step: 6.0, "LIN[0] + RQ[0] + SE[1]": 7.5, top: 20.0}
+    heights = {trap: 10.0, step: 9.5, top: 20.0}
 
     def score(expression):
         rough = np.random.default_rng(crc32(expression.canonical.encode())).normal()
@@ -68,7 +60,24 @@ def test_it_looks_two_steps_ahead():
 
     found, _ = search_of(score, n_features=2, start=trap)
     assert found.history.best.expression.canonical == top
-    assert step not in found.texts_of(Phase.SEARCH)  # no fit between
+
+
+def test_changes_that_have_lost_more_than_estimated_are_not_tried_again_and_again():
+    """Estimates of kernels with a second column are five nats too high, and others are right."""
+
+    def score(expression):
+        return additive(expression) - 5.0 * (1 in expression.columns)
+
+    def kernels_with_it(estimate):
+        found, _ = search_of(score, start="SE[0]", estimate=estimate)
+        assert found.reason is StopReason.LOCAL_MAXIMUM
+        assert {"SE[0]", "PER[2]", "RQ[3]"} <= {
+            term.canonical for term in found.history.best.expression.children
+        }
+        return sum("[1]" in text for text in found.texts_of(Phase.SEARCH))
+
+    assert kernels_with_it(score) == 0
+    assert 0 < kernels_with_it(additive) < 8
 
 
 @pytest.mark.parametrize("n_before", [1, 3])
@@ -80,8 +89,3 @@ def test_an_interrupted_search_learns_again_what_it_knew(n_before):
     again, asked_later = search_of(additive, store=store)
     assert again.trials == whole.trials
     assert set(asked_later) <= set(asked)
-    taught, taught_again = (
-        [(lesson.parent.canonical, lesson.texts) for lesson in search.task.lessons]
-        for search in (whole, again)
-    )
-    assert taught_again == taught
