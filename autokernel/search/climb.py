@@ -1,20 +1,22 @@
 """The climb: which kernels near the best ones are estimated, and which of them are evaluated."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
 from autokernel.evidence import Estimate, Evaluation
+from autokernel.expression import Expression
 from autokernel.search.acquisition import expected_improvement
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import Task
-from autokernel.search.surrogate import DiscreteKernel, Edge, SurrogateGP
+from autokernel.search.surrogate import DiscreteKernel, Edge, FrequencyKernel, SurrogateGP
 from autokernel.typing import FloatArray
 
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
 MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
 MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
+MAX_LOSS = 6.0  # nats; changes that lost more are estimated again if no other is promising
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
 ERROR_OF_ESTIMATES = 1.0  # standard deviation in nats, before any estimate is checked
 STD_OF_BIAS = 0.3  # nats, of all estimates
@@ -24,14 +26,21 @@ MAX_ERROR = 4.0  # nats, beyond which a fit may have found another mode
 class Climb:
     """Finds what to evaluate next, by estimates of kernels near the best ones.
 
-    All neighbours of the best kernels are estimated. Where fits have checked estimates, the errors
-    of similar ``changes`` correct the others.
+    All neighbours of the best kernels are estimated, those last whose change lost much at the
+    kernel before. Where fits have checked estimates, the errors of similar ``changes`` correct the
+    others.
     """
 
-    def __init__(self, task: Task, history: History, changes: DiscreteKernel[Edge]) -> None:
-        self._task, self._history = task, history
+    def __init__(self, task: Task, history: History, changes: FrequencyKernel[Edge]) -> None:
+        self._task, self._history, self._changes = task, history, changes
         self._fits = [one for one in history.best_first() if task.grammar.spans(one.expression)]
         self._known = history.canonical_texts()
+        fits = {one.expression.canonical: one for one in history.evaluations}
+        self._parents = {  # the fits from which the kernels were estimated
+            trial.evaluation.expression.canonical: fits[trial.parent.canonical]
+            for trial in history
+            if trial.parent is not None and trial.parent.canonical in fits
+        }
         self._errors = learn_errors(history.errors_of_estimates, changes)
 
     def steps(self) -> list[Estimate]:
@@ -41,21 +50,51 @@ class Climb:
         of it, of the kernels to which the search climbs from the best base kernels, and of the next
         best ones, which are often two operations away from it.
         """
-        if not self._fits:
-            return []
-        best, task = self._fits[0], self._task
-        least = task.tol or SMALLEST_TOL
-        if steps := self._promising(task.rescalings(best), best, MIN_GAIN_OF_SCALE):
-            return steps[:1]
-        if steps := self._promising(task.neighbours(best), best, least):
-            return steps
-        for top in self._tops():
-            if steps := self._promising(task.neighbours(top), top, MIN_GAIN_OF_ALONE):
-                return steps[:1]
-        for other in self._fits[1:N_CLIMBED]:
-            if steps := self._promising(task.neighbours(other), best, least):
-                return steps
+        for near, start, least, n_taken in self._looks() if self._fits else ():
+            if steps := self._promising(near, start, least):
+                return steps[:n_taken]
         return []
+
+    def _looks(self) -> Iterator[tuple[list[Estimate], Evaluation, float, int | None]]:
+        """Yield estimates, with what a gain is above, its least nats, and how many are taken."""
+        best, least = self._fits[0], self._task.tol or SMALLEST_TOL
+        yield self._task.rescalings(best), best, MIN_GAIN_OF_SCALE, 1
+        for near in self._near(best):
+            yield near, best, least, None
+        for top in self._tops():
+            for near in self._near(top):
+                yield near, top, MIN_GAIN_OF_ALONE, 1
+        for other in self._fits[1:N_CLIMBED]:
+            for near in self._near(other):
+                yield near, best, least, None
+
+    def _near(self, fit: Evaluation) -> Iterator[list[Estimate]]:
+        """Yield neighbours of a fit, without changes that lost much before it, and then all."""
+        yield self._task.neighbours(fit, self._likely(fit))
+        yield self._task.neighbours(fit)
+
+    def _likely(self, fit: Evaluation) -> set[str]:
+        """Return the texts of neighbours but for changes that lost much on the way to a kernel."""
+        before = self._parents.get(fit.expression.canonical)
+        near, gains = self._task.near(fit.expression), self._gains(before) if before else {}
+        lost = {change for change, gain in gains.items() if gain < -MAX_LOSS}
+        return {text for text, one in near.items() if self._change(fit, one) not in lost}
+
+    def _gains(self, fit: Evaluation) -> dict[Hashable, float]:
+        """Return what changes of a kernel, or else of those before it, are estimated to gain."""
+
+        def make() -> dict[Hashable, float]:
+            before, own = self._parents.get(fit.expression.canonical), dict[Hashable, float]()
+            for one in self._task.neighbours(fit, self._likely(fit)):
+                own.setdefault(self._change(fit, one.expression), one.score - fit.score)
+            return {**(self._gains(before) if before else {}), **own}
+
+        return self._task.cached(("gains", fit.expression.canonical, fit.theta.tobytes()), make)
+
+    def _change(self, fit: Evaluation, neighbour: Expression) -> Hashable:
+        """Return the paths to leaves that come or go, by which changes of kernels are the same."""
+        _, paths = self._changes.frequencies(Edge(fit.expression, neighbour))
+        return frozenset(item for item in paths.items() if item[1])
 
     def _tops(self) -> Iterator[Evaluation]:
         """Yield where the search has climbed to from the best base kernels of the design."""

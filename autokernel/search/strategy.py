@@ -106,20 +106,28 @@ class Task:
         grammar, others = self.grammar, custom_parts(self.start)
         return parse_with_parts(text, [*grammar.base_kernels, *grammar.operators, *others])
 
-    def neighbours(self, fit: Evaluation) -> list[Estimate]:
+    def neighbours(self, fit: Evaluation, texts: AbstractSet[str] | None = None) -> list[Estimate]:
         """Estimate the scores of the kernels one operation away from a fitted one, best first.
 
         Of very many operations only some are tried, with all deletions and exchanges of scales.
+        With canonical ``texts`` only these kernels are estimated, and those on other scales.
         """
+        parent, changes = self._changes_of(fit.expression)
+        key = "neighbours", fit.expression.canonical, fit.theta.tobytes()
+        known: dict[str, Estimate | None] = self.cached(key, dict)
+        wanted = [text for text in changes if texts is None or text in texts]
+        if new := [text for text in wanted if text not in known]:
+            changed = [arrange(one)[0] for text in new for one in changes[text]]
+            estimates = self.estimate_changes(fit, parent, changed, self.deadline)
+            known |= {one.expression.canonical: one for one in estimates}
+            known |= {text: None for text in new if text not in known}  # those that fail
+        found = [one for one in map(known.get, wanted) if one is not None]
+        found += self.rescalings(fit)
+        return sorted(found, key=lambda one: (-one.score, one.expression.canonical))
 
-        def make() -> list[Estimate]:
-            parent, changes = self._changes_of(fit.expression)
-            changed = [arrange(one)[0] for ways in changes.values() for one in ways]
-            return self.estimate_changes(fit, parent, changed, self.deadline)
-
-        near = self.cached(("neighbours", fit.expression.canonical, fit.theta.tobytes()), make)
-        estimates = [*self.rescalings(fit), *near]
-        return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
+    def near(self, expression: Expression) -> dict[str, Expression]:
+        """Return the kernels one operation away on the same scales, by canonical text."""
+        return {text: ways[0] for text, ways in self._changes_of(expression)[1].items()}
 
     def _changes_of(self, expression: Expression) -> tuple[Expression, dict[str, list[Expression]]]:
         """Return a kernel with leaves of its own, and all that it may change to on the same scales.
