@@ -83,7 +83,11 @@ def whole(n_kernels):
     [
         ({}, 2, 5),
         ({"n_iter": 3, "batch_size": 2, "max_leaves": 3, "strategy": "random"}, 1, None),
-        ({"n_iter": 1, "strategy": SOT(initial_design="paper"), "max_leaves": 2}, 1, None),
+        (
+            {"n_iter": 1, "tol": 0.0, "strategy": SOT(initial_design="paper"), "max_leaves": 2},
+            1,
+            None,
+        ),
         ({"base_kernels": ["LIN"], "max_leaves": "auto"}, 23, 2),
     ],
 )

@@ -115,7 +115,7 @@ def test_of_very_many_columns_the_design_has_those_that_matter_also_by_a_product
     assert history.best.expression.columns == {2, 5, 11}
     assert {2, 5, 11} <= search.task.chosen
     assert all(len(one.expression.columns) <= 12 for one in history.evaluations)
-    near = search.task.near(history.best.expression)
+    near = search.task.near(history.best.expression).values()
     assert {c for one in near for c in one.columns} == set(range(30))  # a term of each other one
     again, same = searched()
     assert texts(one.expression for one in same.evaluations) == texts(
