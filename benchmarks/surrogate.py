@@ -24,8 +24,8 @@ from scipy.stats import norm, spearmanr
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.search.climb import MAX_ERROR, Climb, learn_errors
+from autokernel.search.distances import EdgeKernel
 from autokernel.search.history import History
-from autokernel.search.sot import EdgeKernel
 
 NAME = "surrogate"  # of the CSV file
 MIN_KNOWN = 3  # errors, before one is predicted

@@ -151,7 +151,7 @@ class Screening:
         self._refine_best(found, gain_of)
         times = self._rows_for_each
         estimates = [
-            Estimate(one.expression, fit.score + gain, fit.expression, one.start(times))
+            Estimate(one.expression, fit.score + gain, fit.expression, start=one.start(times))
             for gain, one in found.values()
         ]
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))

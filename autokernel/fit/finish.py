@@ -259,9 +259,9 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     if not run.was_cut:
         return ()
     known = [one.expression.columns for one in run.history.best_first()]
+    changes = run.search_task.known_neighbours(best)
+    known += [one.expression.columns for one in changes if one.score < best.score]
     with suppress(OutOfTimeError):  # if not known yet
-        changes = run.search_task.neighbours(best)
-        known += [one.expression.columns for one in changes if one.score < best.score]
         forms, least = run.search_task.simplifications(best), best.score - MAX_ERROR_OF_ESTIMATE
         known += [one.expression.columns for one in forms if one.score < least]
     used, every = best.expression.columns, range(len(run.columns))

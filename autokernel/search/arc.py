@@ -6,7 +6,8 @@ import numpy as np
 from scipy.special import expit
 
 from autokernel.expression import IDENTITY, Expression, Operation, arrange
-from autokernel.search.sot import SOT, operator_text
+from autokernel.search.distances import operator_text
+from autokernel.search.sot import SOT
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 

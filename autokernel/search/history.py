@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.evidence import Evaluation
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression
-from autokernel.search.surrogate import Edge
+from autokernel.search.distances import Edge
 from autokernel.typing import FloatArray
 
 PATIENCE = 30  # kernels without a gain after which a search has converged
@@ -61,8 +61,12 @@ class Trial:
     proposal_seconds: float  # seconds of its proposal, a share of those of the batch
     elapsed: float  # seconds from the start of the search to the end of the evaluation
     start: int = 0  # number of search trials on which its proposal was based
-    estimate: float = np.nan  # nats, of the score before the fit; nan unless it was estimated
-    parent: Expression | None = None  # the kernel from which it was estimated
+    proposal: Estimate | None = None  # without the start of the fit
+
+    @property
+    def estimate(self) -> float:
+        """The score before the fit, in nats; nan unless it was estimated."""
+        return np.nan if self.proposal is None else self.proposal.score
 
     @property
     def is_guess(self) -> bool:
@@ -126,6 +130,7 @@ class History:
                 trial.start,
                 *(float(nats).hex() for nats in (trial.estimate, trial.evaluation.score)),
                 trial.evaluation.theta.tobytes(),
+                *((str(one.parent), one.lost) if (one := trial.proposal) else ()),
             )
             for trial in self.trials
         )
@@ -146,6 +151,11 @@ class History:
         return max(self.evaluations, key=lambda evaluation: evaluation.score, default=None)
 
     @property
+    def proposals(self) -> list[Estimate]:
+        """What was proposed, with or without an estimate."""
+        return [trial.proposal for trial in self.trials if trial.proposal is not None]
+
+    @property
     def errors_of_estimates(self) -> list[tuple[Edge, float]]:
         """Scores less their estimates, in nats, of changes that were estimated to be good.
 
@@ -153,10 +163,11 @@ class History:
         """
         before = np.append(-np.inf, np.maximum.accumulate(self.scores))  # the best so far
         return [
-            (Edge(trial.parent, fit.expression), fit.score - trial.estimate)
+            (Edge(one.parent, fit.expression), fit.score - one.score)
             for trial, fit, best in zip(self.trials, self.evaluations, before[:-1], strict=True)
-            if trial.parent is not None
-            and trial.estimate > best - _NEAR_BEST
+            if (one := trial.proposal) is not None
+            and one.parent is not None
+            and one.score > best - _NEAR_BEST
             and np.isfinite(fit.score)
         ]
 

@@ -159,7 +159,7 @@ class Search:
                         elapsed = time.perf_counter() - began
                         shared = batch.phase, batch.proposal_seconds, elapsed, batch.start
                         self._history.trials.append(
-                            Trial(evaluation, *shared, kernel.score, kernel.parent)
+                            Trial(evaluation, *shared, replace(kernel, start=None))
                         )
                         if observer.end(self._history):
                             return StopReason.CALLBACK

@@ -110,7 +110,9 @@ class Task:
         """Estimate the scores of the kernels one operation away from a fitted one, best first.
 
         Of very many operations only some are tried, with all deletions and exchanges of scales.
-        With canonical ``texts`` only these kernels are estimated, and those on other scales.
+        With canonical ``texts`` only these kernels are estimated, and those on other scales. What
+        is estimated together is refined as far as the best one needs it, so that a search asks in
+        the same order whenever it is repeated.
         """
         parent, changes = self._changes_of(fit.expression)
         key = "neighbours", fit.expression.canonical, fit.theta.tobytes()
@@ -124,6 +126,12 @@ class Task:
         found = [one for one in map(known.get, wanted) if one is not None]
         found += self.rescalings(fit)
         return sorted(found, key=lambda one: (-one.score, one.expression.canonical))
+
+    def known_neighbours(self, fit: Evaluation) -> list[Estimate]:
+        """Return the estimates that :meth:`neighbours` has already made."""
+        key = "neighbours", fit.expression.canonical, fit.theta.tobytes()
+        known: dict[str, Estimate | None] = self.cache.get(key, {})
+        return [one for one in known.values() if one is not None]
 
     def near(self, expression: Expression) -> dict[str, Expression]:
         """Return the kernels one operation away on the same scales, by canonical text."""

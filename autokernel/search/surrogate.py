@@ -3,7 +3,6 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Generic, TypeVar
 
@@ -20,8 +19,9 @@ from autokernel.typing import FloatArray
 _LOG_VARIANCE, _LOG_NOISE, _MEAN = 0, -2, -1
 _KERNEL = slice(1, -2)
 LOG_BOUNDS = (-4.0, 4.0)  # of log variances, log squared lengthscales and logits
-MEAN_BOUNDS = (-3.0, 3.0)  # standard deviations of the scores
-LOG_NOISE_BOUNDS = (np.log(1e-5), 0.0)
+MEAN_BOUNDS = (-3.0, 3.0)  # of standardised scores
+LOG_NOISE_BOUNDS = (np.log(1e-5), 0.0)  # of standardised scores
+MAX_STDS = 4.0  # of hyperparameters with a prior from its mean
 DRAW_JITTER = 1e-9  # fraction of the variance; draws at equal expressions need it
 MAX_FIT_STEPS = 60
 MAX_CACHED_TREES = 8192
@@ -35,28 +35,6 @@ Frequencies = Mapping[Any, float]
 
 ElementTable = tuple[Mapping[Any, int], FloatArray]
 """Index of each element, and the frequencies (n, n_elements) of the elements of n items."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Edge:
-    """A step from one expression to another, one or more operations away.
-
-    Steps are equal if the canonical texts are.
-    """
-
-    parent: Expression
-    child: Expression
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """The canonical texts of both."""
-        return self.parent.canonical, self.child.canonical
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Edge) and self.texts == other.texts
-
-    def __hash__(self) -> int:
-        return hash(self.texts)
 
 
 class DiscreteKernel(ABC, Generic[Item]):
@@ -144,8 +122,8 @@ class SurrogateGP(Generic[Item]):
 
     The ``scores`` (n,) are finite scores of the items, and ``offset`` returns the part of a score
     that is known beforehand. ``theta`` holds the log variance, the parameters of the kernel, the
-    log noise variance and the mean, all for standardised scores; ``weights`` (n_distances,) are
-    those of the distances.
+    log noise variance and the mean, for standardised scores; ``weights`` (n_distances,) are those
+    of the distances.
 
     Few scores say little about theta. With a ``prior``, means and standard deviations of normal
     distributions of theta, scores are not standardised, and the fit maximises the posterior.
@@ -174,7 +152,8 @@ class SurrogateGP(Generic[Item]):
         start[_LOG_NOISE] = np.log(kernel.start_noise)
         objective = negative_log_likelihood(kernel, distances, y)
         if prior is not None:
-            start, objective = prior[0], _with_prior(objective, *prior)
+            (start, stds), objective = prior, _with_prior(objective, *prior)
+            bounds = list(zip(start - MAX_STDS * stds, start + MAX_STDS * stds, strict=True))
         self.theta: FloatArray = minimize(
             objective,
             start,

@@ -9,7 +9,7 @@ from scipy.stats import spearmanr
 from autokernel.data import Columns, RowNoise, Target
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
-from autokernel.evidence.screening import Screening
+from autokernel.evidence.screening import MAX_ROWS, Screening
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
     Grammar,
@@ -135,7 +135,7 @@ def test_estimates_on_some_of_the_rows_are_those_of_all():
     score = evaluator.run(evaluator.prepare(best.expression, [parent], best.start)).score
     assert score > parent.score + 2
     # a gain is a sum over rows, with a variance of two nats for each nat
-    error = np.sqrt(2 * (score - parent.score) * (300 / 150 - 1))
+    error = np.sqrt(2 * (score - parent.score) * (300 / MAX_ROWS - 1))
     assert best.score == pytest.approx(score, abs=2 * error)
 
 

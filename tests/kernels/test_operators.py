@@ -18,7 +18,7 @@ from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance
 from autokernel.kernels import ADD, FEW_COLUMNS, Operator
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
-from autokernel.search.sot import SOTKernel
+from autokernel.search.distances import SOTKernel
 from tests.batteries import EVERY_OPERATOR, expressions, inputs_of, numerical_gradient, seeds
 from tests.fits import PLAIN, assert_predicts_as_its_kernel
 from tests.kernels.gate import EXACT_GATE, GATE, Gate

@@ -13,7 +13,7 @@ from autokernel.search.acquisition import (
     expected_improvement,
     fit_cost,
 )
-from autokernel.search.sot import SOTKernel
+from autokernel.search.distances import SOTKernel
 from autokernel.search.surrogate import SurrogateGP
 from tests.search.stand_ins import walks_of
 

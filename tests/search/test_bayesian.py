@@ -16,7 +16,7 @@ from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search import BOMS, SOT, ExpectedImprovementPerSecond, History, Phase, Trial
 from autokernel.search.bayesian import evolve
 from autokernel.search.boms import HellingerKernel
-from autokernel.search.sot import SOTKernel
+from autokernel.search.distances import SOTKernel
 from tests.search.stand_ins import fit_of, proposed, task_of
 
 SMALL = SOT(population_size=10, n_generations=2)

@@ -24,7 +24,7 @@ from autokernel.search.boms import (
     HellingerKernel,
     log_determinants,
 )
-from autokernel.search.sot import SOTKernel
+from autokernel.search.distances import SOTKernel
 from tests.batteries import covariance, reshuffled
 from tests.search.stand_ins import walks_of
 

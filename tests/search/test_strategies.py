@@ -24,7 +24,7 @@ from autokernel.search import (
 )
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
-from autokernel.search.sot import SOTKernel
+from autokernel.search.distances import SOTKernel
 from tests.fits import SEARCHES
 from tests.search.stand_ins import (
     QUICK,

@@ -9,8 +9,8 @@ from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search.arc import ArcKernel
 from autokernel.search.boms import HellingerKernel
-from autokernel.search.sot import EdgeKernel, SOTKernel
-from autokernel.search.surrogate import Edge, SurrogateGP, negative_log_likelihood
+from autokernel.search.distances import Edge, EdgeKernel, SOTKernel
+from autokernel.search.surrogate import SurrogateGP, negative_log_likelihood
 from tests.search.stand_ins import walks_of
 
 SOT = SOTKernel()
@@ -209,4 +209,9 @@ def test_what_a_change_lacks_is_expected_of_similar_changes_only():
     assert similar < -2
     assert abs(other) < 0.7
     assert std < std_of_other
-    assert 0 < surrogate.noise < 1
+
+
+def test_large_errors_that_have_nothing_in_common_are_noise():
+    errors = 3.0 * np.random.default_rng(5).normal(size=40)
+    surrogate = SurrogateGP(CHANGES, changes_of("LIN[1] + SE[0]")[:40], errors, prior=PRIOR)
+    assert 1.5 < surrogate.noise < 4.5

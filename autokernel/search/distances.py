@@ -1,0 +1,160 @@
+"""Distances between expressions, and between changes, by symbolical optimal transport."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from zlib import crc32
+
+import numpy as np
+from scipy.special import expit
+
+from autokernel.expression import IDENTITY, Expression, Operation
+from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
+from autokernel.typing import FloatArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Edge:
+    """A change of one expression into another; changes are equal if the canonical texts are."""
+
+    parent: Expression
+    child: Expression
+
+    @property
+    def texts(self) -> tuple[str, str]:
+        """The canonical texts of both."""
+        return self.parent.canonical, self.child.canonical
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Edge) and self.texts == other.texts
+
+    def __hash__(self) -> int:
+        return hash(self.texts)
+
+
+class SOTKernel(FrequencyKernel[Expression]):
+    """The kernel ``exp(-d / l^2)``, d a weighted mean of the three SOT distances (SOT eq. 4, A.5).
+
+    The parameters are the log of the squared lengthscale and the logits of the weights.
+
+    The distances are SOT eqs. 2 and 3, with the symmetries of appendix A.1. With the discrete
+    ground metric, optimal transport is total variation. Two trees with the same canonical text may
+    differ in their subtrees, as in the paper. The scale of the target counts as one more column,
+    with one base kernel for each scale.
+    """
+
+    bounds = (LOG_BOUNDS,) * 4
+
+    def frequencies(self, expression: Expression) -> tuple[Frequencies, Frequencies, Frequencies]:
+        """Compute the frequencies of the base kernels by column, the paths and the subtrees."""
+        paths: list[str] = []
+        keys: list[str] = []
+        plain = expression.on(IDENTITY)
+        _list_paths(plain, "", paths)
+        _list_subtrees(plain, keys)
+        return (
+            _base_frequencies(expression),
+            _relative_frequencies(paths),
+            _relative_frequencies(keys),
+        )
+
+    def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        sigmoid = expit(params[1:])
+        shares = sigmoid / sigmoid.sum()
+        values = shares * np.exp(-params[0])
+        by_logit = values[:, None] * (np.eye(3) - shares) * (1 - sigmoid)
+        return values, np.column_stack([-values, by_logit])
+
+
+class EdgeKernel(FrequencyKernel[Edge]):
+    """The kernel ``exp(-sum_i w_i d_i)`` between changes, by leaves and paths that come or go.
+
+    The elements are those of the SOT distances, but counted: a leaf that joins two sums as a term
+    is the same change of both. The parameters are the logs of the two weights.
+    """
+
+    bounds = (LOG_BOUNDS,) * 2
+
+    def frequencies(self, change: Edge) -> tuple[Frequencies, Frequencies]:
+        """Count the leaves and the paths that a change adds, and subtract those it removes."""
+        (leaves, paths), (before, paths_before) = _counts(change.child), _counts(change.parent)
+        leaves.subtract(before)
+        paths.subtract(paths_before)
+        return leaves, paths
+
+    def key(self, change: Edge) -> int:
+        """Return a number that changes have in common if the same paths come and go."""
+        _, paths = self._frequencies(change)
+        return crc32(repr(sorted(item for item in paths.items() if item[1])).encode())
+
+    def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
+        values = np.exp(params)
+        return values, np.diag(values)
+
+
+def _list_paths(expression: Expression, above: str, found: list[str]) -> None:
+    """Append the paths to the leaves (SOT, appendix A.1).
+
+    A run of the same commuting operator counts once. An operator that does not commute is written
+    with the number of the operand.
+    """
+    if not isinstance(expression, Operation):
+        found.append(above + expression.canonical)
+        return
+    label = operator_text(expression)
+    if expression.operator.commutes:
+        here = above if above.endswith(label) else above + label
+        for operand in expression.operands:
+            _list_paths(operand, here, found)
+    else:
+        for number, operand in enumerate(expression.operands):
+            _list_paths(operand, f"{above}{label}{number}:", found)
+
+
+def _list_subtrees(expression: Expression, found: list[str]) -> str:
+    """Append the keys of all subtrees, and return that of the whole tree.
+
+    The keys do not depend on the order of the operands of a commuting operator.
+    """
+    if not isinstance(expression, Operation):
+        key = expression.canonical
+    else:
+        keys = [_list_subtrees(operand, found) for operand in expression.operands]
+        if expression.operator.commutes:
+            keys.sort()
+        key = f"({operator_text(expression).join(keys)})"
+    found.append(key)
+    return key
+
+
+def operator_text(operation: Operation) -> str:
+    """Return the symbol of an operator, with its column if it has one."""
+    column = operation.column
+    return operation.operator.symbol + ("" if column is None else f"[{column}]")
+
+
+def _base_frequencies(expression: Expression) -> Frequencies:
+    """Compute the shares of the base kernels on each column, and mark the columns in use.
+
+    A column that is not in use holds the symbol NULL in the paper. If only one of two expressions
+    uses a column, its mark counts as much as that symbol.
+    """
+    per_column = Counter(leaf.column for leaf in expression.leaves)
+    counts = Counter((leaf.canonical, leaf.column) for leaf in expression.leaves)
+    shares = {element: count / per_column[element[1]] for element, count in counts.items()}
+    target = {} if expression.target == IDENTITY else {f"{expression.target}(y) ~": 1.0}
+    return {**shares, **dict.fromkeys(per_column, 1.0), **target}
+
+
+def _counts(expression: Expression) -> tuple[Counter[str], Counter[str]]:
+    """Count leaves and paths; the scale of the target counts as a leaf."""
+    paths: list[str] = []
+    _list_paths(expression.on(IDENTITY), "", paths)
+    leaves = Counter(leaf.canonical for leaf in expression.leaves)
+    if expression.target != IDENTITY:
+        leaves[f"{expression.target}(y) ~"] += 1
+    return leaves, Counter(paths)
+
+
+def _relative_frequencies(elements: Sequence[str]) -> Frequencies:
+    return {element: count / len(elements) for element, count in Counter(elements).items()}
