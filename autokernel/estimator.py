@@ -124,7 +124,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     tol : float, default=0.05
         The search ends when its last 30 kernels have improved the score by less than ``tol`` nats,
         and ``"sot"`` and ``"arc"`` also when no kernel that they could evaluate next is expected to
-        gain a fifth of that.
+        gain as much.
     max_time : float or None, default=None
         Limit on the wall-clock time of ``fit``, in seconds. If no evaluation finishes in time, the
         model is a rough fit, with a warning.
