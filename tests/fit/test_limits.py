@@ -62,6 +62,18 @@ def test_columns_that_a_search_has_not_left_out_before_its_end_have_no_probabili
     )
 
 
+def test_what_a_search_has_estimated_before_its_end_is_known_of_columns():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(60, 4))
+    y = np.sin(6 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=60)
+    model = small(max_leaves=6, n_iter=20).set_callbacks(At(interrupt, ended=7))
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted: "):
+        model.fit(X, y)
+    assert model.best_expression_ == "LIN[1] * SE[0]"
+    assert list(model.search_history_["phase"][-2:]) == ["search", "search"]
+    assert (model.inclusion_probabilities_["depends"] > 0.9).tolist() == [True, True, False, False]
+
+
 def test_a_line_says_what_is_fitted_and_how_to_go_on():
     X, y = wave(30)
     model = small(warm_start=True).set_callbacks(At(interrupt, ended=2))
