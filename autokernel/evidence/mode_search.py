@@ -261,7 +261,7 @@ class ModeSearch:
         """
         expression, subsample = posterior.expression, None
         if is_estimated:
-            mode = self._mode_of_estimate(posterior, warm_starts[0])
+            estimate, mode = self._mode_of_estimate(posterior, warm_starts[0])
             if is_hopeless(mode):
                 return [mode], 0
         if self._has_subsample:
@@ -277,20 +277,24 @@ class ModeSearch:
         starts = self._starting_points(posterior, warm_starts, purpose="whole")
         if variants is None:
             starts += self._taken_from_noise(posterior, warm_starts)
-        if is_estimated:
-            _, *others = (start for start in starts if start.curvature is not None)
-            starts = [mode, *others]  # in the place of that of the estimate
+        if is_estimated:  # the end of its run takes the place of the estimate
+            similar = (start for start in starts if start.curvature is not None)
+            is_other = partial(_is_elsewhere, estimate)
+            starts = [mode, *filter(is_other, similar)]
         scan = self._scan(subsample or posterior, known, coarse=budget.scans_coarsely)
         modes = find_modes(
             posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
         )
         return modes, sum(calls.values()) + (subsample.n_evaluations if subsample else 0)
 
-    def _mode_of_estimate(self, posterior: LogPosterior, fits: Sequence[WarmStart]) -> Point:
-        """Run from the point of an estimate to a mode."""
+    def _mode_of_estimate(
+        self, posterior: LogPosterior, fits: Sequence[WarmStart]
+    ) -> tuple[Point, Point]:
+        """Return the point of an estimate, and the mode to which a run from it leads."""
         thetas = with_warm_starts(posterior.expression, posterior.centre[None], fits)
         (start,) = warm_points(posterior, thetas, fits)
-        return maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=start.curvature)
+        run = partial(maximise, posterior, max_iterations=MAX_STEPS, curvature=start.curvature)
+        return start, run(start.theta)
 
     def rough_mode(self, expression: Expression, deadline: Deadline) -> tuple[LogPosterior, Point]:
         """Find a point near a mode of the log posterior of an arranged kernel, on few rows.
@@ -418,6 +422,10 @@ class ModeSearch:
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         data = self._subsamples[expression.has_many_modes]
         return LogPosterior.exact(expression, data, priors=self._priors, deadline=deadline)
+
+
+def _is_elsewhere(one: Point, other: Point) -> bool:
+    return not np.array_equal(one.theta, other.theta)
 
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:

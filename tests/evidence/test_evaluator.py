@@ -9,7 +9,8 @@ import pytest
 from autokernel import CallableKernel, NotAMaximumError, evaluate_kernel, parse_expression
 from autokernel.evidence import BIC, Evaluator
 from autokernel.evidence.posterior import NOISE_FLOOR
-from autokernel.expression import Leaf, unit_prior
+from autokernel.evidence.starts import WarmStart
+from autokernel.expression import Leaf, arrange, unit_prior
 from autokernel.inference import TrainingData
 from autokernel.kernels import SMOOTH, VARIANCE
 from autokernel.kernels.parameters import check_priors
@@ -286,3 +287,13 @@ def test_far_below_the_best_the_calls_for_the_hessian_are_saved(
     assert rough.score == pytest.approx(exact.score, abs=3.0)
     assert rough.score != exact.score
     assert np.linalg.eigvalsh(rough.hessian)[0] > 0
+
+
+@pytest.mark.parametrize("text", ["SE[0] * SE[1]", "LIN[1] + SE[0]"])
+def test_a_fit_that_begins_at_a_rough_one_of_the_same_kernel_has_its_score(smooth_table, text):
+    evaluator, expression = make_evaluator(smooth_table), parse_expression(text)
+    rough = evaluator.run_roughly(expression)
+    start = WarmStart.taken(rough, list(enumerate(arrange(expression)[1])))
+    fit = evaluator.run(evaluator.prepare(expression, [], start))
+    assert fit.status == "ok"
+    assert fit.score == pytest.approx(evaluator(expression).score, abs=1e-4)
