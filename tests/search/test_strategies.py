@@ -293,6 +293,26 @@ def test_it_climbs_from_base_kernels_too_so_that_one_trap_is_not_the_end():
     assert estimated[:2] == [5.0, 20.0]
 
 
+def test_climbs_from_two_base_kernels_go_on_ways_of_their_own():
+    """The best neighbour of both is the same one; another neighbour of RQ leads higher."""
+    heights = {
+        "LIN[0] + PER[0] * SE[0] + SE[0]": 10.0,
+        "PER[0]": 0.0,
+        "RQ[0]": -1.0,
+        "PER[0] + RQ[0]": 5.0,
+        "LIN[0] * RQ[0]": 3.0,
+        "LIN[0] * RQ[0] + SE[0]": 20.0,
+    }
+
+    def score(expression):
+        return heights.get(expression.canonical, -9.0 - expression.n_leaves)
+
+    task = task_of(reduces=True, max_leaves=6, estimate=score)
+    found = Laboratory(QUICK["sot"], task, score).search(n_iter=20)
+    assert found.texts_of(Phase.SEARCH)[:2] == ["PER[0] + RQ[0]", "LIN[0] * RQ[0]"]
+    assert found.history.best.score == 20.0
+
+
 def test_with_a_tol_of_zero_it_goes_on_until_enough_kernels_are_evaluated():
     task = replace(task_of(reduces=True, max_leaves=6, estimate=planted), tol=0.0)
     assert Laboratory(QUICK["sot"], task).search(n_iter=40).reason is StopReason.N_ITER
