@@ -24,7 +24,7 @@ X, y = load_airline(return_X_y=True, as_frame=True)
 # %%
 # A crash
 # -------
-# A callback is called at the beginning and at the end of each kernel. Ours ends the 25th kernel by
+# A callback is called at the beginning and at the end of each kernel. Ours ends the 15th kernel by
 # an error, in the place of a machine that fails.
 
 
@@ -55,7 +55,7 @@ class PowerCut:
 
 folder = tempfile.TemporaryDirectory()
 settings = {"n_iter": 30, "memory": folder.name, "random_state": 0}
-crashed = AutoKernelGPRegressor(**settings).set_callbacks(PowerCut(25))
+crashed = AutoKernelGPRegressor(**settings).set_callbacks(PowerCut(15))
 try:
     crashed.fit(X, y)
 except RuntimeError as error:
@@ -65,15 +65,15 @@ except RuntimeError as error:
 # The same fit again
 # ------------------
 # A new estimator with the same parameters and the same data finds the finished evaluations in the
-# folder. It reads those 25 and computes the others. ``fit_seconds`` says how long a kernel took
+# folder. It reads those 15 and computes the others. ``fit_seconds`` says how long a kernel took
 # when it was evaluated, and ``elapsed`` how long the present fit has been running.
 
 model = AutoKernelGPRegressor(**settings).fit(X, y)
 history = model.search_history_
 alone = np.cumsum(history["fit_seconds"] + history["proposal_seconds"])
 print(f"kernels of the whole search: {len(history['score'])}")
-print(f"the first 25 took {alone[24]:.1f} seconds at first, {history['elapsed'][24]:.1f} when read")
-print(f"kernels after these: {len(history['score']) - 25}")
+print(f"the first 15 took {alone[14]:.1f} seconds at first, {history['elapsed'][14]:.1f} when read")
+print(f"kernels after these: {len(history['score']) - 15}")
 
 # %%
 # An interrupted search loses nothing but the kernel that was under way. The result is the same, to
@@ -89,7 +89,7 @@ folder.cleanup()
 # The shaded part was read from the folder.
 
 plt.plot(history["best_score"], label="the best score so far")
-plt.axvspan(0, 24.5, color="tab:orange", alpha=0.15, label="read from the folder")
+plt.axvspan(0, 14.5, color="tab:orange", alpha=0.15, label="read from the folder")
 plt.xlabel("kernels evaluated")
 plt.ylabel("score in nats")
 plt.legend(loc="lower right")
