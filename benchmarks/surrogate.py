@@ -29,6 +29,7 @@ from autokernel.search.history import History
 
 NAME = "surrogate"  # of the CSV file
 MIN_KNOWN = 3  # errors, before one is predicted
+MEASURES = ("error", "after_median", "after_surrogate", "coverage", "rank_correlation")
 WITH_CATEGORIES = ("nations", "grades", "glass", "votes", "pupils", "cars")
 
 
@@ -67,27 +68,30 @@ def measure(unit: Fit) -> Row:
         std[number] = np.hypot(spread, surrogate.noise)
     later = slice(MIN_KNOWN, None)
     errors, median, mean, std = errors[later], median[later], mean[later], std[later]
-    if len(errors) < MIN_KNOWN:
-        return {"n_errors": len(errors)}
-    row = {
-        "error": np.sqrt(np.mean(errors**2)),
-        "after_median": np.sqrt(np.mean((errors - median) ** 2)),
-        "after_surrogate": np.sqrt(np.mean((errors - mean) ** 2)),
-        "coverage": np.mean(np.abs(errors - mean) <= norm.ppf(0.95) * std),
-        "rank_correlation": spearmanr(mean, errors).statistic,
-    }
+    few = len(errors) < MIN_KNOWN
+    row = (
+        dict.fromkeys(MEASURES, np.nan)
+        if few
+        else {
+            "error": np.sqrt(np.mean(errors**2)),
+            "after_median": np.sqrt(np.mean((errors - median) ** 2)),
+            "after_surrogate": np.sqrt(np.mean((errors - mean) ** 2)),
+            "coverage": np.mean(np.abs(errors - mean) <= norm.ppf(0.95) * std),
+            "rank_correlation": spearmanr(mean, errors).statistic,
+        }
+    )
     return {"n_errors": len(errors), **{name: rounded(float(value)) for name, value in row.items()}}
 
 
 def summarise(rows: Sequence[Mapping[str, str]]) -> None:
     """Print the means by set."""
-    of_errors = ("n_errors", "error", "after_median", "after_surrogate")
-    names = (*of_errors, "coverage", "rank_correlation")
+    names = ("n_errors", *MEASURES)
     by_set = {**group(rows, lambda row: row["dataset"]), "all sets": rows}
     print_table(
         [
             {"set": name, **{column: float(np.nanmean(numbers(own, column))) for column in names}}
             for name, own in by_set.items()
+            if not np.isnan(numbers(own, "error")).all()
         ]
     )
 
