@@ -277,10 +277,9 @@ class ModeSearch:
         starts = self._starting_points(posterior, warm_starts, purpose="whole")
         if variants is None:
             starts += self._taken_from_noise(posterior, warm_starts)
-        if is_estimated:  # the end of its run takes the place of the estimate
+        if is_estimated:  # the mode replaces the estimate from which it was reached
             similar = (start for start in starts if start.curvature is not None)
-            is_other = partial(_is_elsewhere, estimate)
-            starts = [mode, *filter(is_other, similar)]
+            starts = [mode, *(one for one in similar if (one.theta != estimate.theta).any())]
         scan = self._scan(subsample or posterior, known, coarse=budget.scans_coarsely)
         modes = find_modes(
             posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
@@ -422,10 +421,6 @@ class ModeSearch:
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         data = self._subsamples[expression.has_many_modes]
         return LogPosterior.exact(expression, data, priors=self._priors, deadline=deadline)
-
-
-def _is_elsewhere(one: Point, other: Point) -> bool:
-    return not np.array_equal(one.theta, other.theta)
 
 
 def _leaf_terms(expression: Expression) -> Iterator[int]:

@@ -35,7 +35,11 @@ class Climb:
         self._task, self._history = task, history
         self._fits = [one for one in history.best_first() if task.grammar.spans(one.expression)]
         self._known = history.canonical_texts()
-        self._proposals = {one.expression.canonical: one for one in history.proposals}
+        self._lost = {  # by canonical text of the kernel
+            trial.evaluation.expression.canonical: trial.proposal.lost
+            for trial in history
+            if trial.proposal is not None
+        }
         self._changes = task.cached(EdgeKernel, EdgeKernel)
         self._errors = learn_errors(history.errors_of_estimates, self._changes)
 
@@ -67,8 +71,7 @@ class Climb:
 
         Changes that lost much on the way to it are estimated only if no other is promising.
         """
-        proposal = self._proposals.get(fit.expression.canonical)
-        lost = set() if proposal is None else {*proposal.lost}
+        lost = {*self._lost.get(fit.expression.canonical, ())}
         near = self._task.near(fit.expression)
         likely = {text for text, one in near.items() if self._key(fit, one) not in lost}
         for texts in (likely, near.keys()):  # always in this order, as estimates depend on it
@@ -86,8 +89,8 @@ class Climb:
     def _tops(self) -> Iterator[Evaluation]:
         """Yield where the search has climbed to from the best base kernels of the design.
 
-        A climb follows the best neighbours, as long as each is better than the last, on a way of
-        its own.
+        A climb follows the best neighbours as long as each is better than the last. No two climbs
+        pass the same kernel.
         """
         designed = self._history.best_first(Phase.INITIAL)
         known = {fit.expression.canonical: fit for fit in self._history.best_first(Phase.SEARCH)}

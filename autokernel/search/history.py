@@ -151,11 +151,6 @@ class History:
         return max(self.evaluations, key=lambda evaluation: evaluation.score, default=None)
 
     @property
-    def proposals(self) -> list[Estimate]:
-        """What was proposed, with or without an estimate."""
-        return [trial.proposal for trial in self.trials if trial.proposal is not None]
-
-    @property
     def errors_of_estimates(self) -> list[tuple[Edge, float]]:
         """Scores less their estimates, in nats, of changes that were estimated to be good.
 

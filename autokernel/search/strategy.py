@@ -106,18 +106,16 @@ class Task:
         grammar, others = self.grammar, custom_parts(self.start)
         return parse_with_parts(text, [*grammar.base_kernels, *grammar.operators, *others])
 
-    def neighbours(self, fit: Evaluation, texts: AbstractSet[str] | None = None) -> list[Estimate]:
-        """Estimate the scores of the kernels one operation away from a fitted one, best first.
+    def neighbours(self, fit: Evaluation, texts: AbstractSet[str]) -> list[Estimate]:
+        """Estimate the scores of kernels one operation away from a fitted one, best first.
 
-        Of very many operations only some are tried, with all deletions and exchanges of scales.
-        With canonical ``texts`` only these kernels are estimated, and those on other scales. What
-        is estimated together is refined as far as the best one needs it, so that a search asks in
-        the same order whenever it is repeated.
+        These are the kernels on other scales, and those of :meth:`near` with canonical texts in
+        ``texts``. An estimate depends on which others are made in the same call: a search that is
+        repeated must make the same calls in the same order.
         """
         parent, changes = self._changes_of(fit.expression)
-        key = "neighbours", fit.expression.canonical, fit.theta.tobytes()
-        known: dict[str, Estimate | None] = self.cached(key, dict)
-        wanted = [text for text in changes if texts is None or text in texts]
+        known = self._estimates_near(fit)
+        wanted = [text for text in changes if text in texts]
         if new := [text for text in wanted if text not in known]:
             changed = [arrange(one)[0] for text in new for one in changes[text]]
             estimates = self.estimate_changes(fit, parent, changed, self.deadline)
@@ -129,12 +127,17 @@ class Task:
 
     def known_neighbours(self, fit: Evaluation) -> list[Estimate]:
         """Return the estimates that :meth:`neighbours` has already made."""
-        key = "neighbours", fit.expression.canonical, fit.theta.tobytes()
-        known: dict[str, Estimate | None] = self.cache.get(key, {})
-        return [one for one in known.values() if one is not None]
+        return [one for one in self._estimates_near(fit).values() if one is not None]
+
+    def _estimates_near(self, fit: Evaluation) -> dict[str, Estimate | None]:
+        """Return the estimates of neighbours so far, by canonical text; None for failures."""
+        return self.cached(("neighbours", fit.expression.canonical, fit.theta.tobytes()), dict)
 
     def near(self, expression: Expression) -> dict[str, Expression]:
-        """Return the kernels one operation away on the same scales, by canonical text."""
+        """Return the kernels one operation away on the same scales, by canonical text.
+
+        Of very many operations only some are tried, with all deletions.
+        """
         return {text: ways[0] for text, ways in self._changes_of(expression)[1].items()}
 
     def _changes_of(self, expression: Expression) -> tuple[Expression, dict[str, list[Expression]]]:

@@ -293,7 +293,7 @@ def test_it_climbs_from_base_kernels_too_so_that_one_trap_is_not_the_end():
     assert estimated[:2] == [5.0, 20.0]
 
 
-def test_climbs_from_two_base_kernels_go_on_ways_of_their_own():
+def test_climbs_from_two_base_kernels_do_not_pass_the_same_kernel():
     """The best neighbour of both is the same one; another neighbour of RQ leads higher."""
     heights = {
         "LIN[0] + PER[0] * SE[0] + SE[0]": 10.0,
