@@ -395,7 +395,7 @@ def about_noise(model: AutoKernelGPRegressor, split: Split, dataset: str) -> dic
         "worst_third": rounded(inside[np.abs(inside - 0.95).argmax()]),
         "mean_coverage": rounded(inside.mean()),
         "nll_of_truth": assess_normal(split, law.mean[N_TRAIN:], std)["nll"],
-        "true_gain": rounded(true_gain(law, y)),
+        "true_gain": round(true_gain(law, y), 4),
     }
 
 
@@ -657,11 +657,15 @@ def main() -> None:
     collect(NAME, units_of(arguments), measure, arguments, any_commit=True)
     labels = list(dict.fromkeys([arguments.against, arguments.label]))
     for question in arguments.questions:
+        datasets = [one for one in DATASETS[question] if one in arguments.datasets]
         rows = [
             row
             for row in read_rows(NAME)
-            if row["question"] == question and row["dataset"] in arguments.datasets
+            if row["question"] == question
+            and row["dataset"] in datasets
+            and int(row["split"]) < arguments.seeds
         ]
+        rows.sort(key=lambda row: datasets.index(row["dataset"]))
         summarise(question, [row for row in rows if row["label"] in (arguments.label, "")])
         if len(labels) == 2 and all(any(row["label"] == one for row in rows) for one in labels):
             compare(rows, *labels)
