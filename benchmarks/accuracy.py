@@ -20,6 +20,7 @@ that of ``--against``.
     AUTOKERNEL_DATA=folder python benchmarks/accuracy.py --small --jobs 2    # 8 sets, 3 splits
 """
 
+import argparse
 import importlib.util
 import time
 import warnings
@@ -106,7 +107,11 @@ def errors(split: Split, mean: np.ndarray) -> dict[str, float]:
 def fit_own(method: str, split: Split) -> dict[str, object]:
     """Fit the estimator, with or without a search."""
     options = {} if method == "default" else {"n_iter": 0}
-    model = AutoKernelGPRegressor(random_state=0, **options).fit(split.X, split.y)
+    return assess(AutoKernelGPRegressor(random_state=0, **options).fit(split.X, split.y), split)
+
+
+def assess(model: AutoKernelGPRegressor, split: Split) -> dict[str, object]:
+    """Compute the figures of a fitted estimator."""
     low, high = model.predict_interval(split.X_test).T
     density = model.log_predictive_density(split.X_test, split.y_test)
     medians = model.predict_quantiles(split.X_test, [0.5])[:, 0]
@@ -117,6 +122,17 @@ def fit_own(method: str, split: Split) -> dict[str, object]:
         "rmse_of_medians": errors(split, medians)["rmse"],
         "score": rounded(model.best_score_),
         "kernel": model.best_expression_,
+    }
+
+
+def assess_normal(split: Split, mean: np.ndarray, std: np.ndarray) -> dict[str, float]:
+    """Compute the figures of normal predictive distributions."""
+    z = (split.y_test - mean) / std
+    density = float(np.mean(norm.logpdf(z) - np.log(std)))
+    return {
+        **errors(split, mean),
+        "nll": rounded(-density - np.log(split.scale)),
+        "coverage": rounded(float(np.mean(np.abs(z) <= norm.ppf(0.975)))),
     }
 
 
@@ -136,15 +152,7 @@ def fit_other(method: str, split: Split) -> dict[str, object]:
     )
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
         model = prepared(process).fit(split.X, split.y)
-    mean, std = model.predict(split.X_test, return_std=True)
-    z = (split.y_test - mean) / std
-    density = float(np.mean(norm.logpdf(z) - np.log(std)))
-    return {
-        **row,
-        **errors(split, mean),
-        "nll": rounded(-density - np.log(split.scale)),
-        "coverage": rounded(float(np.mean(np.abs(z) <= norm.ppf(0.975)))),
-    }
+    return row | assess_normal(split, *model.predict(split.X_test, return_std=True))
 
 
 def prepared(model: object) -> Pipeline:
@@ -171,6 +179,11 @@ def predict_by_catboost(split: Split) -> np.ndarray:
         cat_features=names, random_seed=0, verbose=False, thread_count=1, allow_writing_files=False
     )
     return model.fit(X, split.y).predict(X_test)
+
+
+def can_measure(package: str, arguments: argparse.Namespace) -> bool:
+    """Whether a package is installed, or only its rows are read."""
+    return arguments.finished or importlib.util.find_spec(package) is not None
 
 
 def numbers_of(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
@@ -241,10 +254,8 @@ def main() -> None:
     parser.add_argument("--against", default="before", help="name of the version to compare with")
     parser.add_argument("--methods", nargs="+", default=[*OWN, *OTHERS], choices=[*OWN, *OTHERS])
     arguments = parse(parser, small={"datasets": QUICK, "seeds": 3})
-    methods = list(arguments.methods)
-    has_catboost = importlib.util.find_spec("catboost") is not None or arguments.finished
-    if not has_catboost and "catboost" in methods:
-        methods.remove("catboost")
+    has_catboost = can_measure("catboost", arguments)
+    methods = [one for one in arguments.methods if one != "catboost" or has_catboost]
     units = [
         Fit(arguments.label if method in OWN else "", dataset, split, method)
         for split in range(arguments.seeds)
