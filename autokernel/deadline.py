@@ -26,8 +26,11 @@ class Deadline:
     @property
     def seconds_left(self) -> float:
         """Seconds until the deadline, negative once it has passed."""
-        left = self._moment - time.monotonic()
-        return left if self._latest is None else min(left, self._latest.seconds_left)
+        return self._end - time.monotonic()
+
+    @property
+    def _end(self) -> float:
+        return self._moment if self._latest is None else min(self._moment, self._latest._end)
 
     @property
     def has_passed(self) -> bool:
@@ -40,7 +43,8 @@ class Deadline:
 
     def earlier(self, seconds: float) -> "Deadline":
         """Return a deadline that is this many seconds earlier, and cancelled with this one."""
-        earlier = Deadline(self.seconds_left - seconds)
+        earlier = Deadline(math.inf)
+        earlier._moment = self._end - seconds
         earlier._latest, earlier.on_check = self, self.on_check
         return earlier
 

@@ -99,6 +99,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     outliers : "auto" or None, default="auto"
         Whether outliers are excluded: rows whose own noise variance would raise the evidence, and
         which stand apart from all others. None fits all rows.
+    noise : {"auto", "constant"}, default="auto"
+        Whether the variance of the noise may change with the columns. With ``"auto"``, its log is a
+        constant, or one plus a sum of at most two terms, each of one column, where the evidence
+        gains more than the price of the terms: a line or a smooth function of its ranks, a value
+        for each level, or a value for the rows with a gap.
     periods : mapping or None, default=None
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
@@ -178,7 +183,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         weights w or known errors d, ``alpha`` holds what the noise of each row has more:
         ``(noise_variance_ * (1 / w - 1) + d**2) / std**2``, for ``normalize_y=False`` and a target
         that is standardised by its weighted mean and standard deviation. On a scale of the target,
-        it predicts the median in a ``TransformedTargetRegressor``.
+        it predicts the median in a ``TransformedTargetRegressor``. It has one noise variance, also
+        where the noise of this estimator varies.
     best_expression_ : str
         Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
         without any base kernel.
@@ -202,7 +208,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     noise_variance_ : float
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
         up to rounding for a constant target. It is that of a row of weight one without a known
-        error, and includes the rounding of a typical row.
+        error, and includes the rounding of a typical row. If the noise varies, it is the geometric
+        mean over the rows of the fit.
     resolution_ : float
         The largest round step of which all targets are multiples, such as 0.5 or 20, in the unit of
         y; zero if there is none. Its rounding is a known error of every row, and of new
@@ -276,6 +283,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         column_scales: str | Mapping[str | int, str | None] | None = "auto",
         target_scale: str | None = "auto",
         outliers: str | None = "auto",
+        noise: str = "auto",
         periods: Mapping[str | int, float | Sequence[float]] | None = None,
         start_kernel: str | Expression | Sequence[str | Expression] | None = None,
         operators: Collection[str | Operator] = ("+", "*"),
@@ -301,6 +309,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.categorical_features = categorical_features
         self.column_scales, self.target_scale = column_scales, target_scale
         self.outliers = outliers
+        self.noise = noise
         self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
         self.max_leaves = max_leaves

@@ -408,8 +408,15 @@ def fit_default(split: Split, unit: Fit) -> dict[str, object]:
         **more,
         "is_periodic": "PER" in model.best_expression_,
         "n_outliers": len(model.outliers_),
-        "found": " ".join(str(getattr(model, "noise_by_", "")).split()),
+        "found": "; ".join(words_about_noise(model)),
     }
+
+
+def words_about_noise(model: AutoKernelGPRegressor) -> list[str]:
+    """Return what is said of how the noise varies."""
+    claims = model.claims_
+    every = zip(claims["subject"], claims["evidence"], claims["predicate"], strict=True)
+    return [what for subject, how, what in every if subject == "noise" and how.startswith("terms")]
 
 
 def fit_catboost(split: Split, _: Fit) -> dict[str, object]:

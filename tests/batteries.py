@@ -141,7 +141,7 @@ class Problem:
     theta: FloatArray  # (n_params,), noise variance last
     X: FloatArray  # (n_samples, n_features)
     y: FloatArray  # (n_samples,)
-    row_noise: tuple[FloatArray, FloatArray, FloatArray] | None = None  # as RowNoise has them
+    row_noise: RowNoise | None = None
     target: Target = field(default_factory=Target.raw)
 
     @property
@@ -152,18 +152,17 @@ class Problem:
     @property
     def data(self) -> TrainingData:
         """The data with the noise of each row."""
-        row_noise = self.row_noise and RowNoise(*self.row_noise)
-        return TrainingData(self.inputs, self.y, row_noise, self.target)
+        return TrainingData(self.inputs, self.y, self.row_noise, self.target)
 
     @property
     def noise(self) -> FloatArray:
         """Noise variance (n_samples,) of each row, by its definition."""
-        weights, errors, rounding = self.row_noise or (1.0, np.zeros(len(self.y)), 0.0)
-        return (np.exp(self.theta[-1]) + rounding) / weights + errors
+        own = self.row_noise or RowNoise.equal(len(self.y))
+        return (np.exp(self.theta[-1] + own.log_factors) + own.rounding) / own.weights + own.errors
 
     def take(self, rows: IntArray) -> "Problem":
         """The same kernel and parameters with these rows."""
-        noise = self.row_noise and tuple(one[rows] for one in self.row_noise)
+        noise = self.row_noise and self.row_noise.take(rows)
         return replace(self, X=self.X[rows], y=self.y[rows], row_noise=noise)
 
 
@@ -190,7 +189,8 @@ def problems(draw: st.DrawFn, *, n_features: int, has_row_noise: bool = False) -
     y, row_noise = rng.standard_normal(n_samples), None
     if has_row_noise:
         weights, errors = rng.uniform(0.3, 4, n_samples), rng.choice([0.0, 0.05, 1.0], n_samples)
-        row_noise = weights, errors, rng.choice([0.0, 0.1, 0.5], n_samples)
+        rounding, log_factors = rng.choice([0.0, 0.1, 0.5], n_samples), rng.normal(size=n_samples)
+        row_noise = RowNoise(weights, errors, rounding, log_factors=log_factors)
     return Problem(expression, theta, X, y, row_noise)
 
 

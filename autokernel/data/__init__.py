@@ -3,16 +3,19 @@
 from autokernel.data.checks import FitData, check_fit_data, check_inputs
 from autokernel.data.columns import Column, Columns, Inputs, Levels
 from autokernel.data.dates import SINCE
-from autokernel.data.noise import RowNoise
+from autokernel.data.noise import CONSTANT, NoiseFunction, NoiseTerm, RowNoise
 from autokernel.data.target import Target
 
 __all__ = [
+    "CONSTANT",
     "SINCE",
     "Column",
     "Columns",
     "FitData",
     "Inputs",
     "Levels",
+    "NoiseFunction",
+    "NoiseTerm",
     "RowNoise",
     "Target",
     "check_fit_data",

@@ -203,6 +203,11 @@ class Inputs:
             return x
         return np.where(np.isnan(x), x, self.columns.scale(view).forward(x))
 
+    def raw(self, column: int) -> FloatArray:
+        """Return the values (...) of a column in the unit of the user, NaN where missing."""
+        known = self.columns[column]
+        return known.low + known.extent * self.values[..., column]
+
     def known(self, view: View) -> FloatArray:
         """Return the values of a view that are not missing."""
         x = self.view(view)

@@ -1,14 +1,26 @@
-"""What is known of the noise of each row."""
+"""The noise of each row: what is known of it, and how it varies with the columns."""
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
 from functools import cached_property
+from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
+from scipy.linalg import cholesky, solve_triangular
 from scipy.special import expit
+from scipy.stats import norm
 
+from autokernel.data.columns import Inputs
 from autokernel.typing import FloatArray, IntArray
 
+N_KNOTS = 7  # quantiles of a column, at which a smooth term has its values
+LENGTHSCALE = 0.3  # of a smooth term, in the ranks of a column from 0 to 1
+SLOPE = 2.4  # prior standard deviation of a linear term, from the lowest rank to the highest
+DEVIATION = 1.0  # prior standard deviation of other terms, in the log of the variance
+GAP = "gap"  # the form of a term of rows without a value
+
+_JITTER = 1e-6  # of the covariance of a smooth term at its knots
 _LARGEST_LOG = 690.0  # so that its exponential does not overflow
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -17,14 +29,15 @@ class RowNoise:
     """What is known of the noise of each row, besides the noise variance s of all rows.
 
     A row with the weight w, the variance v of its known error and the variance r of rounding has
-    noise of the variance ``(s + r) / w + v``: each of the w readings that the row stands for is
-    rounded. On another scale of the target, ``log_slopes`` are the logs of the slopes of the scale
-    at the targets, which turn a density on the scale into one of the target as it was.
+    noise of the variance ``(s f + r) / w + v``: each of the w readings that the row stands for is
+    rounded. The factors f are one unless the noise varies with the columns. On another scale of the
+    target, ``log_slopes`` are the logs of the slopes of the scale at the targets, which turn a
+    density on the scale into one of the target as it was.
 
     Parameters
     ----------
-    weights, errors, rounding, log_slopes : ndarray of shape (n_samples,)
-        By default, weights are one and all others are zero.
+    weights, errors, rounding, log_slopes, log_factors : ndarray of shape (n_samples,)
+        By default, weights are one and all others are zero. ``log_factors`` are the logs of f.
     """
 
     def __init__(
@@ -33,14 +46,17 @@ class RowNoise:
         errors: FloatArray | float = 0.0,
         rounding: FloatArray | float = 0.0,
         log_slopes: FloatArray | float = 0.0,
+        log_factors: FloatArray | float = 0.0,
     ) -> None:
         self.weights = weights
-        self.errors, self.rounding, self.log_slopes = (
-            np.broadcast_to(one, weights.shape) for one in (errors, rounding, log_slopes)
+        self.errors, self.rounding, self.log_slopes, self.log_factors = (
+            np.broadcast_to(one, weights.shape)
+            for one in (errors, rounding, log_slopes, log_factors)
         )
         self.known = self.rounding / weights + self.errors
+        self.slope = np.exp(self.log_factors) / weights  # of the variance, by that of all rows
         self._has_weights = bool(np.any(weights != 1))
-        self.differs = self._has_weights or bool(np.any(self.known))
+        self.differs = bool(np.any(self.slope != 1) or np.any(self.known))
 
     @classmethod
     def equal(cls, n_rows: int) -> "RowNoise":
@@ -50,7 +66,7 @@ class RowNoise:
     @property
     def record(self) -> list[FloatArray]:
         """The parameters, each as one number where all rows agree, for :meth:`of_record`."""
-        every = self.weights, self.errors, self.rounding, self.log_slopes
+        every = self._every
         return [np.array(one.flat[0]) if one.size and np.ptp(one) == 0 else one for one in every]
 
     @classmethod
@@ -60,32 +76,36 @@ class RowNoise:
 
     def variance(self, s: float | FloatArray) -> FloatArray:
         """Compute the noise variance of each row from that of all rows, or of single readings."""
-        return s / self.weights + self.known
-
-    @property
-    def slope(self) -> FloatArray:
-        """The derivative of :meth:`variance` in the noise variance of all rows."""
-        return 1 / self.weights
+        return s * self.slope + self.known
 
     def take(self, rows: IntArray) -> "RowNoise":
         """Return the noise of some rows, in the shape of their indices."""
-        every = self.weights, self.errors, self.rounding, self.log_slopes
-        return RowNoise(*(one[rows] for one in every))
+        return RowNoise(*(one[rows] for one in self._every))
 
     def with_new(self) -> "RowNoise":
         """Return the noise of blocks of rows (n_blocks, n_rows) with a new row at the end."""
         width = ((0, 0), (0, 1))
-        weights = np.pad(self.weights, width, constant_values=1.0)
-        return RowNoise(weights, *(np.pad(one, width) for one in (self.errors, self.rounding)))
+        weights, *others = self._every
+        weights = np.pad(weights, width, constant_values=1.0)
+        return RowNoise(weights, *(np.pad(one, width) for one in others))
 
     def multiplied(self, factor: FloatArray | float) -> "RowNoise":
         """Return the noise of targets that are multiplied by the root of a factor."""
-        return RowNoise(self.weights, self.errors * factor, self.rounding * factor)
+        errors, rounding = self.errors * factor, self.rounding * factor
+        return RowNoise(self.weights, errors, rounding, self.log_slopes, self.log_factors)
 
     def on_scale(self, log_slopes: FloatArray) -> "RowNoise":
         """Return the noise on a scale of the target with these slopes, by the delta method."""
         noise = self.multiplied(np.exp(np.minimum(2 * log_slopes, _LARGEST_LOG)))
-        return RowNoise(self.weights, noise.errors, noise.rounding, log_slopes)
+        return RowNoise(self.weights, noise.errors, noise.rounding, log_slopes, self.log_factors)
+
+    def varying(self, log_factors: FloatArray) -> "RowNoise":
+        """Return the noise with other factors (n_samples,)."""
+        return RowNoise(self.weights, self.errors, self.rounding, self.log_slopes, log_factors)
+
+    @property
+    def _every(self) -> tuple[FloatArray, ...]:
+        return self.weights, self.errors, self.rounding, self.log_slopes, self.log_factors
 
     @property
     def influence(self) -> FloatArray:
@@ -97,7 +117,7 @@ class RowNoise:
         """The sum of the weights."""
         return float(self.weights.sum())
 
-    def log_factors(self, log_noise: float) -> FloatArray:
+    def corrections(self, log_noise: float) -> FloatArray:
         """Compute what turns the log density of each row into that of the target as it was.
 
         A row of the weight w is w readings of one target, and their mean has the noise variance
@@ -106,22 +126,27 @@ class RowNoise:
         """
         w = self.weights
         with np.errstate(invalid="ignore"):  # of a noise that is no number
-            log_noises = np.logaddexp(log_noise, self._log_rounding)
+            log_noises = np.logaddexp(log_noise + self.log_factors, self._log_rounding)
         scatter = (w - 1) * _LOG_2PI + np.log(w)
         return w * self.log_slopes - 0.5 * scatter + 0.5 * (1 - w) * log_noises
 
-    def log_factor(self, log_noise: float) -> float:
-        """Compute the sum of :meth:`log_factors`."""
+    def correction(self, log_noise: float) -> float:
+        """Compute the sum of :meth:`corrections`."""
         if not self._has_weights:
             return self._sum_of_log_slopes
-        return float(self.log_factors(log_noise).sum())
+        return float(self.corrections(log_noise).sum())
 
-    def slope_of_factor(self, log_noise: float) -> float:
-        """Compute the derivative of :meth:`log_factor`."""
+    def slope_of_correction(self, log_noise: float) -> float:
+        """Compute the derivative of :meth:`correction`."""
         if not self._has_weights:
             return 0.0
-        shares = expit(log_noise - self._log_rounding)  # of the noise that is not rounding
-        return float(0.5 * ((1 - self.weights) * shares).sum())
+        return float(self.slopes_of_corrections(log_noise).sum())
+
+    def slopes_of_corrections(self, log_noise: float) -> FloatArray:
+        """Compute the derivatives (n_samples,) of :meth:`corrections` in the log of the noise."""
+        logs = log_noise + self.log_factors
+        shares = expit(logs - self._log_rounding)  # of the noise that is not rounding
+        return 0.5 * (1 - self.weights) * shares
 
     @cached_property
     def _sum_of_log_slopes(self) -> float:
@@ -131,3 +156,90 @@ class RowNoise:
     def _log_rounding(self) -> FloatArray:
         with np.errstate(divide="ignore"):
             return np.log(self.rounding)
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class NoiseTerm:
+    """How the log of the noise variance changes with one column.
+
+    It is a weighted sum of functions of the column, ``basis``, whose coefficients have standard
+    normal priors and the posterior N(coefficients, covariance). Each function has mean zero over
+    the rows of the fit, and is zero where the column has no value, or a level without knots.
+    """
+
+    column: int
+    form: str  # one of FORMS
+    knots: FloatArray  # (n_knots,), ascending values in the unit of the column
+    centre: FloatArray  # (n_functions,), means over the rows of the fit
+    coefficients: FloatArray  # (n_functions,)
+    covariance: FloatArray  # (n_functions, n_functions)
+
+    def basis(self, x: FloatArray) -> FloatArray:
+        """Compute the functions (n, n_functions) at values (n,) of the column."""
+        found = FORMS[self.form](x, self.knots) - self.centre
+        return np.where(np.isnan(found), 0.0, found)
+
+    def ratio(self, x: float, other: float) -> tuple[float, float, float]:
+        """Compute how many times as large the deviation of the noise is at x as at another value.
+
+        The second and third result are the ends of the central 90 % interval.
+        """
+        at_x, at_other = self.basis(np.array([x, other]))
+        change = 0.5 * (at_x - at_other)
+        mean, std = change @ self.coefficients, np.sqrt(change @ self.covariance @ change)
+        low, middle, high = np.exp(mean + std * norm.ppf([0.05, 0.5, 0.95])).tolist()
+        return middle, low, high
+
+
+@dataclass(frozen=True, slots=True)
+class NoiseFunction:
+    """The log of the noise variance as a sum of terms, plus that of the variance of all rows."""
+
+    terms: tuple[NoiseTerm, ...] = ()
+    log_prior: float = 0.0  # nats, that the score of each kernel has more
+
+    def log_factors(self, inputs: Inputs) -> FloatArray:
+        """Compute the logs (n,) of the factors of the noise variance at inputs."""
+        logs = (one.basis(inputs.raw(one.column)) @ one.coefficients for one in self.terms)
+        return sum(logs, start=np.zeros(len(inputs)))
+
+
+CONSTANT = NoiseFunction()
+
+
+def _linear(x: FloatArray, knots: FloatArray) -> FloatArray:
+    return SLOPE * _ranks(x, knots)[:, None]
+
+
+def _smooth(x: FloatArray, knots: FloatArray) -> FloatArray:
+    """Compute functions whose sums have the squared exponential covariance between the knots."""
+    at = np.linspace(0, 1, len(knots))
+    L = cholesky(_covariance(at, at) + _JITTER * np.eye(len(at)), lower=True)
+    return (
+        DEVIATION
+        * solve_triangular(L, _covariance(at, _ranks(x, knots)), lower=True, check_finite=False).T
+    )
+
+
+def _levels(x: FloatArray, knots: FloatArray) -> FloatArray:
+    is_level = x[:, None] == knots
+    return np.where(is_level.any(axis=1, keepdims=True), DEVIATION * is_level, np.nan)
+
+
+def _gap(x: FloatArray, knots: FloatArray) -> FloatArray:  # noqa: ARG001 - as the other forms
+    return DEVIATION * np.isnan(x)[:, None]
+
+
+def _ranks(x: FloatArray, knots: FloatArray) -> FloatArray:
+    """Return the ranks (n,) from 0 to 1 of values among knots, constant beyond the last ones."""
+    return np.interp(x, knots, np.linspace(0, 1, len(knots)))
+
+
+def _covariance(a: FloatArray, b: FloatArray) -> FloatArray:
+    return np.exp(-0.5 * ((a[:, None] - b) / LENGTHSCALE) ** 2)
+
+
+FORMS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = MappingProxyType(
+    {"linear": _linear, "smooth": _smooth, "levels": _levels, GAP: _gap}
+)
+"""Functions (n, n_functions) of a column (n,) with knots."""

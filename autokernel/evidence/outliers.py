@@ -282,7 +282,8 @@ class _Pursuit:
             mean, variance = mean_and_variance(data.y[kept], data.noise.influence[kept])
         noise = data.noise.take(np.flatnonzero(rows))
         errors, rounding = noise.errors / variance, noise.rounding / variance
-        noise = RowNoise(noise.weights, errors, rounding, noise.log_slopes - 0.5 * np.log(variance))
+        log_slopes = noise.log_slopes - 0.5 * np.log(variance)
+        noise = RowNoise(noise.weights, errors, rounding, log_slopes, noise.log_factors)
         return TrainingData(data.inputs[rows], (data.y[rows] - mean) / np.sqrt(variance), noise)
 
     def _fit(
@@ -308,7 +309,7 @@ class _Pursuit:
             variance += noise.variance(np.exp(theta[-1]))
             deviations[rest] = errors / np.sqrt(variance)
             others = _log_normal_at_best(np.maximum(errors**2, variance))
-            others += noise.log_factors(theta[-1])
+            others += noise.corrections(theta[-1])
         freed = self.rows & ~kept
         score = point.log_posterior + others[freed[rest]].sum() - self._price * freed.sum()
         beyond, y = freed & ~self.has_target, self._data.on(IDENTITY).y

@@ -26,6 +26,7 @@ from autokernel.explain.decomposition import (
 )
 from autokernel.explain.facts import Fact
 from autokernel.explain.interactions import said_of
+from autokernel.explain.noise import of_varying_noise
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import SCALE_WORDS, UNNAMED, Said, Sentences
 from autokernel.explain.tables import Table, inclusion_table, scale_table
@@ -303,6 +304,7 @@ class Description:
             (mean, f"The {kind} of {name} is {written}."),
             *self._how_much(),
             (noise, f"{what} {has} {deviation}{more}."),
+            *of_varying_noise(self._model, self.axes),
             *self._resolution(),
         ]
 

@@ -2,6 +2,7 @@
 
 import math
 import re
+from collections.abc import Sequence
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -9,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.expression import IDENTITY, Expression, Leaf, Operation, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
+from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
 _DIGITS = 4
@@ -23,7 +25,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     r"""Write the covariance function of the best kernel in LaTeX, with its fitted values.
 
     Inputs and target are in the units of ``X`` and ``y``, or on their scales. ``\varsigma`` is the
-    logistic function.
+    logistic function. The log of noise that varies has the function ``g`` of some columns.
 
     Parameters
     ----------
@@ -74,15 +76,21 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         shares = [of_leaf(Leaf(share, column), params) for share in operator.shares]
         return " + ".join(map(r"{}\,{}".format, shares, factors))
 
-    noise = rf"{_number(fitted.noise_variance)}\,\delta_{{xx'}}"
-    evaluation = fitted.evaluation
-    text = fold(evaluation.expression, np.exp(evaluation.theta[:-1]), of_leaf, join)
+    noise = rf"{_number(fitted.noise_variance)}{_factor(fitted, names)}\,\delta_{{xx'}}"
+    expression, theta = fitted.evaluation.expression, fitted.evaluation.theta
+    text = fold(expression, np.exp(theta[:-1]), of_leaf, join)
     whole = _number(fitted.scale.width**2)
     covariance = rf"{whole} \left({text}\right) + {noise}" if text else noise
     if fitted.scale.name == IDENTITY:
         return f"k(x, x') = {covariance}"
     y = _on_scale("y", fitted.scale.name)
     return rf"\operatorname{{cov}}({y}, {y}') = {covariance}"
+
+
+def _factor(fitted: FittedModel, names: Sequence[str]) -> str:
+    """Write the factor of noise that varies."""
+    varies = dict.fromkeys(one.column for one in fitted.transformed.noise_function.terms)
+    return rf"\,e^{{g({', '.join(names[column] for column in varies)})}}" if varies else ""
 
 
 def _on_scale(symbol: str, scale: str) -> str:

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import Columns, RowNoise, Target
+from autokernel.data import Columns, NoiseFunction, RowNoise, Target
 from autokernel.data.plain import as_plain, read, refusal
 from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
@@ -43,7 +43,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 9
+FORMAT_VERSION = 10
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -63,7 +63,7 @@ _HISTORY = (
     | dict.fromkeys(("fit_seconds", "proposal_seconds", "elapsed", "estimate"), FloatArray)
     | dict.fromkeys(("standard_error", "pareto_k", "upper_bound"), FloatArray)
 )
-_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes"), FloatArray)
+_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes", "log_factors"), FloatArray)
 _MODEL = {
     "evaluation": int,
     "scaled_noise_variance": float,
@@ -75,6 +75,7 @@ _MODEL = {
     "columns": Columns,
     "target": Target,
     "noise": _NOISE,
+    "varying": Mapping[str, NoiseFunction],
     "rows_of_model": ({"X": FloatArray, "y": FloatArray}, None),
     "predictor": {"name": str, "number": (int, None)},
     "components": tuple[MixtureComponent, ...],
@@ -263,7 +264,8 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "unjudged": model.unjudged,
         "columns": model.columns,
         "target": model.target,
-        "noise": dict(zip(_NOISE, data.noise.record, strict=True)),
+        "noise": dict(zip(_NOISE, data.known_noise.record, strict=True)),
+        "varying": data.varying,
         "rows_of_model": None if has_all else {"X": data.X, "y": data.u},
         "predictor": {"name": name, "number": next(iter(counts.values()), None)},
         "components": mixture.components,
@@ -314,7 +316,7 @@ def _mixture(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Mixture
     for name, values in record["noise"].items():
         _check_shape(values, targets.shape[: values.ndim], f"{key}.noise.{name}")
     noise = RowNoise.of_record(targets.shape, record["noise"].values())
-    data = TrainingData(inputs, targets, noise, target)
+    data = TrainingData(inputs, targets, noise, target, varying=record["varying"])
     make = _make_predictor(record["predictor"], f"{key}.predictor")
     try:
         with one_blas_thread(), np.errstate(all="ignore"):  # as in the fit, for identical bits

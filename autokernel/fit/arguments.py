@@ -35,6 +35,7 @@ from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
 
 AUTO = "auto"
+CONSTANT_NOISE = "constant"
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
     "base_kernels": [str, set, "array-like", Mapping],
@@ -43,6 +44,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "target_scale": [StrOptions({AUTO, IDENTITY, *TARGET_SCALES}), None],
     "operators": [str, set, "array-like"],
     "outliers": [StrOptions({AUTO}), None],
+    "noise": [StrOptions({AUTO, CONSTANT_NOISE})],
     "periods": "no_validation",  # check_periods says more
     "start_kernel": [str, Expression, "array-like", None],
     "strategy": "no_validation",  # resolve says more
@@ -91,6 +93,7 @@ class Arguments:
     column_scales: tuple[Mapping[str | int, str], str]  # names by column, and that of all others
     target_scale: str  # the name of a scale
     outliers: str | None  # None to keep them
+    noise: str  # "auto" or "constant"
     periods: Mapping[str | int, tuple[float, ...]]
     start_kernel: tuple[str | Expression, ...]
     operators: tuple[Operator, ...]

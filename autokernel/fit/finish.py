@@ -14,7 +14,7 @@ from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
-from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Point, Run
+from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
 from autokernel.inference import ExactPredictor, one_blas_thread
 from autokernel.many_rows import Approximation, ManyRows, fit_all_rows, race_exactly
 from autokernel.model import (
@@ -81,8 +81,8 @@ def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
         If it cannot be fitted.
     """
     best = _fit(run, kernel)
-    for _ in range(MAX_CHANGES_OF_ROWS):
-        other = run.on_other_rows(deadline=NEVER, best=best)
+    for _ in range(MAX_REVISIONS):
+        other = run.revised(deadline=NEVER, best=best)
         if other is None:
             break
         run, best = other, _fit(other, best)

@@ -19,7 +19,7 @@ from sklearn.callback._callback_context import get_context_path
 from autokernel.deadline import Deadline
 from autokernel.exceptions import warn_user
 from autokernel.fit.rows import text_of_outliers
-from autokernel.fit.run import EARLY, MAX_CHANGES_OF_ROWS, Run, last_with_kernel
+from autokernel.fit.run import EARLY, MAX_REVISIONS, Run, last_with_kernel
 from autokernel.search import History, Observer, Phase, StopReason
 
 HEADER = " no.      time       score   best kernel so far, in nats; Ctrl-C ends the search"
@@ -191,7 +191,7 @@ class Monitor(Observer):
 
 
 def search(runs: list[Run], monitor: Monitor, *, deadline: Deadline) -> StopReason:
-    """Search, and go on with other rows if the best kernel changes which of them fit.
+    """Search, and go on if the best kernel changes which rows fit, or how the noise varies.
 
     Runs are appended to the first one.
     """
@@ -204,8 +204,8 @@ def search(runs: list[Run], monitor: Monitor, *, deadline: Deadline) -> StopReas
         reason = run.search(monitor, deadline=deadline)
         if monitor.verbose:  # which neighbours there are takes time
             monitor.say(run.end_of_search(reason))
-        may_go_on = reason not in EARLY and len(runs) <= MAX_CHANGES_OF_ROWS
-        other = run.on_other_rows(deadline=deadline) if may_go_on else None
+        may_go_on = reason not in EARLY and len(runs) <= MAX_REVISIONS
+        other = run.revised(deadline=deadline) if may_go_on else None
         if other is None:
             monitor.finish()
             return reason

@@ -37,7 +37,8 @@ def training_data(given: FitData, like: TrainingData | None = None) -> TrainingD
     else:
         columns, target = like.inputs.columns, like.target
     inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.width**-2)
-    return TrainingData(inputs, target.forward(given.y), noise, target)
+    varying = {} if like is None else like.varying
+    return TrainingData(inputs, target.forward(given.y), noise, target, varying=varying)
 
 
 def outliers_before_search(

@@ -1,20 +1,21 @@
 """The search of one fit, on the rows that are not outliers."""
 
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from numbers import Integral
+from types import MappingProxyType
 
 import numpy as np
 
-from autokernel.data import FitData
+from autokernel.data import FitData, NoiseFunction
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, warn_user
+from autokernel.evidence import Criterion, Evaluation, Evaluator, update_noise
+from autokernel.exceptions import EvaluationError, OutOfTimeError, warn_user
 from autokernel.expression import Expression
-from autokernel.fit.arguments import Arguments
+from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import (
     SHARE_OF_TIME,
     outliers_after_search,
@@ -50,7 +51,8 @@ MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, to know how long that 
 ROUGH_SHARE = 0.3  # of the time, at most for a rough fit
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
-MAX_CHANGES_OF_ROWS = 2  # in one fit, if the best kernel changes which of them fit
+MAX_REVISIONS = 2  # in one fit, if the best kernel changes which rows fit or how noise varies
+MAX_BEHIND = 3.0  # nats of a kernel whose noise varies at gaps, below one that uses the column
 
 Point = tuple[Evaluation, MixturePredictor]
 """A kernel at its best parameters, and the mixture of only this kernel."""
@@ -59,7 +61,8 @@ Point = tuple[Evaluation, MixturePredictor]
 class Run:
     """A search on the given rows without outliers, which are indices of rows.
 
-    What the ``store`` has is not computed again. Kernels of ``start`` are evaluated first, and then
+    On the scales of the target of ``varying``, the noise varies with the columns. What the
+    ``store`` has is not computed again. Kernels of ``start`` are evaluated first, and then
     ``n_iter`` after the initial design. The ``evaluator`` has the ``n_searched`` rows of the
     search, and ``data`` all of them, which are then fitted by the ``approximation``, or exactly if
     it is None.
@@ -77,6 +80,7 @@ class Run:
         start: Sequence[Expression] = (),
         deadline: Deadline = NEVER,
         data: TrainingData | None = None,
+        varying: Mapping[str, NoiseFunction] = MappingProxyType({}),
     ) -> None:
         self.given, self.outliers, self.arguments, self.seed = given, outliers, arguments, seed
         self.store, self._n_iter = store, n_iter
@@ -85,7 +89,8 @@ class Run:
         n, by_bounds = len(kept.y), arguments.strategy.scores_by_bounds
         self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
         self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
-        self.data = searched = training_data(kept) if data is None else data
+        data = training_data(kept) if data is None else data
+        self.data = searched = data.with_varying(varying)
         self.columns = searched.inputs.columns
         if self.n_searched < n:
             searched = searched.take(np.sort(shuffled_rows(n, seed)[: self.n_searched]))
@@ -231,14 +236,16 @@ class Run:
         n, seconds = self._timed
         return seconds * (n_rows / n) ** 3 if n else 0.0
 
-    def on_other_rows(self, *, deadline: Deadline, best: Evaluation | None = None) -> "Run | None":
+    def revised(self, *, deadline: Deadline, best: Evaluation | None = None) -> "Run | None":
         """Return the run that goes on without the rows that do not fit the best kernel.
 
-        It has the iterations that are left. None if these rows are excluded already.
+        Its noise varies as the residuals of the best kernels do. It has the iterations that are
+        left. None if these rows are excluded already, and the noise varies so.
         """
-        best, known = best or self.history.best, self.outliers
-        if best is None:
+        scored = self.history.best_first() if best is None else [best]
+        if not scored:
             return None
+        best, known = scored[0], self.outliers
         outliers = outliers_after_search(
             training_data(self.given, like=self.data),
             best,
@@ -248,7 +255,8 @@ class Run:
             seed=self.seed,
             deadline=deadline,
         )
-        if np.array_equal(outliers, known):
+        varying = self._varying(scored, deadline)
+        if np.array_equal(outliers, known) and varying == self.data.varying:
             return None
         return Run(
             self.given,
@@ -257,9 +265,35 @@ class Run:
             self.store,
             seed=self.seed,
             n_iter=self._n_iter - self.history.n_searched,
-            start=[one.expression for one in self.history.best_first()[:N_STARTS_AGAIN]],
+            start=[one.expression for one in scored[:N_STARTS_AGAIN]],
             deadline=deadline,
+            varying=varying,
         )
+
+    def _varying(
+        self, best_first: Sequence[Evaluation], deadline: Deadline
+    ) -> Mapping[str, NoiseFunction]:
+        """Find how the noise varies on each scale of the target.
+
+        The variance that a kernel has at a gap is noise of such rows, which may be all that it
+        explains. So the best kernels without a column that has gaps are tried as well.
+        """
+        varying = dict(self.data.varying)
+        if self.arguments.noise != AUTO:
+            return varying
+        data, priors, best = self.evaluator.data, self.arguments.priors, best_first[0].score
+        with suppress(OutOfTimeError):
+            for scale in dict.fromkeys(one.expression.target for one in best_first):
+                first, *others = (one for one in best_first if one.expression.target == scale)
+                rivals = [(first, best)]
+                for column in sorted(first.expression.columns):
+                    without = (o for o in others if column not in o.expression.columns)
+                    n = int(self.columns[column].n_gaps > 0)
+                    rivals += [(one, best - MAX_BEHIND) for one in islice(without, n)]
+                for fit, least in rivals:
+                    found = update_noise(data, fit, least, priors=priors, deadline=deadline)
+                    varying |= {scale: found} if found.terms or scale in varying else {}
+        return varying
 
     def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
         """Build the evaluator of exact fits to data, or that of a search by bounds."""

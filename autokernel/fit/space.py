@@ -93,7 +93,9 @@ class Space:
         min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
         targets = targets_of(given, searched.target, arguments.target_scale, min_ratio=min_ratio)
         self.grammar = self._grammar(used, by_column or nothing, targets)
-        self.structure_prior = _structure_prior(self.grammar, arguments)
+        prior = _structure_prior(self.grammar, arguments)
+        of_noise = {scale: one.log_prior for scale, one in searched.varying.items()}
+        self.structure_prior = partial(_with_noise, prior, of_noise) if of_noise else prior
         start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
         known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
         self.start = tuple(self.checked(one) for one in known)
@@ -312,6 +314,13 @@ class Space:
                 f"{names or f'indices below {n_features}'}, got {key!r}{did_you_mean(key, names)}"
             )
         return index
+
+
+def _with_noise(
+    prior: StructurePrior, of_noise: Mapping[str, float], expression: Expression
+) -> float:
+    """Return the log prior of a structure and of how the noise varies on its scale."""
+    return prior(expression) + of_noise.get(expression.target, 0.0)
 
 
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:

@@ -81,18 +81,23 @@ class Predictor(ABC):
         self._whole = Term(expression, np.exp(theta[:-1]))
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
         self._columns, self._block = data.inputs.columns, max(1, block)
-        self._rounding_by_target = data.on(expression.target).rounding_by_target
+        data = data.on(expression.target)
+        self._rounding_by_target, self._noise_function = (
+            data.rounding_by_target,
+            data.noise_function,
+        )
 
     @abstractmethod
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
 
-    def noise_at(self, mean: FloatArray) -> FloatArray:
+    def noise_at(self, X: FloatArray, mean: FloatArray) -> FloatArray:
         """Compute the variance (n,) of the noise of new observations with these means (n,).
 
         Their rounding is that of training targets nearby.
         """
-        return self.noise_variance + np.interp(mean, *self._rounding_by_target)
+        factors = np.exp(self._noise_function.log_factors(self._columns.scaled(X)))
+        return self.noise_variance * factors + np.interp(mean, *self._rounding_by_target)
 
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and variance (n,), noise included."""
@@ -185,7 +190,7 @@ class GlobalPredictor(Predictor):
         inputs = self._columns.scaled(X)
         cross, prior = self._whole.cross(inputs, self.knots), self._whole.cross(inputs, inputs)
         mean, covariance = self.conditioned(cross, prior)
-        covariance[np.diag_indices(len(X))] += self.noise_at(mean)
+        covariance[np.diag_indices(len(X))] += self.noise_at(X, mean)
         return mean, covariance
 
     def function(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -201,7 +206,7 @@ class GlobalPredictor(Predictor):
 
     def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._function_of_block(X)
-        return mean, variance + self.noise_at(mean)
+        return mean, variance + self.noise_at(X.values, mean)
 
 
 MakePredictor = Callable[[Expression, FloatArray, TrainingData], Predictor]

@@ -1,10 +1,12 @@
 """The rows of a fit as inference sees them: inputs, targets, and pairs of inputs."""
 
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
 
-from autokernel.data import Columns, Inputs, RowNoise, Target
+from autokernel.data import CONSTANT, Columns, Inputs, NoiseFunction, RowNoise, Target
 from autokernel.data.plain import as_text, read_text
 from autokernel.expression import IDENTITY, Expression, Leaf, View
 from autokernel.inference.packed import pack
@@ -18,7 +20,8 @@ class TrainingData:
 
     Inputs that are an array X (n_samples, n_features) are used as they come, and so is a target
     without its standardisation. The noise is nothing but that of all rows by default. The targets
-    ``u`` are those of the search, and ``y`` the same on a scale.
+    ``u`` are those of the search, and ``y`` the same on a scale. On a scale of ``varying``, the
+    noise varies with the inputs.
     """
 
     def __init__(
@@ -28,16 +31,22 @@ class TrainingData:
         noise: RowNoise | None = None,
         target: Target | None = None,
         scale: str = IDENTITY,
+        varying: Mapping[str, NoiseFunction] = MappingProxyType({}),
     ) -> None:
         if not isinstance(inputs, Inputs):
             raw = Columns.of_names(None, inputs.shape[1]).with_places_of(inputs)
             inputs = raw.inputs(inputs, first_row=0)
         self.inputs, self.u = inputs, u
-        self.noise = RowNoise.equal(len(u)) if noise is None else noise
+        self.known_noise = RowNoise.equal(len(u)) if noise is None else noise
         self.target = Target.raw() if target is None else target
+        self.varying = varying
         self.y, log_slopes = self.target.on(scale).forward_and_log_slope(u)
+        self.noise = self.known_noise
         if scale != IDENTITY:
             self.noise = self.noise.on_scale(log_slopes)
+        self.noise_function = varying.get(scale, CONSTANT)
+        if self.noise_function.terms:
+            self.noise = self.noise.varying(self.noise_function.log_factors(inputs))
         weights = self.noise.influence
         self.mean_square = float(np.average(self.y**2, weights=weights)) if len(u) else 0.0
         self._pairs: dict[View, PackedPairs] = {}
@@ -60,39 +69,56 @@ class TrainingData:
             return self
         if scale == IDENTITY:
             return plain
-        other = TrainingData(self.inputs, self.u, plain.noise, self.target, scale)
+        other = TrainingData(
+            self.inputs, self.u, self.known_noise, self.target, scale, self.varying
+        )
         other._pairs, other._origin = self._pairs, plain
         return other
 
     def take(self, rows: IntArray) -> "TrainingData":
         """Return the data of these rows."""
         plain = self._plain
-        noise = plain.noise.take(rows)
-        return TrainingData(plain.inputs[rows], plain.u[rows], noise, plain.target).on(self._scale)
+        inputs, u, noise = plain.inputs[rows], plain.u[rows], plain.known_noise.take(rows)
+        taken = TrainingData(inputs, u, noise, plain.target, varying=plain.varying)
+        return taken.on(self._scale)
+
+    def with_varying(self, varying: Mapping[str, NoiseFunction]) -> "TrainingData":
+        """Return the data with noise that varies on some scales of the target."""
+        plain = self._plain
+        other = TrainingData(
+            plain.inputs, plain.u, plain.known_noise, plain.target, varying=varying
+        )
+        other._pairs = plain._pairs
+        return other.on(self._scale)
 
     @property
     def definition(self) -> tuple[object, ...]:
         """All numbers that a fit depends on."""
         plain = self._plain
-        every = self.X, plain.u, *plain.noise.record
-        numbers = self.inputs.columns.numbers, sorted(self.target.scales.items())
+        every = self.X, plain.u, *plain.known_noise.record
+        varying = as_text(dict(self.varying))["text"]
+        numbers = self.inputs.columns.numbers, sorted(self.target.scales.items()), varying
         return (*(values.tobytes() for values in every), *numbers)
 
     def __getstate__(self) -> dict[str, Any]:
         plain, inputs = self._plain, self.inputs  # pairs are computed again
         return {
-            "numbers": as_text({"columns": inputs.columns, "target": self.target}),
+            "numbers": as_text(
+                {"columns": inputs.columns, "target": self.target, "varying": dict(self.varying)}
+            ),
             "inputs": [inputs.values, inputs.rows],
             "u": plain.u,
-            "noise": plain.noise.record,
+            "noise": plain.known_noise.record,
             "scale": self._scale,
         }
 
     def __setstate__(self, state: dict[str, Any]) -> None:
-        numbers = read_text({"columns": Columns, "target": Target}, state["numbers"])
+        kinds = {"columns": Columns, "target": Target, "varying": Mapping[str, NoiseFunction]}
+        numbers = read_text(kinds, state["numbers"])
         inputs, u = Inputs(numbers["columns"], *state["inputs"]), state["u"]
         noise = RowNoise.of_record(u.shape, state["noise"])
-        plain = TrainingData(inputs, u, noise, numbers["target"])
+        varying = numbers["varying"]
+        plain = TrainingData(inputs, u, noise, numbers["target"], varying=varying)
         vars(self).update(vars(plain.on(state["scale"])))
 
     @property

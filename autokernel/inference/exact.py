@@ -1,11 +1,13 @@
 """Exact inference: the likelihood of a kernel and its predictions."""
 
 import os
+from copy import copy
 from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
+from autokernel.data import RowNoise
 from autokernel.expression import Expression
 from autokernel.inference.base import GlobalPredictor, Likelihood, log_normal
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
@@ -43,7 +45,17 @@ class ExactLikelihood(Likelihood):
             self._covariance = Covariance(expression, data.pairs)
             self.diagonal, rows = packed_diagonal(len(data.y)), rows_of_diagonal(len(data.y))
             self.factorise = PackedCholesky
-        self._noise = data.noise.take(rows)
+        self._rows = rows
+        self._set_noise(data.noise)
+
+    def _set_noise(self, noise: RowNoise) -> None:
+        self.noise, self._noise = noise, noise.take(self._rows)
+
+    def with_noise(self, noise: RowNoise) -> "ExactLikelihood":
+        """Return the same likelihood with another noise of the rows."""
+        other = copy(self)
+        other._set_noise(noise)
+        return other
 
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats. O(n^3 / 3)."""
@@ -59,7 +71,16 @@ class ExactLikelihood(Likelihood):
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
-        failure = -np.inf, np.zeros(len(theta))
+        value, of_kernel, of_rows = self.value_and_gradients(theta)
+        return value, np.append(of_kernel, of_rows.sum())
+
+    def value_and_gradients(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
+        """Compute the log likelihood in nats, and its gradients.
+
+        They are those in the logs of the parameters of the expression, and of the part of the
+        noise variance of each row (n,) that is not known.
+        """
+        failure = -np.inf, np.zeros(len(theta) - 1), np.zeros(len(self.data.y))
         try:
             cholesky = self.factorise(self.matrix(theta))
         except LinAlgError:
@@ -69,9 +90,9 @@ class ExactLikelihood(Likelihood):
         if not np.isfinite(value):
             return failure
         adjoint = cholesky.evidence_adjoint(alpha)
-        of_noise = adjoint[self.diagonal] @ self._noise.slope
-        noise_gradient = np.exp(theta[-1]) * of_noise + self.data.noise.slope_of_factor(theta[-1])
-        return value, np.append(self._covariance.backward(adjoint), noise_gradient)
+        of_rows = self.noise.slopes_of_corrections(theta[-1])
+        of_rows[self._rows] += np.exp(theta[-1]) * adjoint[self.diagonal] * self._noise.slope
+        return value, self._covariance.backward(adjoint), of_rows
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n,) of each target given all others. O(n^3).
@@ -80,8 +101,8 @@ class ExactLikelihood(Likelihood):
         with a weight is that of all readings that it stands for.
         """
         try:
-            log_factors = self.data.noise.log_factors(theta[-1])
-            return log_normal(*self.leave_one_out_errors(theta)) + log_factors
+            corrections = self.noise.corrections(theta[-1])
+            return log_normal(*self.leave_one_out_errors(theta)) + corrections
         except LinAlgError:
             return np.full(len(self.data.y), -np.inf)
 
@@ -113,7 +134,7 @@ class ExactLikelihood(Likelihood):
         """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
         y, n = self.data.y, len(self.data.y)
         value = -0.5 * (y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi))
-        return float(value) + self.data.noise.log_factor(log_noise)
+        return float(value) + self.noise.correction(log_noise)
 
 
 _MAX_ROWS_AS_IN_LIKELIHOOD = 2000  # with more, the covariance is computed by blocks of rows

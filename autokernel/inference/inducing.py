@@ -54,7 +54,7 @@ class InducingLikelihood(Likelihood):
 
     def value(self, theta: FloatArray) -> float:
         try:
-            return self.condition(theta).bound + self.data.noise.log_factor(theta[-1])
+            return self.condition(theta).bound + self.data.noise.correction(theta[-1])
         except LinAlgError:
             return -np.inf
 
@@ -93,8 +93,8 @@ class InducingLikelihood(Likelihood):
         trace = (len(y) - len(M) + np.trace(inverse_B)) / s
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
         # log s moves the noise V of a row by V less what is known of it
-        of_noise = s * of_s - 0.5 * of_errors + self.data.noise.slope_of_factor(theta[-1])
-        return at.bound + self.data.noise.log_factor(theta[-1]), np.append(gradient, of_noise)
+        of_noise = s * of_s - 0.5 * of_errors + self.data.noise.slope_of_correction(theta[-1])
+        return at.bound + self.data.noise.correction(theta[-1]), np.append(gradient, of_noise)
 
     def condition(self, theta: FloatArray) -> "Conditioned":
         """Compute the bound, and what predictions need; a ``LinAlgError`` if that fails."""
@@ -259,7 +259,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     )
     data_fit = 0.5 * a @ noisy(a) - a @ y
     bound = data_fit - 0.5 * (at.log_determinant + n * np.log(2 * np.pi))
-    bound += likelihood.data.noise.log_factor(theta[-1])
+    bound += likelihood.data.noise.correction(theta[-1])
     return float(bound) if np.isfinite(bound) else np.inf
 
 

@@ -256,7 +256,7 @@ class NeighbourLikelihood(Likelihood):
 
     def value(self, theta: FloatArray) -> float:
         params, value = np.exp(theta), self._head.value(theta)
-        value += self.rows_for_each * self._tail.noise.log_factor(theta[-1])
+        value += self.rows_for_each * self._tail.noise.correction(theta[-1])
         for blocks, y in self._sweep():
             value += self.rows_for_each * blocks.value(params, y)
         return value
@@ -267,8 +267,8 @@ class NeighbourLikelihood(Likelihood):
             of_blocks, slopes = blocks.value_and_gradient(np.exp(theta), y)
             value += self.rows_for_each * of_blocks
             gradient = gradient + self.rows_for_each * slopes
-        value += self.rows_for_each * self._tail.noise.log_factor(theta[-1])
-        gradient[-1] += self.rows_for_each * self._tail.noise.slope_of_factor(theta[-1])
+        value += self.rows_for_each * self._tail.noise.correction(theta[-1])
+        gradient[-1] += self.rows_for_each * self._tail.noise.slope_of_correction(theta[-1])
         return (value, gradient) if np.isfinite(value) else (-np.inf, np.zeros(len(theta)))
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
@@ -318,4 +318,4 @@ class NeighbourPredictor(Predictor):
         w = blocks.last_columns(np.exp(self._theta))
         weighted = np.einsum("ij,ij->i", w[:, :-1], self._data.y[rows])
         mean = -weighted / w[:, -1]
-        return mean, 1 / w[:, -1] + (self.noise_at(mean) - self.noise_variance)
+        return mean, 1 / w[:, -1] + (self.noise_at(X.values, mean) - self.noise_variance)

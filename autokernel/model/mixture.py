@@ -143,7 +143,7 @@ class MixturePredictor:
             mean, variance = one.mean_and_variance(X)
             centre, spread = scale.moments(mean, variance)
             if not noise:
-                spread = scale.variance_of_function(mean, variance, one.noise_at(mean))
+                spread = scale.variance_of_function(mean, variance, one.noise_at(X, mean))
             both.append((centre, spread))
         means, variances = (np.array(part) for part in zip(*both, strict=True))
         variances = np.maximum(variances, 0.0)
@@ -185,7 +185,7 @@ class MixturePredictor:
         counts = np.diff(ends, prepend=0).tolist()
         for scale, one, count in zip(self._scales, self.predictors, counts, strict=True):
             mean, covariance = one.mean_and_covariance(X)
-            noise = one.noise_at(mean)
+            noise = one.noise_at(X, mean)
             covariance[np.diag_indices(len(X))] -= noise
             # rounding may leave eigenvalues just below zero
             function = rng.multivariate_normal(

@@ -19,7 +19,7 @@ def refitted(kernel, X, y, **settings):
 
 def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
     """Return a fitted estimator with this kernel, its log parameters and draws around them."""
-    model = refitted("NOISE", X, y)
+    model = refitted("NOISE", X, y, noise="constant")
     fitted, whole = model._fitted, np.append(theta, np.log(noise))
     unknown = np.full((len(whole), len(whole)), np.nan)
     evaluation = replace(fitted.evaluation, expression=expression, theta=whole, hessian=unknown)

@@ -61,7 +61,7 @@ def test_with_averaging_a_difference_is_that_of_joint_draws_of_each_kernel():
     below = np.zeros(2)
     for weight, one in zip(mixture.weights, mixture.predictors, strict=True):
         mean, covariance = one.mean_and_covariance(rows)
-        covariance -= np.diag(one.noise_at(mean))
+        covariance -= np.diag(one.noise_at(rows, mean))
         std = np.sqrt(contrast @ covariance @ contrast)
         ends = np.array([low, high]) / fitted.target.width
         below += weight * norm.cdf(ends, contrast @ mean, std)

@@ -73,7 +73,10 @@ def test_places_have_the_digits_that_their_lengths_need(shift, scale):
 
 
 def test_noise_alone_is_a_variance():
-    assert to_latex(refitted("NOISE", *table()[:2])) == r"k(x, x') = 26.37\,\delta_{xx'}"
+    assert (
+        to_latex(refitted("NOISE", *table()[:2], noise="constant"))
+        == r"k(x, x') = 26.37\,\delta_{xx'}"
+    )
 
 
 def test_names_of_columns_cannot_break_out_of_a_text():

@@ -10,6 +10,7 @@ from hypothesis import strategies as st
 from scipy.stats import norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
+from autokernel.data import RowNoise
 from autokernel.data.scales import Scale
 from autokernel.expression import NOISE, Leaf, parse_expression
 from autokernel.inference import (
@@ -75,9 +76,9 @@ def scatter(problem):
     """Log densities (n,) of the scatter of the readings of each row, whose targets are equal."""
     if problem.row_noise is None:
         return np.zeros(len(problem.y))
-    weights, _, rounding = problem.row_noise
-    noise = np.exp(problem.theta[-1]) + rounding
-    return -0.5 * ((weights - 1) * np.log(2 * np.pi * noise) + np.log(weights))
+    own = problem.row_noise
+    noise = np.exp(problem.theta[-1] + own.log_factors) + own.rounding
+    return -0.5 * ((own.weights - 1) * np.log(2 * np.pi * noise) + np.log(own.weights))
 
 
 def log_normal(y, K):
@@ -221,7 +222,8 @@ def test_targets_of_noise_alone_are_independent_normal_numbers(has_row_noise):
     problem, rng = noise(), np.random.default_rng(1)
     if has_row_noise:
         weights, errors = rng.uniform(0.5, 3, 12), rng.uniform(0, 2, 12)
-        problem = replace(problem, row_noise=(weights, errors, np.full(12, 0.2)))
+        row_noise = RowNoise(weights, errors, 0.2, log_factors=rng.normal(size=12))
+        problem = replace(problem, row_noise=row_noise)
     likelihood = exact(problem)
     expected = norm.logpdf(problem.y, scale=np.sqrt(problem.noise)) + scatter(problem)
     # sums of a dozen terms of size one: rounding
@@ -377,8 +379,8 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
     own = make(replace(problem, expression=expression, y=y, target=target))
     row_noise = problem.row_noise
     if row_noise is not None:  # the delta method
-        row_noise = row_noise[0], *(one * np.exp(2 * log_slopes) for one in row_noise[1:])
-        log_slopes = row_noise[0] * log_slopes  # once for each reading
+        row_noise = row_noise.multiplied(np.exp(2 * log_slopes))
+        log_slopes = row_noise.weights * log_slopes  # once for each reading
     by_hand = make(replace(problem, y=t, row_noise=row_noise))
     # with all rows in neighbourhoods, each row stands for itself in every likelihood
     difference = own.value(problem.theta) - by_hand.value(problem.theta)
@@ -399,8 +401,9 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
 def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
     n, rng = len(problem.y), np.random.default_rng(seed)
     weights, rounding = rng.integers(1, 5, n), rng.choice([0.0, 0.3], n)
-    weighted = replace(problem, row_noise=(weights.astype(float), np.zeros(n), rounding))
-    single = replace(problem, row_noise=(np.ones(n), np.zeros(n), rounding))
+    others = {"rounding": rounding, "log_factors": rng.normal(size=n)}
+    weighted = replace(problem, row_noise=RowNoise(weights.astype(float), **others))
+    single = replace(problem, row_noise=RowNoise(np.ones(n), **others))
     copies = single.take(np.repeat(np.arange(n), weights))
     first = np.cumsum(weights) - weights
     order = np.concatenate([first, np.delete(np.arange(len(copies.y)), first)])

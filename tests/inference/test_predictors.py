@@ -98,10 +98,10 @@ def test_on_a_scale_a_new_observation_has_the_rounding_of_targets_nearby():
     )
     predictor = ExactPredictor(parse_expression("SE[0]").on("log"), np.log([0.5, 9, 1e-3]), data)
     mean, _ = predictor.mean_and_variance(X)
-    of_rounding = predictor.noise_at(mean) - predictor.noise_variance
+    of_rounding = predictor.noise_at(X, mean) - predictor.noise_variance
     # the delta method at the target, between that of the targets around it
     np.testing.assert_allclose(of_rounding[5:], 1 / 12 / np.exp(2 * mean[5:]), rtol=0.3)
-    far = predictor.noise_at(np.array([-50.0, 50.0])) - predictor.noise_variance
+    far = predictor.noise_at(X[:2], np.array([-50.0, 50.0])) - predictor.noise_variance
     np.testing.assert_allclose(far, 1 / 12 / np.array([1.0, data.y.max()]) ** 2, rtol=1e-9)
 
 

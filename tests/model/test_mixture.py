@@ -62,7 +62,7 @@ class Fixed:
     variance: float
     noise_variance: float = 0.0
 
-    def noise_at(self, mean):
+    def noise_at(self, X, mean):
         return self.noise_variance
 
     def mean(self, X):

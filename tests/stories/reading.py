@@ -20,6 +20,7 @@ from autokernel.model import MixtureComponent, MixturePredictor
 N = r"(?P<n>-?[\d.]+(?:e[+-]?\d+)?)"
 UNIT = r"(?: [^\d(),.;]+?)?"
 RANGE = r"(?: \((?P<low>-?[\d.e+-]+) to (?P<high>-?[\d.e+-]+)(?:; probability [01]\.\d+)?\))?"
+ENDS = r"\((?P<low>[\d.]+) to (?P<high>[\d.]+)\)\."
 AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
 SOME = rf"(?:a factor of )?-?[\d.]+(?:e[+-]?\d+)?{UNIT}"  # an amount without groups
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
@@ -692,6 +693,22 @@ def spread(reader: Reader, match: Match) -> bool:
     return bool((high > low) == (match["way"] == "grows"))
 
 
+def of_terms(reader: Reader, match: Match) -> bool:
+    """Whether residuals are larger in the rows of which it is said, and the factor is among."""
+    low, value, high = (float(match[name]) for name in ("low", "times", "high"))
+    x = reader.data[match["x"]]
+    if "no" in match.groupdict():
+        first, second = x.isna().to_numpy(), x.notna().to_numpy()
+        first, second = (first, second) if match["no"] == "no" else (second, first)
+    elif x.dtype.kind in "fi":
+        far = [np.abs(x - float(match[one])) for one in "ab"]
+        first, second = (one <= np.quantile(one, 1 / 3) for one in far)
+    else:
+        first, second = ((x == match[one]).to_numpy() for one in "ab")
+    is_larger = reader.residuals[first].std() > reader.residuals[second].std()
+    return bool(is_larger and value >= 1 and low < value < high)
+
+
 def skew(reader: Reader, match: Match) -> bool:
     return bool((np.mean(reader.residuals**3) > 0) == (match["way"] == "above"))
 
@@ -816,6 +833,17 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"Rows? .+? (?:has a value|have values) where the target's scale ends, .+", is_said),
     (r"\d+ rows, of which the first are (?P<rows>.+?), are excluded as outliers: .+", far_off),
     (r"The noise(?: on the .+ scale)? (?P<way>grows|shrinks) with (?P<x>.+?): it is .+", spread),
+    (
+        rf"The noise(?: on the .+ scale)? (?:differs between levels of|changes along) (?P<x>.+?): "
+        rf"it is (?P<times>\S+) times as large (?:for|at) (?P<a>.+?) as (?:for|at) (?P<b>.+?) "
+        rf"{ENDS}",
+        of_terms,
+    ),
+    (
+        rf"The noise(?: on the .+ scale)? is (?P<times>\S+) times as large in rows that have "
+        rf"(?P<no>no|a) value of (?P<x>.+?) as in those .+ {ENDS}",
+        of_terms,
+    ),
     (r"Large residuals are more often (?P<way>above|below) the prediction than not.*", skew),
     (
         rf"(?:{WHERE})?It (?P<does>(?:rises|falls|goes up|varies by|differs by|changes in) .+)\.",

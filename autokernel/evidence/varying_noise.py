@@ -1,0 +1,234 @@
+"""Noise whose variance changes with the columns: which terms the evidence asks for.
+
+The variance of a row is ``s exp(g)``, and g is a sum of at most two terms of one column each. Each
+has a price, so that noise is constant unless the rows show that it is not. Terms are first compared
+by their score test (Breusch and Pagan 1979, Econometrica 47), and the best of them are then fitted
+with all parameters of a kernel. Heavy tails alone are no reason for a term.
+"""
+
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
+from dataclasses import replace
+from typing import NamedTuple
+
+import numpy as np
+from scipy.optimize import minimize
+
+from autokernel.data import NoiseFunction, NoiseTerm
+from autokernel.data.noise import FORMS, GAP, N_KNOTS
+from autokernel.deadline import Deadline
+from autokernel.evidence.evaluation import Evaluation
+from autokernel.evidence.maximise import standard_deviations
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.exceptions import EvaluationError, kernel_errors
+from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
+from autokernel.kernels import Priors
+from autokernel.typing import FloatArray
+
+MAX_TERMS = 2
+PRICE = 0.5  # nats of a term of values, besides the choice among all of these; gaps are free
+MIN_GAIN = 0.5  # nats by which another function must be better than the known one
+MIN_ROWS = 30  # with fewer, noise is constant
+MIN_ROWS_OF_GAP = 5  # with and without a value
+MAX_LEVELS = 30  # of a category
+N_FITTED = 3  # terms of the largest expected gain, which are fitted
+MAX_RATIO = 3.0  # of a gain to what is expected, at most
+SHARE_CLIPPED = 0.02  # of the rows, the largest squared residuals, for what a term may gain
+MARGIN = 4.0  # nats below its price at which an expected gain is still fitted
+
+_MAX_STEPS = 60  # of a fit
+_FAILED = 1e3  # nats below the start: a point at which the covariance has no Cholesky factor
+
+
+def update_noise(
+    data: TrainingData, fit: Evaluation, least: float, *, priors: Priors, deadline: Deadline
+) -> NoiseFunction:
+    """Find how the noise varies around one kernel, on its scale of the target.
+
+    It varies as before unless another function is better by :data:`MIN_GAIN`, and gives the kernel
+    a score that is so much above the ``least``. Each of a few fits takes some dozen likelihood
+    calls, O(n_samples^3) each.
+    """
+    data = data.on(fit.expression.target)
+    known = data.noise_function
+    if len(data.y) < MIN_ROWS:
+        return known
+    with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+        search = _Search(fit, data.with_varying({}), priors=priors, deadline=deadline)
+        found = search.best(least - fit.score)
+        gain = found.value - fit.log_posterior - known.log_prior
+        if min(gain, fit.score + gain - least) > MIN_GAIN:
+            return NoiseFunction(found.terms, found.log_prior)
+    return known
+
+
+def _candidates(data: TrainingData) -> Iterator[NoiseTerm]:
+    """Yield the possible terms, whose coefficients are zero."""
+    for number, column in enumerate(data.inputs.columns.every):
+        x = data.inputs.raw(number)
+        known = x[~np.isnan(x)]
+        knots: dict[str, FloatArray] = {}
+        if min(len(known), len(x) - len(known)) >= MIN_ROWS_OF_GAP:
+            knots[GAP] = np.empty(0)
+        if column.varies and column.levels is not None:
+            knots["levels"] = np.unique(known)
+        elif column.varies:
+            knots["linear"] = knots["smooth"] = np.unique(
+                np.quantile(known, np.linspace(0, 1, N_KNOTS))
+            )
+        for form, values in knots.items():
+            if len(values) <= MAX_LEVELS:
+                functions = FORMS[form](x, values)
+                centre = np.nanmean(functions, axis=0)
+                k = len(centre)
+                yield NoiseTerm(number, form, values, centre, np.zeros(k), np.eye(k))
+
+
+class _Fit(NamedTuple):
+    """Parameters of a kernel and terms of its noise, at the maximum of their log posterior.
+
+    The ``value`` is that maximum plus ``log_prior``: the log of the prior density of the terms
+    times the volume of their posterior, less their prices.
+    """
+
+    theta: FloatArray  # (n_params,)
+    terms: tuple[NoiseTerm, ...]
+    log_prior: float
+    value: float
+
+
+class _Search:
+    """A search of the terms of the noise around the fit of one kernel."""
+
+    def __init__(
+        self, fit: Evaluation, data: TrainingData, *, priors: Priors, deadline: Deadline
+    ) -> None:
+        self._likelihood = ExactLikelihood(fit.expression, data)
+        self._posterior = LogPosterior(self._likelihood, priors=priors)
+        self._deadline, self._inputs = deadline, data.inputs
+        self._units = standard_deviations(np.nan_to_num(fit.hessian))
+        self._candidates = list(_candidates(data))
+        n_of_values = sum(term.form != GAP for term in self._candidates)
+        self._price_of_values = PRICE + float(np.log(max(1, n_of_values)))
+        self._start = _Fit(fit.theta, (), 0.0, self._posterior.value(fit.theta))
+
+    def best(self, needed: float) -> _Fit:
+        """Add the best term as long as one is worth its price, if it may gain what is needed."""
+        fit = self._start
+        for _ in range(MAX_TERMS):
+            own = [(term.column, term.form) for term in fit.terms]
+            others = [one for one in self._candidates if (one.column, one.form) not in own]
+            gains = self._expected_gains(fit, others) - np.array([*map(self._price, others)])
+            if not fit.terms and MAX_RATIO * gains.max(initial=-np.inf) < needed:
+                break
+            likely = [n for n in np.argsort(-gains, kind="stable") if gains[n] > -MARGIN]
+            fits = [self._fitted(fit, others[n]) for n in likely[:N_FITTED]]
+            best = max(fits, key=lambda one: one.value, default=fit)
+            if best is fit:
+                break
+            price = self._price(best.terms[-1])
+            if not (best.value - fit.value + price) * self._share_of_normal(best) > price:
+                break
+            fit = best
+        return fit
+
+    def _price(self, term: NoiseTerm) -> float:
+        return 0.0 if term.form == GAP else self._price_of_values
+
+    def _share_of_normal(self, fit: _Fit) -> float:
+        """Return the share of a gain that normal noise would have, if tails are heavy.
+
+        The score of each row has the variance of its squared residual, which is 2 for normal noise
+        (Koenker 1981, J. Econometrics 17).
+        """
+        likelihood = self._with(self._basis(fit.terms) @ _coefficients(fit.terms))
+        errors, variances = likelihood.leave_one_out_errors(fit.theta)
+        return min(1.0, 2 / float(np.mean((errors**2 / variances - 1) ** 2)))
+
+    def _expected_gains(self, fit: _Fit, terms: Sequence[NoiseTerm]) -> FloatArray:
+        """Expect how much evidence each term gains, by a parabola of its coefficients.
+
+        A few large residuals alone are no reason for a term, and are clipped.
+        """
+        own, bases = self._basis(fit.terms), [self._basis([term]) for term in terms]
+        likelihood = self._with(own @ _coefficients(fit.terms))
+        _, _, slopes = likelihood.value_and_gradients(fit.theta)
+        errors, variances = likelihood.leave_one_out_errors(fit.theta)
+        squares = errors**2 / variances
+        most = np.quantile(squares, 1 - SHARE_CLIPPED)
+        unknown = np.exp(fit.theta[-1]) * likelihood.noise.slope
+        slopes -= 0.5 * unknown / variances * np.maximum(squares - most, 0.0)
+        F = _information(likelihood, fit.theta, np.hstack([own, *bases]))
+        k = end = own.shape[1]
+        known, gains = F[:k, :k] + np.eye(k), np.empty(len(terms))
+        for n, basis in enumerate(bases):
+            part = slice(end, end + basis.shape[1])
+            end, slope, between = part.stop, basis.T @ slopes, F[:k, part]
+            B = F[part, part] + np.eye(basis.shape[1])
+            B -= between.T @ np.linalg.solve(known, between)
+            gains[n] = 0.5 * (slope @ np.linalg.solve(B, slope) - np.linalg.slogdet(B)[1])
+        return gains
+
+    def _fitted(self, fit: _Fit, another: NoiseTerm) -> _Fit:
+        """Maximise over the parameters of the kernel and all coefficients."""
+        terms, posterior = (*fit.terms, another), self._posterior
+        basis, b, p = self._basis(terms), _coefficients(terms), len(fit.theta)
+        first = np.concatenate([fit.theta, b])
+        units = np.concatenate([self._units, np.ones(len(b))])
+        free = np.full(len(b), np.inf)
+        lower = (np.concatenate([posterior.lower, -free]) - first) / units
+        upper = (np.concatenate([posterior.upper, free]) - first) / units
+        worst = _FAILED - fit.value
+
+        def negative(z: FloatArray) -> tuple[float, FloatArray]:
+            self._deadline.check()
+            theta, b = np.split(first + units * z, [p])
+            value, of_kernel, of_rows = self._with(basis @ b).value_and_gradients(theta)
+            if not np.isfinite(value):
+                return worst, np.zeros(len(z))
+            value += float(posterior.prior.log_density(theta)) - 0.5 * float(b @ b)
+            of_theta = np.append(of_kernel, of_rows.sum()) + posterior.prior.gradient(theta)
+            return -value, -units * np.concatenate([of_theta, basis.T @ of_rows - b])
+
+        options = {"maxiter": _MAX_STEPS}
+        bounds = np.column_stack([lower, upper])
+        found = minimize(negative, np.zeros(len(first)), jac=True, bounds=bounds, options=options)
+        theta, b = np.split(first + units * found.x, [p])
+        B = _information(self._with(basis @ b), theta, basis) + np.eye(len(b))
+        log_prior = -0.5 * float(np.linalg.slogdet(B)[1]) - sum(map(self._price, terms))
+        value = log_prior - float(found.fun)
+        terms = _with_coefficients(terms, b, np.linalg.inv(B).astype(float))
+        return _Fit(theta, terms, log_prior - 0.5 * float(b @ b), value)
+
+    def _basis(self, terms: Sequence[NoiseTerm]) -> FloatArray:
+        nothing = np.empty((len(self._inputs), 0))
+        return np.hstack([nothing, *(one.basis(self._inputs.raw(one.column)) for one in terms)])
+
+    def _with(self, log_factors: FloatArray) -> ExactLikelihood:
+        return self._likelihood.with_noise(self._likelihood.data.noise.varying(log_factors))
+
+
+def _information(likelihood: ExactLikelihood, theta: FloatArray, basis: FloatArray) -> FloatArray:
+    """Compute the expected information of coefficients, without that of the common variance."""
+    inverse = likelihood.factorise(likelihood.matrix(theta)).inverse()
+    variances = np.exp(theta[-1]) * likelihood.noise.slope
+    scaled = variances[:, None] * np.column_stack([np.ones(len(basis)), basis])
+    F = 0.5 * scaled.T @ inverse**2 @ scaled
+    return F[1:, 1:] - np.outer(F[1:, 0], F[1:, 0]) / F[0, 0]
+
+
+def _coefficients(terms: Sequence[NoiseTerm]) -> FloatArray:
+    return np.concatenate([np.empty(0), *(term.coefficients for term in terms)])
+
+
+def _with_coefficients(
+    terms: Sequence[NoiseTerm], b: FloatArray, covariance: FloatArray
+) -> tuple[NoiseTerm, ...]:
+    ends = np.cumsum([len(term.coefficients) for term in terms])
+    parts = [
+        slice(end - len(term.coefficients), end) for term, end in zip(terms, ends, strict=True)
+    ]
+    return tuple(
+        replace(term, coefficients=b[part], covariance=covariance[part, part])
+        for term, part in zip(terms, parts, strict=True)
+    )

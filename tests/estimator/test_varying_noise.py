@@ -1,0 +1,181 @@
+"""Noise whose variance changes with the columns, from ``fit`` to predictions, copies and words."""
+
+import json
+import pickle
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+
+from autokernel import AutoKernelGPRegressor
+from autokernel.data import NoiseTerm
+from autokernel.data.noise import FORMS
+from autokernel.export import from_dict, to_dict
+from tests.fits import PLAIN, small
+
+N = 120
+KERNEL = "SE[x] + CAT[c]"
+
+
+def table(form, seed=0, n=N):
+    """A smooth function and levels, with noise that varies; also its standard deviation (n,)."""
+    rng = np.random.default_rng(seed)
+    x, z, c = rng.uniform(0, 10, n), rng.uniform(size=n), rng.integers(0, 4, n)
+    factor = {
+        "constant": np.ones(n),
+        "linear": 5.0 ** (z - 0.5),
+        "smooth": 1 + 3 * np.exp(-0.5 * (x - 5) ** 2),
+        "levels": np.array([1.0, 4.0, 1.0, 1.0])[c],
+        "gap": np.where(z < 0.4, 3.0, 1.0),
+    }[form]
+    std = 0.2 * factor
+    y = np.sin(x) + np.array([0.0, 1.0, -1.0, 0.5])[c] + std * rng.normal(size=n)
+    X = pd.DataFrame({"x": x, "z": z, "c": pd.Categorical(np.array(list("abcd"))[c])})
+    if form == "gap":
+        X.loc[z < 0.4, "z"] = np.nan
+    return X, y, std
+
+
+def fitted(X, y, kernel=KERNEL, **settings):
+    return AutoKernelGPRegressor(**{**PLAIN, "averaging": None, **settings}).refit(X, y, kernel)
+
+
+def said(model):
+    """What is said of how the noise varies, a dict for each sentence."""
+    claims = model.claims_
+    rows = (dict(zip(claims, row, strict=True)) for row in zip(*claims.values(), strict=True))
+    return [row for row in rows if row["evidence"].startswith("terms")]
+
+
+@pytest.mark.parametrize(
+    ("form", "text"),
+    [
+        ("linear", "The noise grows with z: it is {} times as large where z is highest as where"),
+        ("smooth", "The noise changes along x: it is {} times as large at {} as at"),
+        ("levels", "The noise differs between levels of c: it is {} times as large for b as for"),
+        ("gap", "The noise is {} times as large in rows that have no value of z as in those"),
+    ],
+)
+def test_noise_that_varies_is_found_said_and_predicted(form, text):
+    X, y, std = table(form)
+    model = fitted(X, y)
+    (fact,) = said(model)
+    ratio = std.max() / std.min()
+    assert fact["low"] < ratio < 1.5 * fact["high"]  # the largest of a few is shrunk
+    start, *rest = text.split("{}")
+    assert fact["text"].startswith(start)
+    assert all(one in fact["text"] for one in rest)
+    assert fact["text"] in model.describe()
+    _, with_noise = model.predict(X, return_std=True)
+    _, of_function = model.predict(X, return_std="function")
+    found = np.sqrt(with_noise**2 - of_function**2)
+    # a standard deviation of 30 rows has an error of 13 %; a bump is smoothed
+    np.testing.assert_allclose(np.log(found / std), 0, atol=0.8)
+    assert np.std(np.log(found / std)) < 0.7 * np.std(np.log(std))
+    new, y_new, _ = table(form, seed=1, n=2000)
+    constant = fitted(X, y, noise="constant")
+    assert said(constant) == []
+    gain = model.log_predictive_density(new, y_new) - constant.log_predictive_density(new, y_new)
+    assert gain.mean() > 0.03  # nats a row
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_constant_noise_stays_constant(seed):
+    X, y, _ = table("constant", seed=seed)
+    assert said(fitted(X, y)) == []
+
+
+def test_heavy_tails_are_no_noise_that_varies():
+    rng, n_found = np.random.default_rng(0), 0
+    for seed in range(8):
+        X, y, std = table("constant", seed=seed)
+        y += std * (rng.standard_t(4, size=N) - rng.normal(size=N))
+        n_found += len(said(fitted(X, y)))
+    assert n_found <= 1  # with normal noise 2 %, which the prior of a term allows
+
+
+def test_a_search_finds_it_and_a_column_of_noise_whose_gaps_are_noisier_does_not_matter():
+    rng = np.random.default_rng(2)
+    a, b, is_missing = rng.uniform(0, 10, 83), rng.normal(size=83), rng.random(83) < 0.6
+    y = 0.5 * a + np.where(is_missing, 1.25, 0.5) * rng.normal(size=83)
+    X = pd.DataFrame({"a": a, "b": np.where(is_missing, np.nan, b)})
+    model = small(averaging="posterior", n_iter=10, noise="auto").fit(X, y)
+    assert model.inclusion_probabilities_["depends"][1] < 0.5  # above .99 with constant noise
+    assert "rows that have no value of b" in model.describe()
+
+
+def test_predictions_are_those_of_the_definition():
+    X, y, _ = table("linear")
+    model = fitted(X, y)
+    new = table("linear", seed=3, n=5)[0]
+    (term,) = model._fitted.transformed.noise_function.terms
+    low, high = term.knots[0], term.knots[-1]
+    rank = np.interp(X["z"], term.knots, np.linspace(0, 1, len(term.knots)))
+    of_new = np.interp(new["z"], term.knots, np.linspace(0, 1, len(term.knots)))
+    assert (low, high) == (X["z"].min(), X["z"].max())
+    factors = np.exp(2.4 * term.coefficients[0] * (of_new - rank.mean()))
+    _, std = model.predict(new, return_std=True)
+    _, of_function = model.predict(new, return_std="function")
+    noise = model.noise_variance_ * factors
+    np.testing.assert_allclose(std**2, of_function**2 + noise, rtol=1e-9)
+    mean, covariance = model.predict(new, return_cov=True)
+    np.testing.assert_allclose(np.diag(covariance), std**2, rtol=1e-9)
+    draws = model.sample_y(new, 4000, random_state=0)
+    # large deviations are rare, and widen draws beyond the moments; the error of a deviation is 1 %
+    inner = np.quantile(draws, [0.25, 0.75], axis=1)
+    expected = model.predict_quantiles(new, [0.25, 0.75]).T
+    np.testing.assert_allclose(inner, expected, atol=0.06 * std.max())
+    density = model.log_predictive_density(new, mean)
+    shares = np.array([1 - model._fitted.mixture.tail_share, model._fitted.mixture.tail_share])
+    by_hand = np.log(shares @ norm.pdf(0, scale=np.outer([1, 3], std)))
+    np.testing.assert_allclose(density, by_hand, rtol=1e-9)
+
+
+def test_copies_predict_the_same():
+    X, y, _ = table("levels")
+    model = fitted(X, y)
+    copies = from_dict(json.loads(json.dumps(to_dict(model)))), pickle.loads(pickle.dumps(model))
+    expected = model.predict_quantiles(X, [0.1, 0.9])
+    for copy in copies:
+        np.testing.assert_array_equal(copy.predict_quantiles(X, [0.1, 0.9]), expected)
+        assert said(copy) == said(model)
+
+
+@pytest.mark.parametrize("approximation", ["inducing", "neighbours"])
+def test_many_rows_have_it_too(approximation):
+    X, y, std = table("linear", n=900)
+    model = fitted(X, y, approximation=approximation)
+    assert len(said(model)) == 1
+    _, with_noise = model.predict(X, return_std=True)
+    _, of_function = model.predict(X, return_std="function")
+    found = np.sqrt(with_noise**2 - of_function**2)
+    np.testing.assert_allclose(found, std, rtol=0.3)  # five of its standard errors at the ends
+
+
+def test_it_is_on_the_scale_of_the_target_that_has_it():
+    X, y, _ = table("constant")
+    assert said(fitted(X, np.exp(y), f"log(y) ~ {KERNEL}")) == []
+    assert said(fitted(X, np.exp(y))) != []  # grows with the levels
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_new_values_have_the_noise_of_those_nearby(form):
+    knots = np.array([1.0, 2.0, 4.0, 8.0])
+    functions = FORMS[form](knots, knots)
+    centre, k = functions.mean(axis=0), functions.shape[1]
+    term = NoiseTerm(0, form, knots, centre, np.ones(k), np.eye(k))
+    x = np.array([1.0, -5.0, 8.0, 90.0, np.nan])
+    low, below, high, above, missing = term.basis(x)
+    if form in ("linear", "smooth"):  # constant beyond the data
+        np.testing.assert_array_equal([below, above], [low, high])
+    elif form == "levels":  # a new level has the average one
+        np.testing.assert_array_equal([below, above], 0)
+    is_zero = form != "gap"
+    assert np.all(missing == 0) == is_zero
+
+
+def test_noise_must_be_auto_or_constant():
+    X, y, _ = table("constant", n=20)
+    with pytest.raises(ValueError, match="noise"):
+        fitted(X, y, noise="varying")
