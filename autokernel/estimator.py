@@ -88,9 +88,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         decimal numbers: whole numbers that are written as text are levels.
     column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
         Scales on which base kernels act on a column. With ``"auto"`` the search may take the
-        logarithm or the square root of a positive column whose largest value is at least ten times
-        the smallest, as in ``SE[log(age)]``. A name is the scale of all columns. A mapping such as
-        ``{"age": "log", "*": None}`` chooses by column. None is ``"identity"``.
+        logarithm or the square root of a positive column whose largest value is at least three
+        times the smallest, as in ``SE[log(age)]``. To a column with zeros and no negative values,
+        the logarithm adds half of the smallest positive value, as in ``SE[log(dose + 0.02)]``. A
+        name is the scale of all columns. A mapping such as ``{"age": "log", "*": None}`` chooses by
+        column. None is ``"identity"``.
     target_scale : "auto", {"identity", "log", "sqrt", "logit"} or None, default="auto"
         Scale of the target on which kernels act. With ``"auto"`` the search also tries the
         logarithm and the square root of a positive target, and the logit of one between 0 and 1,
@@ -933,10 +935,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
 
 def _attributes_of_search(runs: Sequence[Run], reason: str) -> dict[str, Any]:
-    names, histories = runs[0].columns.feature_names, [run.history for run in runs]
+    histories = [run.history for run in runs]
     return {
         "_tried": [one.expression.canonical for own in histories for one in own.evaluations],
-        "search_history_": history_table(columns_of(histories, names)),
+        "search_history_": history_table(columns_of(histories, runs[0].columns.text_of)),
         "n_iter_": sum(history.n_searched for history in histories),
         "stop_reason_": reason,
     }
@@ -957,7 +959,7 @@ def _attributes_of(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str
         "categories_": {n: one.levels for n, one in enumerate(columns.every) if one.levels},
         "outliers_": model.outliers[0],
         "best_kernel_": model.kernel,
-        "best_expression_": model.evaluation.expression.to_text(columns.feature_names),
+        "best_expression_": columns.text_of(model.evaluation.expression),
         "best_score_": model.evaluation.score,
         "noise_variance_": model.noise_variance,
         "approximation_": model.approximation,

@@ -7,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from autokernel.data.scales import SCALES, Identity, Scale
-from autokernel.expression import COLUMN_SCALES, IDENTITY, View
+from autokernel.data.scales import SCALES, Identity, Scale, log_offset
+from autokernel.expression import COLUMN_SCALES, IDENTITY, Expression, View
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean, index_of_column
 
@@ -57,10 +57,12 @@ class Column:
         extent = high - low if varies else 1.0
         scales: dict[str, Scale] = {}
         for name in COLUMN_SCALES if varies else ():
-            ends = np.array([low, high])
+            offset = log_offset(known) if name == "log" else 0.0
+            ends = np.array([low, high]) + offset
             if SCALES[name].has(ends).all():
                 first, last = SCALES[name].function(ends).tolist()
-                scales[name] = Scale(name, low / extent, extent, first, last - first)
+                origin, width = (low + offset) / extent, last - first
+                scales[name] = Scale(name, origin, extent, first, width, offset)
         return replace(
             self,
             low=low,
@@ -156,6 +158,16 @@ class Columns:
     def feature_names(self) -> list[str] | None:
         """The names of the columns, None if the user gives none."""
         return self.names if self.has_names else None
+
+    @property
+    def log_offsets(self) -> dict[int, float]:
+        """What is added to columns with zeros before their logarithm is taken, by their index."""
+        every = enumerate(column.scale("log").offset for column in self.every)
+        return {number: offset for number, offset in every if offset}
+
+    def text_of(self, expression: Expression) -> str:
+        """Write an expression as the user reads it."""
+        return expression.to_text(self.feature_names, self.log_offsets)
 
     @property
     def dates(self) -> list[int]:

@@ -13,9 +13,10 @@ from scipy.stats import norm
 from autokernel.expression import COLUMN_SCALES, IDENTITY
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
-MIN_RATIO = 10.0  # of the largest to the smallest value of a column that has other scales
+MIN_RATIO = 3.0  # of the largest to the smallest value of a column that has other scales
 MIN_RATIO_OF_TARGET = 2.0  # the same of a target; below it all scales are nearly the same
-MIN_DISTINCT = 10  # values of a column or a target that has other scales
+MIN_DISTINCT = 10  # values of a target that has other scales
+MIN_DISTINCT_OF_COLUMN = 5  # the same of a column
 MIN_SHARE = 1e-9  # of the largest target, below which the smallest one is many decades away
 MAX_GAP = 0.5  # of the range of the logs of such targets; a larger one parts two kinds of numbers
 _FILL_RATIO, _FILL_RATIO_OF_EQUAL = 1e6, 1e3  # of sizes, from which numbers stand for missing ones
@@ -73,6 +74,7 @@ class Scale:
     unit: float = 1.0  # then in the units of the user
     shift: float = 0.0
     width: float = 1.0
+    offset: float = 0.0  # in the units of the user, a part of the origin
 
     @staticmethod
     def of_fields(name: str, **numbers: float) -> "Scale":
@@ -238,9 +240,21 @@ def _covariance_of_exponentials(log_mean: FloatArray, c: FloatArray) -> FloatArr
     return np.exp(log_size) * np.where(c > 0, -np.expm1(-above), np.expm1(c - above))
 
 
-def rows_beyond(name: str, x: FloatArray) -> IntArray:
+def rows_beyond(scale: Scale, x: FloatArray) -> IntArray:
     """Return the rows whose numbers in a column a scale does not have."""
-    return np.flatnonzero(~SCALES[name].has(x) & ~np.isnan(x))
+    return np.flatnonzero(~SCALES[scale.name].has(x + scale.offset) & ~np.isnan(x))
+
+
+def log_offset(x: FloatArray) -> float:
+    """Return what is added to a column (n,) before its logarithm is taken.
+
+    It is half of the smallest positive number, to one digit, for a column with zeros and without
+    negative numbers, and zero for any other.
+    """
+    positive = x[x > 0]
+    if not len(positive) or np.nanmin(x) != 0:
+        return 0.0
+    return float(f"{positive.min() / 2:.0e}")
 
 
 def check_possible(
@@ -259,6 +273,8 @@ def check_possible(
     if name == IDENTITY:
         return
     scale = SCALES[name]
+    if name == "log" and not is_target:
+        values = values + log_offset(values)
     has = scale.has_slope(values) if is_target else scale.has(values)
     beyond = np.flatnonzero(~has & ~np.isnan(values))
     if len(beyond):
@@ -275,7 +291,8 @@ def check_possible(
 
 def scales_of_column(x: FloatArray) -> list[str]:
     """Name the scales besides the identity on which a column may be simple."""
-    if len(np.unique(x)) < MIN_DISTINCT or x.min() <= 0 or x.max() < MIN_RATIO * x.min():
+    low, high = x.min(initial=np.inf) + log_offset(x), x.max(initial=-np.inf) + log_offset(x)
+    if len(np.unique(x)) < MIN_DISTINCT_OF_COLUMN or low <= 0 or high < MIN_RATIO * low:
         return []
     return list(COLUMN_SCALES)
 

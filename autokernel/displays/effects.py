@@ -300,7 +300,7 @@ def _panel(description: Description, number: int, rows: _Rows) -> Panel:
         description.effects[number].share,
         names=[side.name for side in sides],
         axes=[side.shown(side.steps) for side in sides],
-        is_log=[side.part.scale == "log" for side in sides],
+        is_log=[side.part.scale == "log" and side.axis.low > 0 for side in sides],
         mean=in_unit(mean),
         band=in_unit(band),
         rows=[side.places(x) if side.has_levels else side.shown(x) for side, x in pairs],

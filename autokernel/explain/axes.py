@@ -19,6 +19,7 @@ _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the convention
 _SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
 _NAMES_IN = {"yearly": "in %B", "weekly": "on %A", "daily": "at %H:%M"}
 FIRST_YEAR, ROUNDED = 1000, 0.05  # of a calendar, and of a month in a year with two decimals
+ROUNDING = 1e-9  # of the extent of a column, below which a number is zero
 _DAYS = {"day", "days", "date", "dates"}  # units of a column of dates
 _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 
@@ -103,6 +104,7 @@ class Axis:
         if self.origin is not None or self.levels:
             return self.place(value)
         found = self.low + self.extent * value
+        found = 0.0 if abs(found) < ROUNDING * self.extent else found
         text = f"{found:.0f}" if found == round(found) else level_text(found, self.extent, "")
         return text.rstrip("0").rstrip(".") if "." in text else text
 

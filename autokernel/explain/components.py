@@ -64,7 +64,7 @@ class ComponentFacts:
         self._column, self._x = part.column, explained.X[:, part.column]
         self._spread, self._noise = model.scale.width, model.noise_variance**0.5
         self._draws = explained.parameters  # of the parameters
-        self._subject = part.expression.to_text(model.columns.feature_names)
+        self._subject = model.columns.text_of(part.expression)
         self._region = part.region(explained.ends(part.column)[1], self._draws)
         self._whole = part if self._region or not part.is_free else self._with_cycles()
         self._axis, self._is_only = say.axes[part.column], len(say.axes) == 1

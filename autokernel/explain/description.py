@@ -90,7 +90,7 @@ class Description:
             text, kernel = self.text(number) if has_words else "", " * ".join(own)
             name = kernel
             if isinstance(part, Part):
-                kernel = part.expression.to_text(self._model.columns.feature_names)
+                kernel = self._model.columns.text_of(part.expression)
                 name = self._say.name(part, self.parts)
             components.append(Component(kernel, text, mean, std, part.share, own, name))
         components.sort(key=lambda one: -one.share)
@@ -349,9 +349,9 @@ class Description:
 
     def _best_kernel(self) -> str:
         """Say which kernel is described, and how probable it is, if there are others."""
-        names, best = self._model.columns.feature_names, self._model.evaluation
+        best = self._model.evaluation
         p = {one.evaluation.expression: one.probability for one in self._model.kernels}
-        text = best.expression.to_text(names)
+        text = self._model.columns.text_of(best.expression)
         sure = f"its probability among those that were evaluated is {p[best.expression]:.2f}"
         has_others = len(p) > 1 and best.expression.leaves
         return f"This describes the best kernel, {text}; {sure}." if has_others else ""

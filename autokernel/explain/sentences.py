@@ -200,13 +200,17 @@ class Sentences:
         amount = self.amount(*fact.ends, "" if view.name != IDENTITY else f" {per}")
         where = f" {per}" if view.name != IDENTITY else ""
         fact = self.measured(replace(fact, predicate=f"{way} {predicate}"), f"/{unit}")
-        return fact, f"{way} {words.format(self.names[column])} {amount}{where}"
+        return fact, f"{way} {words.format(self.names[column] + _more(view))} {amount}{where}"
 
     def _step(self, fact: Fact, column: int, view: Scale) -> tuple[float, str, str]:
         """Choose the step along a column by which a line is measured, its unit, and its words."""
         axis, name = self.axes[column], self.names[column]
         if view.name == "log":
-            return np.log(2.0) / view.width, "doubling", f"with each doubling of {name}"
+            return (
+                np.log(2.0) / view.width,
+                "doubling",
+                f"with each doubling of {name}{_more(view)}",
+            )
         if view.name != IDENTITY:
             return 1 / view.width, f"{view.name}({name})", "per unit of this root"
         step, unit, one = 1 / axis.extent, axis.unit, singular(axis.unit) or f"unit of {name}"
@@ -226,7 +230,9 @@ class Sentences:
         """Add to a rise or fall where or how most of it happens."""
         fact, text = said
         if where.predicate == "follows its scale":
-            line = _LINES[view.name, self.scale == "log"][1].format(self.names[column])
+            line = _LINES[view.name, self.scale == "log"][1].format(
+                self.names[column] + _more(view)
+            )
             how = f"nearly {line.removesuffix(', by')}"
         else:
             where, place = self.place(where, column, view)
@@ -395,6 +401,11 @@ class Sentences:
         text += f", which {how.format(percent(share))}"
         text, how = perhaps(text, fact.probability), ", in a way that is uncertain"
         return f"{text}{f': {listing(texts)}' if texts else how}."
+
+
+def _more(view: Scale) -> str:
+    """Write what is added to a column before its logarithm is taken."""
+    return f" + {view.offset:g}" if view.offset else ""
 
 
 def _exp(values: Sequence[float]) -> list[float]:

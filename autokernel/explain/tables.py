@@ -171,7 +171,7 @@ def _text_of_refit(model: FittedModel, scores: FloatArray) -> str:
     how = f"to {len(model.rows)} rows, with score {score:.2f}"
     if len(scores):
         return f"* this kernel was fitted again after the search, {how}"
-    text = model.evaluation.expression.to_text(model.columns.feature_names)
+    text = model.columns.text_of(model.evaluation.expression)
     return f"another kernel was fitted after the search, {how}: {text}"
 
 
@@ -247,7 +247,7 @@ def posterior_table(model: FittedModel) -> Table:
             "log_prior": log_prior,
             "n_leaves": [one.expression.n_leaves for one in evaluations],
             "pareto_k": [kernel.pareto_k for kernel in model.kernels],
-            "kernel": [one.expression.to_text(model.columns.feature_names) for one in evaluations],
+            "kernel": [model.columns.text_of(one.expression) for one in evaluations],
         }
     )
 
@@ -333,13 +333,14 @@ def parameter_table(model: FittedModel) -> Table:
     low, high = interval(np.exp(draws))
     scale = model.scale.name
     target = "y" if scale == IDENTITY else f"{scale}(y)"
+    columns = model.columns
 
     def row(
         component: int, label: str, view: View | None, parameter: KernelParameter, entry: int
     ) -> tuple[object, ...]:
-        name = "" if view is None else view.to_text(model.columns.names, label)[1:-1]
+        name = "" if view is None else view.to_text(columns.names, label, columns.log_offsets)[1:-1]
         unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: f"variance of {target}"}
-        own = Scale(IDENTITY) if view is None else model.columns.scale(view)
+        own = Scale(IDENTITY) if view is None else columns.scale(view)
         found = (float(one[entry]) for one in (values, low, high))
         numbers = (parameter.in_units(one, own.shift, own.width) for one in found)
         return (component, label, name, parameter.name, *numbers, unit.get(parameter.unit, ""))

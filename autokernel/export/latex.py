@@ -54,7 +54,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         ]
         finest = min([scale, *lengths])
         values = {
-            "x": _on_scale(names[leaf.column], leaf.scale),
+            "x": _on_scale(names[leaf.column], leaf.scale, view.offset),
             "from": _minus(shift, finest),
             "scale": _number(scale, _MANY),
         }
@@ -93,11 +93,12 @@ def _factor(fitted: FittedModel, names: Sequence[str]) -> str:
     return rf"\,e^{{g({', '.join(names[column] for column in varies)})}}" if varies else ""
 
 
-def _on_scale(symbol: str, scale: str) -> str:
+def _on_scale(symbol: str, scale: str, offset: float = 0.0) -> str:
     if scale == IDENTITY:
         return symbol
     if scale == "sqrt":
         return rf"\sqrt{{{symbol}}}"
+    symbol = rf"\left({symbol} + {_number(offset)}\right)" if offset else symbol
     name = r"\log" if scale == "log" else rf"\operatorname{{{scale}}}"
     return f"{name} {symbol}"
 

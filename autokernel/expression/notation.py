@@ -35,12 +35,13 @@ _COLUMN = re.compile(  # no blank can match twice, so that long texts take linea
     r"""\s*+\[\s*+
         (?P<view>
             (?:(?P<scale>[A-Za-z]\w*+)\(\s*+)?
-            (?:"(?P<quoted>(?:[^"\\]|\\.)*+)"\s*+|(?P<plain>[^\[\]"]*))
+            (?:"(?P<quoted>(?:[^"\\]|\\.)*+)"\s*+(?:\+[^\[\]")]*+)?|(?P<plain>[^\[\]"]*))
             (?(scale)\)\s*+)
         )
         \]""",
     re.VERBOSE | re.DOTALL,
 )
+_OFFSET = re.compile(r"(?P<plain>.*\S)\s*\+\s*\d[\d.e+-]*", re.DOTALL)
 _TARGET = re.compile(r"\s*(?P<name>[A-Za-z]\w*)\(y\)\s*~\s*")
 
 
@@ -61,9 +62,10 @@ def parse_expression(
         where ``feature_names`` are given, a feature name. A name that looks like an index or
         contains brackets, quotes or outer blanks is written in double quotes. A column that shares
         its name with another column is given by its index. ``SE[log(0)]`` acts on the logarithm of
-        a column, and a text that begins with ``log(y) ~`` is a kernel of the logarithm of the
-        target; the scales are ``log``, ``sqrt`` and, of the target, ``logit``. The text ``"NOISE"``
-        is the null model.
+        a column; a number that is added to it, as in ``SE[log(0 + 0.5)]``, is not read, as it
+        follows from the data. A text that begins with ``log(y) ~`` is a kernel of the logarithm of
+        the target; the scales are ``log``, ``sqrt`` and, of the target, ``logit``. The text
+        ``"NOISE"`` is the null model.
     feature_names : sequence of str, optional
         Names of the columns.
     base_kernels : iterable of BaseKernel, optional
@@ -276,6 +278,9 @@ class _Parser:
         if match["scale"] is not None and self._scale(match) is None:
             plain = match["view"]  # a name such as "log(age)"
         plain = None if plain is None else plain.rstrip()
+        if plain and self._scale(match) == "log" and plain not in (self.feature_names or ()):
+            found = _OFFSET.fullmatch(plain)
+            plain = found["plain"] if found else plain  # the data say what is added
         begins = match.start("plain") if match["plain"] is not None else match.start("quoted")
         if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):
             column = int(plain)

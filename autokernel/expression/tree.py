@@ -2,7 +2,7 @@
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import reduce
 from itertools import count
@@ -32,6 +32,9 @@ COLUMN_SCALES = ("log", "sqrt")
 TARGET_SCALES = ("log", "sqrt", "logit")
 """Names of the other scales that expressions may have."""
 
+Offsets = Mapping[int, float]
+"""Numbers that are added to columns before their logarithm is taken, by the index of the column."""
+
 STANDS_ALONE = f"{NOISE_NAME} stands alone, as every kernel has noise"
 """The reason for which the null model is refused as an operand."""
 
@@ -45,14 +48,18 @@ class View:
     column: int
     scale: str = IDENTITY
 
-    def to_text(self, feature_names: Sequence[str] | None, what: str) -> str:
+    def to_text(
+        self, feature_names: Sequence[str] | None, what: str, offsets: Offsets | None = None
+    ) -> str:
         """Write the view in square brackets, by the name of its column if no other has it."""
         name = _column_text(self.column, feature_names, what)
         if self.scale == IDENTITY:
             return f"[{name}]"
-        text = f"{self.scale}({name})"
+        offset = (offsets or {}).get(self.column) if self.scale == "log" else None
+        more = f" + {offset:g}" if offset else ""
+        text = f"{self.scale}({name}{more})"
         if text in map(str, feature_names or ()):  # that is another column
-            text = f"{self.scale}({self.column})"
+            text = f"{self.scale}({self.column}{more})"
         return f"[{text}]"
 
 
@@ -182,11 +189,16 @@ class Expression(ABC):
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
         return (self.on(IDENTITY),)
 
-    def to_text(self, feature_names: Sequence[str] | None = None) -> str:
-        """Write the expression in Python's precedence, with column names if they are given."""
+    def to_text(
+        self, feature_names: Sequence[str] | None = None, offsets: Offsets | None = None
+    ) -> str:
+        """Write the expression in Python's precedence, with column names if they are given.
+
+        The ``offsets`` are what is added to columns before their logarithm is taken.
+        """
 
         def written(view: View | None, what: Expression) -> str:
-            return "" if view is None else view.to_text(feature_names, what.canonical)
+            return "" if view is None else view.to_text(feature_names, what.canonical, offsets)
 
         text: str = fold_nodes(
             self,

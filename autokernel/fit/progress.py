@@ -158,7 +158,7 @@ class Monitor(Observer):
         improved = history.best is latest and latest.status == "ok"
         if not improved and self.verbose < 2:
             return
-        text = latest.expression.to_text(self._runs[0].columns.feature_names)
+        text = self._runs[0].columns.text_of(latest.expression)
         reason = "" if latest.status == "ok" else f"  ({latest.status})"
         kernel = textwrap.wrap(text, KERNEL_WIDTH, break_long_words=False)
         lines = ("\n" + " " * KERNEL_COLUMN).join(kernel)

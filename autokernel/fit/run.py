@@ -192,7 +192,7 @@ class Run:
     def text_of_interruption(self) -> str:
         """Say what is fitted after Ctrl-C, and how to go on."""
         found, n = self.best() or self.rough(), len(self.history.best_first())
-        text = found[0].expression.to_text(self.columns.feature_names) if found else ""
+        text = self.columns.text_of(found[0].expression) if found else ""
         what = f"the best of {n} kernels so far" if n else "a rough fit, as no kernel was finished"
         return f"interrupted: the model is {what}, {text}; warm_start=True continues the search"
 

@@ -1,5 +1,6 @@
 """The space of kernels of a search: base kernels by column, known periods, first kernels."""
 
+import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
 from typing import TypeVar
@@ -48,7 +49,13 @@ DEFAULT_MAX_LEAVES = 10
 NO_CYCLES = (
     ", as it has less than four values in each of two cycles; name PER in base_kernels to have it"
 )
+MAX_SHARE_OF_PLACES = 0.5  # distinct values of a column along which levels have series, by rows
+MIN_SHARE_OF_PAIRS = 0.95  # distinct pairs of a level and such a value, by rows
+MIN_ROWS_OF_SERIES = 3  # for each level, on average
 MAX_EXTENTS = 2.0  # of a column, within which a known period shows
+
+_LOG = re.compile(r"\[\s*log\(\s*([^\[\]]*?)\s*\)\s*\]")
+_OFFSET = re.compile(r".*\+\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)", re.DOTALL)
 
 Entry = TypeVar("Entry")
 
@@ -151,12 +158,26 @@ class Space:
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
         if number in self._periodic:
             kernels = FEW_COLUMNS
-        if column.is_date or self._arguments.strategy.preset.has_series_kernels:
+        has_series = self._arguments.strategy.preset.has_series_kernels
+        if column.is_date or has_series or self._has_panel(number):
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         kernels = with_periods(kernels, periods or ())
         if column.is_date and periods is None:
             kernels += tuple(map(Seasonal, seasons_of(self._given.X[:, number])))
         return kernels
+
+    def _has_panel(self, number: int) -> bool:
+        """Whether levels of a category have a series along a column, at places that they share."""
+        X = self._given.X
+        x, n = X[:, number], len(X)
+        others = (c for c, one in enumerate(self._columns.every) if one.levels and one.varies)
+        if self._columns[number].levels or len(np.unique(x)) > MAX_SHARE_OF_PLACES * n:
+            return False
+        return any(
+            len(np.unique(X[:, [other, number]], axis=0)) >= MIN_SHARE_OF_PAIRS * n
+            and len(np.unique(X[:, other])) * MIN_ROWS_OF_SERIES <= n
+            for other in others
+        )
 
     def kernel(self, kernel: str | Expression, *, argument: str) -> Expression:
         """Parse a kernel that the user names, and check its columns and scales."""
@@ -173,20 +194,32 @@ class Space:
         for column in changes_along(expression) & self._unchanging:
             raise ValueError(
                 f"{argument} must have change-points on columns of numbers that are all known, got "
-                f"{expression.to_text(self._columns.feature_names)}: column {column} has missing "
+                f"{self._columns.text_of(expression)}: column {column} has missing "
                 "values or categories"
             )
         for leaf in expression.leaves:
             levels = self._columns[leaf.column].levels
             is_chosen = leaf.kernel.is_categorical or leaf.column in self._chosen
             if levels is not None and not levels.is_ordered and not is_chosen:
-                text = leaf.to_text(self._columns.feature_names)
+                text = self._columns.text_of(leaf)
                 raise ValueError(
                     f"{argument} must have CAT on columns of categories, got {text}: its levels "
                     "have no order; convert numbers that are texts, as by astype(float)"
                 )
         self.check_scales(expression)
+        self._check_offsets(kernel, expression, argument=argument)
         return expression
+
+    def _check_offsets(self, given: str | Expression, kernel: Expression, *, argument: str) -> None:
+        """Refuse a text in which another number is added to a column than the data say."""
+        offsets, names = self._columns.log_offsets.values(), self._columns.names
+        for text in _LOG.findall(given) if isinstance(given, str) else ():
+            found = None if text in names else _OFFSET.fullmatch(text)
+            if found and float(found[1]) not in offsets:
+                raise ValueError(
+                    f"{argument} must have logarithms of columns with the numbers that follow from "
+                    f"the data, {self._columns.text_of(kernel)}, got {given}: leave them out"
+                )
 
     def check_scales(self, expression: Expression) -> None:
         """Raise a ``ValueError`` if a scale of a kernel does not have all numbers."""
@@ -209,7 +242,7 @@ class Space:
 
     def checked(self, expression: Expression) -> Expression:
         """Return the form of a kernel in which the search evaluates it, if the space has it."""
-        grammar, names = self.grammar, self._columns.feature_names
+        grammar = self.grammar
         tidy = grammar.tidy(expression)
         if tidy.n_leaves > grammar.max_leaves:
             raise ValueError(
@@ -223,7 +256,7 @@ class Space:
                 "start_kernel must be a kernel that the search can reach, made with the operators "
                 f"{[operator.symbol for operator in grammar.operators]} on columns that vary, and "
                 f"on a scale of the target out of {list(grammar.targets)}, got "
-                f"{expression.to_text(names)}"
+                f"{self._columns.text_of(expression)}"
             )
         return tidy
 
@@ -235,7 +268,7 @@ class Space:
         is_short = leaf.kernel == PERIODIC and leaf.column not in self._periodic
         raise ValueError(
             "start_kernel must be made of the base kernels of the search, got "
-            f"{leaf.to_text(self._columns.feature_names)}: its column has {own or 'none'}"
+            f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"
             f"{NO_CYCLES if is_short else ''}"
         )
 

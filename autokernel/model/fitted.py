@@ -13,7 +13,7 @@ from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Scale, rows_beyond
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
-from autokernel.expression import IDENTITY, changes_along
+from autokernel.expression import IDENTITY, View, changes_along
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
 from autokernel.model.averaging import KernelPosterior, MixtureComponent
 from autokernel.model.mixture import TAIL_SHARE, MixturePredictor
@@ -129,7 +129,7 @@ class FittedModel:
         leaves = (leaf for one in self.mixture.components for leaf in one.expression.leaves)
         views = {(leaf.column, leaf.scale) for leaf in leaves if leaf.scale != IDENTITY}
         for column, scale in sorted(views):
-            beyond = rows_beyond(scale, X[:, column])
+            beyond = rows_beyond(self.columns.scale(View(column, scale)), X[:, column])
             if len(beyond):
                 value, name = X[beyond[0], column], self.columns[column].name
                 warn_user(

@@ -89,6 +89,8 @@ class FeatureKernel(_OuterKernel):
     transform : {"log", "sqrt"}, optional
         Scale of the column. A number that it does not have counts as the one that the shift makes
         zero.
+    offset : float, default=0.0
+        Number added to the column before it is transformed.
 
     Examples
     --------
@@ -105,12 +107,14 @@ class FeatureKernel(_OuterKernel):
         shift: float = 0.0,
         name: str | None = None,
         transform: str | None = None,
+        offset: float = 0.0,
     ) -> None:
         self.kernel = kernel
         self.feature = feature
         self.shift = shift
         self.name = name
         self.transform = transform
+        self.offset = offset
 
     def _inner(self) -> dict[str, Kernel]:
         return {"kernel__": self.kernel}
@@ -134,14 +138,15 @@ class FeatureKernel(_OuterKernel):
         sign = "-" if self.shift > 0 else "+"
         shift = "" if self.shift == 0 else f" {sign} {abs(self.shift):.6g}"
         name = self.name or f"x{self.feature}"
-        column = name if self.transform is None else f"{self.transform}({name})"
+        offset = f" + {self.offset:g}" if self.offset else ""
+        column = name if self.transform is None else f"{self.transform}({name}{offset})"
         return f"[{self.kernel!r}]({column}{shift})"
 
     def _column(self, X: FloatArray) -> FloatArray:
         x = np.asarray(X, dtype=float)[:, [self.feature]]
         if self.transform is None:
             return x - self.shift
-        return Scale(self.transform, shift=self.shift).forward(x)
+        return Scale(self.transform, self.offset, shift=self.shift).forward(x)
 
 
 class WrappedKernel(_OuterKernel):
@@ -282,7 +287,8 @@ def to_sklearn(
             values = tuple(own.tolist())
             kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(bounds_around, values)))
         transform = None if leaf.scale == IDENTITY else leaf.scale
-        return FeatureKernel(kernel, leaf.column, shift, name(leaf.column), transform)
+        named = name(leaf.column)
+        return FeatureKernel(kernel, leaf.column, shift, named, transform, view.offset)
 
     def join(operation: Operation, own: FloatArray, operands: list[Kernel]) -> Kernel:
         operator, column = operation.operator, operation.column

@@ -1,6 +1,6 @@
 """The evaluations of a search, in order."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Any
@@ -184,10 +184,10 @@ class History:
         known = self.canonical_texts()
         return list({e.canonical: e for e in expressions if e.canonical not in known}.values())
 
-    def to_columns(self, feature_names: Sequence[str] | None = None) -> dict[str, npt.NDArray[Any]]:
+    def to_columns(self, text_of: Callable[[Expression], str] = str) -> dict[str, npt.NDArray[Any]]:
         """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""
         fits, scores = self.evaluations, self.scores
-        text = [fit.expression.to_text(feature_names) for fit in fits]
+        text = [text_of(fit.expression) for fit in fits]
         return {
             "kernel": np.array(text, dtype=object),
             "score": scores,
@@ -213,13 +213,13 @@ def _column(records: Sequence[Evaluation | Trial], name: str) -> npt.NDArray[Any
 
 
 def columns_of(
-    histories: Sequence[History], feature_names: Sequence[str] | None = None
+    histories: Sequence[History], text_of: Callable[[Expression], str]
 ) -> dict[str, npt.NDArray[Any]]:
     """Join the columns of searches that followed each other, each on other rows, the first first.
 
     The number of the search is in the column ``row_set``.
     """
-    columns = [history.to_columns(feature_names) for history in histories]
+    columns = [history.to_columns(text_of) for history in histories]
     began = 0.0
     for number, own in enumerate(columns):
         own["row_set"] = np.full(len(own["score"]), number)

@@ -102,6 +102,21 @@ def test_the_search_finds_what_the_shops_share():
     assert set(same.best_expression_.split(" + ")) == {"CAT[shop]", "PER[time]", "LIN[time]"}
 
 
+def test_levels_with_a_series_each_have_the_kernels_of_series():
+    subject, day = np.repeat(list("abcdef"), 8), np.tile(np.arange(8.0), 6)
+    rng = np.random.default_rng(0)
+    slopes = np.repeat(rng.normal(1.0, 1.0, 6), 8)
+    y = slopes * day + 0.3 * rng.normal(size=48)
+    X = pd.DataFrame({"day": day, "subject": pd.Categorical(subject)})
+    kernel = "CAT[subject] * IOU[day]"
+    settings = {"base_kernels": "auto", "start_kernel": kernel, "n_iter": 0}
+    model = small(**settings).fit(X, y)
+    assert model.search_history_["kernel"][0] == kernel
+    shuffled = X.assign(day=rng.uniform(0, 8, 48))  # no series: places that no levels share
+    with pytest.raises(ValueError, match="start_kernel must be made of the base kernels"):
+        small(**settings).fit(shuffled, y)
+
+
 def test_columns_of_categories_have_no_other_kernel_and_columns_of_numbers_not_theirs():
     def kernels(table, **settings):
         model = tiny(**settings).fit(table[:20], Y[:20])

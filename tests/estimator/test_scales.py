@@ -1,9 +1,11 @@
 """Scales of columns and of the target: exact identities with data that are transformed by hand."""
 
+import json
 import pickle
 from dataclasses import replace
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.special import expit, logit
@@ -267,7 +269,7 @@ def test_scales_of_the_best_kernel_that_are_nearly_as_good_are_evaluated():
 
 def test_nothing_changes_for_data_that_have_no_other_scale():
     X, y = drawn()
-    X, y = X - X.min(axis=0), np.log(y)
+    X, y = X - X.mean(axis=0), np.log(y)
     settings = {"n_iter": 1, "max_leaves": 2, "averaging": None}
     plain = small(**settings).fit(X, y)
     auto = small(column_scales="auto", target_scale="auto", **settings).fit(X, y)
@@ -331,7 +333,7 @@ def test_start_kernels_may_have_scales():
 def test_a_scale_that_the_data_do_not_allow_is_refused(settings, message):
     pd = pytest.importorskip("pandas")
     X, y = drawn()
-    X[3, 0] = 0.0
+    X[3, 0] = -1.0
     with pytest.raises(ValueError, match=message):
         small(**settings).fit(pd.DataFrame(X, columns=["age", "size"]), y)
 
@@ -364,9 +366,11 @@ def test_numbers_beyond_a_scale_count_as_the_smallest_with_one_warning():
 
 def test_scales_are_offered_where_they_can_matter():
     rng = np.random.default_rng(0)
-    wide, narrow = np.geomspace(1, 100, 30), np.linspace(1, 5, 30)
+    wide, narrow = np.geomspace(1, 100, 30), np.linspace(2, 5, 30)
     assert scales_of_column(wide) == ["log", "sqrt"]
-    assert scales_of_column(narrow) == scales_of_column(wide - 1) == []
+    assert scales_of_column(narrow) == scales_of_column(wide - 1.1) == []
+    assert scales_of_column(np.linspace(1, 3.1, 30)) == ["log", "sqrt"]
+    assert scales_of_column(wide - 1) == scales_of_column(np.arange(5.0)) == ["log", "sqrt"]
     assert scales_of_column(np.repeat([1.0, 100.0], 15)) == []
     assert scales_of_target(wide) == ["log", "sqrt"]
     assert scales_of_target(420 + 70 * rng.uniform(size=30)) == scales_of_target(-wide) == []
@@ -436,3 +440,45 @@ def test_a_mean_far_from_the_data_is_near_its_median():
         _, of_function = model.predict(rows, return_std="function")
         assert np.all((of_function > 0) & (of_function < std))
     assert np.all(model.predict_interval(far)[:, 1] > np.exp(2 * w) * median)  # of the full width
+
+
+def doses(seed=0):
+    """A response that falls along the log of a dose, with controls of dose zero."""
+    rng = np.random.default_rng(seed)
+    dose = np.repeat([0.0, 0.04, 0.2, 1.0, 5.0, 25.0, 125.0], 6)
+    return pd.DataFrame({"Dose": dose}), 5 / (1 + dose) + 0.1 * rng.normal(size=len(dose))
+
+
+def test_doses_with_a_zero_have_a_logarithm():
+    X, y = doses()
+    model = small(column_scales="auto", start_kernel="SE[log(Dose)]").fit(X, y)
+    assert model.best_expression_ == "SE[log(Dose + 0.02)]"  # half of the smallest, to one digit
+    assert "SE[log(Dose + 0.02)]" in list(model.search_history_["kernel"])
+    assert {"log(Dose + 0.02)"} <= set(model.parameters_["unit"])
+    assert r"\log \left(\mathrm{Dose} + 0.02\right)" in to_latex(model)
+    # predictions are those of the same kernel on a column that the user has transformed
+    by_hand = pd.DataFrame({"Dose": np.log(X["Dose"] + 0.02)})
+    plain = small(averaging=None).refit(by_hand, y, "SE[Dose]")
+    own = small(averaging=None).refit(X, y, "SE[log(Dose + 0.02)]")
+    assert own.best_score_ == pytest.approx(plain.best_score_, abs=1e-6)
+    new = pd.DataFrame({"Dose": [0.0, 0.01, 2.0, 20.0]})
+    expected = plain.predict(np.log(new + 0.02), return_std=True)
+    np.testing.assert_allclose(own.predict(new, return_std=True), expected, rtol=1e-6)
+    gp = GaussianProcessRegressor(own.best_kernel_, optimizer=None, normalize_y=True, alpha=0)
+    np.testing.assert_allclose(gp.fit(X, y).predict(new), own.predict(new), rtol=1e-6)
+    copy = from_dict(json.loads(json.dumps(to_dict(own))))
+    np.testing.assert_array_equal(copy.predict(new), own.predict(new))
+    assert copy.best_expression_ == own.best_expression_
+    with pytest.warns(UserWarning, match=r"the log scale, which is undefined at -1 \(row 0\)"):
+        own.predict(pd.DataFrame({"Dose": [-1.0]}))
+
+
+def test_another_number_in_a_logarithm_than_that_of_the_data_is_refused():
+    X, y = doses()
+    with pytest.raises(ValueError, match=r"SE\[log\(Dose \+ 0\.02\)\], got SE\[log\(Dose \+ 5"):
+        small().refit(X, y, "SE[log(Dose + 5)]")
+    named = X.rename(columns={"Dose": "a + 5"})
+    assert small().refit(named, y, "SE[a + 5]").best_expression_ == "SE[a + 5]"
+    model = small().refit(named, y, "SE[log(a + 5)]")
+    assert model.best_expression_ == "SE[log(a + 5 + 0.02)]"
+    assert small().refit(named, y, model.best_expression_).best_score_ == model.best_score_
