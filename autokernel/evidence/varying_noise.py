@@ -32,9 +32,10 @@ MIN_ROWS = 30  # with fewer, noise is constant
 MIN_ROWS_OF_GAP = 5  # with and without a value
 MAX_LEVELS = 30  # of a category
 N_FITTED = 3  # terms of the largest expected gain, which are fitted
-MAX_RATIO = 3.0  # of a gain to what is expected, at most
+MAX_RATIO = 3.0  # of a gain to the largest one that is possible
 SHARE_CLIPPED = 0.02  # of the rows, the largest squared residuals, for what a term may gain
-MARGIN = 4.0  # nats below its price at which an expected gain is still fitted
+MARGIN = 2.0  # nats by which a gain may be larger than expected, besides
+MIN_EXPECTED = -0.5  # nats without the price, with which a term is fitted
 
 _MAX_STEPS = 60  # of a fit
 _FAILED = 1e3  # nats below the start: a point at which the covariance has no Cholesky factor
@@ -118,10 +119,10 @@ class _Search:
         for _ in range(MAX_TERMS):
             own = [(term.column, term.form) for term in fit.terms]
             others = [one for one in self._candidates if (one.column, one.form) not in own]
-            gains = self._expected_gains(fit, others) - np.array([*map(self._price, others)])
-            if not fit.terms and MAX_RATIO * gains.max(initial=-np.inf) < needed:
+            gains = self._expected_gains(fit, others)
+            if not fit.terms and MAX_RATIO * (gains.max(initial=-np.inf) + MARGIN) < needed:
                 break
-            likely = [n for n in np.argsort(-gains, kind="stable") if gains[n] > -MARGIN]
+            likely = [n for n in np.argsort(-gains, kind="stable") if gains[n] > MIN_EXPECTED]
             fits = [self._fitted(fit, others[n]) for n in likely[:N_FITTED]]
             best = max(fits, key=lambda one: one.value, default=fit)
             if best is fit:
