@@ -85,7 +85,7 @@ def _candidates(data: TrainingData) -> Iterator[NoiseTerm]:
                 yield NoiseTerm(number, form, values, centre, np.zeros(k), np.eye(k))
 
 
-class _Fit(NamedTuple):
+class _Point(NamedTuple):
     """Parameters of a kernel and terms of its noise, at the maximum of their log posterior.
 
     The ``value`` is that maximum plus ``log_prior``: the log of the prior density of the terms
@@ -111,9 +111,9 @@ class _Search:
         self._candidates = list(_candidates(data))
         n_of_values = sum(term.form != GAP for term in self._candidates)
         self._price_of_values = PRICE + float(np.log(max(1, n_of_values)))
-        self._start = _Fit(fit.theta, (), 0.0, self._posterior.value(fit.theta))
+        self._start = _Point(fit.theta, (), 0.0, self._posterior.value(fit.theta))
 
-    def best(self, needed: float) -> _Fit:
+    def best(self, needed: float) -> _Point:
         """Add the best term as long as one is worth its price, if it may gain what is needed."""
         fit = self._start
         for _ in range(MAX_TERMS):
@@ -136,7 +136,7 @@ class _Search:
     def _price(self, term: NoiseTerm) -> float:
         return 0.0 if term.form == GAP else self._price_of_values
 
-    def _share_of_normal(self, fit: _Fit) -> float:
+    def _share_of_normal(self, fit: _Point) -> float:
         """Return the share of a gain that normal noise would have, if tails are heavy.
 
         The score of each row has the variance of its squared residual, which is 2 for normal noise
@@ -146,7 +146,7 @@ class _Search:
         errors, variances = likelihood.leave_one_out_errors(fit.theta)
         return min(1.0, 2 / float(np.mean((errors**2 / variances - 1) ** 2)))
 
-    def _expected_gains(self, fit: _Fit, terms: Sequence[NoiseTerm]) -> FloatArray:
+    def _expected_gains(self, fit: _Point, terms: Sequence[NoiseTerm]) -> FloatArray:
         """Expect how much evidence each term gains, by a parabola of its coefficients.
 
         A few large residuals alone are no reason for a term, and are clipped.
@@ -170,7 +170,7 @@ class _Search:
             gains[n] = 0.5 * (slope @ np.linalg.solve(B, slope) - np.linalg.slogdet(B)[1])
         return gains
 
-    def _fitted(self, fit: _Fit, another: NoiseTerm) -> _Fit:
+    def _fitted(self, fit: _Point, another: NoiseTerm) -> _Point:
         """Maximise over the parameters of the kernel and all coefficients."""
         terms, posterior = (*fit.terms, another), self._posterior
         basis, b, p = self._basis(terms), _coefficients(terms), len(fit.theta)
@@ -199,7 +199,7 @@ class _Search:
         log_prior = -0.5 * float(np.linalg.slogdet(B)[1]) - sum(map(self._price, terms))
         value = log_prior - float(found.fun)
         terms = _with_coefficients(terms, b, np.linalg.inv(B).astype(float))
-        return _Fit(theta, terms, log_prior - 0.5 * float(b @ b), value)
+        return _Point(theta, terms, log_prior - 0.5 * float(b @ b), value)
 
     def _basis(self, terms: Sequence[NoiseTerm]) -> FloatArray:
         nothing = np.empty((len(self._inputs), 0))

@@ -76,7 +76,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         shares = [of_leaf(Leaf(share, column), params) for share in operator.shares]
         return " + ".join(map(r"{}\,{}".format, shares, factors))
 
-    noise = rf"{_number(fitted.noise_variance)}{_factor(fitted, names)}\,\delta_{{xx'}}"
+    noise = rf"{_number(fitted.noise_variance)}{_factor_of_noise(fitted, names)}\,\delta_{{xx'}}"
     expression, theta = fitted.evaluation.expression, fitted.evaluation.theta
     text = fold(expression, np.exp(theta[:-1]), of_leaf, join)
     whole = _number(fitted.scale.width**2)
@@ -87,7 +87,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     return rf"\operatorname{{cov}}({y}, {y}') = {covariance}"
 
 
-def _factor(fitted: FittedModel, names: Sequence[str]) -> str:
+def _factor_of_noise(fitted: FittedModel, names: Sequence[str]) -> str:
     """Write the factor of noise that varies."""
     varies = dict.fromkeys(one.column for one in fitted.transformed.noise_function.terms)
     return rf"\,e^{{g({', '.join(names[column] for column in varies)})}}" if varies else ""
