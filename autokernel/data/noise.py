@@ -17,7 +17,6 @@ from autokernel.typing import FloatArray, IntArray
 N_KNOTS = 7  # quantiles of a column, at which a smooth term has its values
 LENGTHSCALE = 0.3  # of a smooth term, in the ranks of a column from 0 to 1
 SLOPE = 2.4  # prior standard deviation of a linear term, from the lowest rank to the highest
-DEVIATION = 1.0  # prior standard deviation of other terms, in the log of the variance
 GAP = "gap"  # the form of a term of rows without a value
 
 _JITTER = 1e-6  # of the covariance of a smooth term at its knots
@@ -65,9 +64,9 @@ class RowNoise:
 
     @property
     def record(self) -> list[FloatArray]:
-        """The parameters, each as one number where all rows agree, for :meth:`of_record`."""
-        every = self._every
-        return [np.array(one.flat[0]) if one.size and np.ptp(one) == 0 else one for one in every]
+        """What is known, each as one number where all rows agree, for :meth:`of_record`."""
+        known = self._every[:-1]
+        return [np.array(one.flat[0]) if one.size and np.ptp(one) == 0 else one for one in known]
 
     @classmethod
     def of_record(cls, shape: tuple[int, ...], record: Iterable[npt.ArrayLike]) -> "RowNoise":
@@ -99,8 +98,8 @@ class RowNoise:
         noise = self.multiplied(np.exp(np.minimum(2 * log_slopes, _LARGEST_LOG)))
         return RowNoise(self.weights, noise.errors, noise.rounding, log_slopes, self.log_factors)
 
-    def varying(self, log_factors: FloatArray) -> "RowNoise":
-        """Return the noise with other factors (n_samples,)."""
+    def with_factors(self, log_factors: FloatArray) -> "RowNoise":
+        """Return the noise with other factors, given by their logs (n_samples,)."""
         return RowNoise(self.weights, self.errors, self.rounding, self.log_slopes, log_factors)
 
     @property
@@ -164,7 +163,7 @@ class NoiseTerm:
 
     It is a weighted sum of functions of the column, ``basis``, whose coefficients have standard
     normal priors and the posterior N(coefficients, covariance). Each function has mean zero over
-    the rows of the fit, and is zero where the column has no value, or a level without knots.
+    the rows of the fit. Except for a gap, it is zero where the column has no value or a new level.
     """
 
     column: int
@@ -193,7 +192,7 @@ class NoiseTerm:
 
 @dataclass(frozen=True, slots=True)
 class NoiseFunction:
-    """The log of the noise variance as a sum of terms, plus that of the variance of all rows."""
+    """What the log of the noise variance has more than a constant: a sum of terms."""
 
     terms: tuple[NoiseTerm, ...] = ()
     log_prior: float = 0.0  # nats, that the score of each kernel has more
@@ -215,19 +214,16 @@ def _smooth(x: FloatArray, knots: FloatArray) -> FloatArray:
     """Compute functions whose sums have the squared exponential covariance between the knots."""
     at = np.linspace(0, 1, len(knots))
     L = cholesky(_covariance(at, at) + _JITTER * np.eye(len(at)), lower=True)
-    return (
-        DEVIATION
-        * solve_triangular(L, _covariance(at, _ranks(x, knots)), lower=True, check_finite=False).T
-    )
+    return solve_triangular(L, _covariance(at, _ranks(x, knots)), lower=True, check_finite=False).T
 
 
 def _levels(x: FloatArray, knots: FloatArray) -> FloatArray:
     is_level = x[:, None] == knots
-    return np.where(is_level.any(axis=1, keepdims=True), DEVIATION * is_level, np.nan)
+    return np.where(is_level.any(axis=1, keepdims=True), is_level.astype(float), np.nan)
 
 
 def _gap(x: FloatArray, knots: FloatArray) -> FloatArray:  # noqa: ARG001 - as the other forms
-    return DEVIATION * np.isnan(x)[:, None]
+    return np.isnan(x)[:, None].astype(float)
 
 
 def _ranks(x: FloatArray, knots: FloatArray) -> FloatArray:

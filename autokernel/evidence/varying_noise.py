@@ -206,7 +206,7 @@ class _Search:
         return np.hstack([nothing, *(one.basis(self._inputs.raw(one.column)) for one in terms)])
 
     def _with(self, log_factors: FloatArray) -> ExactLikelihood:
-        return self._likelihood.with_noise(self._likelihood.data.noise.varying(log_factors))
+        return self._likelihood.with_noise(self._likelihood.data.noise.with_factors(log_factors))
 
 
 def _information(likelihood: ExactLikelihood, theta: FloatArray, basis: FloatArray) -> FloatArray:

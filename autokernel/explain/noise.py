@@ -26,32 +26,28 @@ def of_varying_noise(model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]
 
 def _of_term(term: NoiseTerm, axis: Axis, noise: str) -> Said:
     """Compare the noise where it is largest with that where it is smallest."""
+    values, name = term.knots, axis.name
     if term.form == GAP:
-        ends = np.array([np.nan, axis.low])
-        where = ["have no value", "have a value"]
-    else:
-        is_smooth = term.form == "smooth"
-        grid = np.linspace(term.knots[0], term.knots[-1], N_GRID) if is_smooth else term.knots
-        log_noise = term.basis(grid) @ term.coefficients
-        ends = grid[[np.argmax(log_noise), np.argmin(log_noise)]]
-        where = [axis.place((one - axis.low) / axis.extent) for one in ends.tolist()]
-    ratio = term.ratio(*ends)
-    if ratio[0] < 1:  # only of a gap, whose ends have an order
-        ratio, where = term.ratio(*ends[::-1]), where[::-1]
-    fact = Fact("noise", f"varies with {axis.name}", *ratio, evidence=HOW)
+        values = np.array([np.nan, axis.low])
+    elif term.form == "smooth":
+        values = np.linspace(values[0], values[-1], N_GRID)
+    log_noise = term.basis(values) @ term.coefficients
+    most, least = values[[np.argmax(log_noise), np.argmin(log_noise)]].tolist()
+    ratio = term.ratio(most, least)
     times, low, high = (number(one, 2) for one in ratio)
-    name, times = axis.name, f"is {times} times as large"
+    it_is, does = f"it is {times} times as large", "varies"
     if term.form == GAP:
-        text = f"{times} in rows that {where[0]} of {name} as in those that {where[1]}"
+        has, others = ("no", "have one") if np.isnan(most) else ("a", "have none")
+        text = f"{noise} is {times} times as large in rows that have {has} value of {name} as in"
+        text = f"{text} those that {others}"
     elif term.form == "linear":
-        rises = ends[0] > ends[1]
-        word, most, least = (
-            ("grows", "highest", "lowest") if rises else ("shrinks", "lowest", "highest")
-        )
-        fact = Fact("noise", f"{word} with {name}", *ratio, evidence=HOW)
-        text = f"{word} with {name}: it {times} where {name} is {most} as where it is {least}"
-    elif term.form == "levels":
-        text = f"differs between levels of {name}: it {times} for {where[0]} as for {where[1]}"
+        does, at, other = ("grows", "highest", "lowest")
+        if most < least:
+            does, at, other = "shrinks", other, at
+        text = f"{noise} {does} with {name}: {it_is} where {name} is {at} as where it is {other}"
     else:
-        text = f"changes along {name}: it {times} at {where[0]} as at {where[1]}"
-    return fact, f"{noise} {text} ({low} to {high})."
+        at, other = (axis.place((one - axis.low) / axis.extent) for one in (most, least))
+        text = f"{noise} changes along {name}: {it_is} at {at} as at {other}"
+        if term.form == "levels":
+            text = f"{noise} differs between levels of {name}: {it_is} for {at} as for {other}"
+    return Fact("noise", f"{does} with {name}", *ratio, evidence=HOW), f"{text} ({low} to {high})."

@@ -63,7 +63,7 @@ _HISTORY = (
     | dict.fromkeys(("fit_seconds", "proposal_seconds", "elapsed", "estimate"), FloatArray)
     | dict.fromkeys(("standard_error", "pareto_k", "upper_bound"), FloatArray)
 )
-_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes", "log_factors"), FloatArray)
+_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes"), FloatArray)
 _MODEL = {
     "evaluation": int,
     "scaled_noise_variance": float,

@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 from numbers import Integral
 from types import MappingProxyType
 
@@ -288,8 +288,8 @@ class Run:
                 rivals = [(first, best)]
                 for column in sorted(first.expression.columns):
                     without = (o for o in others if column not in o.expression.columns)
-                    n = int(self.columns[column].n_gaps > 0)
-                    rivals += [(one, best - MAX_BEHIND) for one in islice(without, n)]
+                    rival = next(without, None) if self.columns[column].n_gaps else None
+                    rivals += [(rival, best - MAX_BEHIND)] if rival else []
                 for fit, least in rivals:
                     found = update_noise(data, fit, least, priors=priors, deadline=deadline)
                     varying |= {scale: found} if found.terms or scale in varying else {}

@@ -82,10 +82,8 @@ class Predictor(ABC):
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
         self._columns, self._block = data.inputs.columns, max(1, block)
         data = data.on(expression.target)
-        self._rounding_by_target, self._noise_function = (
-            data.rounding_by_target,
-            data.noise_function,
-        )
+        self._rounding_by_target = data.rounding_by_target
+        self._noise_function = data.noise_function
 
     @abstractmethod
     def mean(self, X: FloatArray) -> FloatArray:

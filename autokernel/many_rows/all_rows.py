@@ -231,9 +231,7 @@ def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyR
         return -np.inf
     held_out, noise = held_out.on(expression.target), float(np.exp(theta[-1]))
     of_rows = held_out.noise.variance(noise + predictor.jitter)
-    variance = (
-        variance - predictor.noise_at(held_out.X, mean) + of_rows
-    )  # of these rows, not of new ones
+    variance += of_rows - predictor.noise_at(held_out.X, mean)  # that of these rows
     density = log_normal(held_out.y - mean, variance) + held_out.noise.corrections(theta[-1])
     return float(density.sum() / held_out.noise.n_readings)
 
