@@ -211,7 +211,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
         up to rounding for a constant target. It is that of a row of weight one without a known
         error, and includes the rounding of a typical row. If the noise varies, it is the geometric
-        mean over the rows of the fit.
+        mean over the rows of the search.
     resolution_ : float
         The largest round step of which all targets are multiples, such as 0.5 or 20, in the unit of
         y; zero if there is none. Its rounding is a known error of every row, and of new

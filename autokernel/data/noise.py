@@ -17,7 +17,8 @@ from autokernel.typing import FloatArray, IntArray
 N_KNOTS = 7  # quantiles of a column, at which a smooth term has its values
 LENGTHSCALE = 0.3  # of a smooth term, in the ranks of a column from 0 to 1
 SLOPE = 2.4  # prior standard deviation of a linear term, from the lowest rank to the highest
-GAP = "gap"  # the form of a term of rows without a value
+MAX_TERMS = 2
+GAP, LEVELS = "gap", "levels"  # forms of a term: of rows without a value, and of a category
 
 _JITTER = 1e-6  # of the covariance of a smooth term at its knots
 _LARGEST_LOG = 690.0  # so that its exponential does not overflow
@@ -218,7 +219,7 @@ def _smooth(x: FloatArray, knots: FloatArray) -> FloatArray:
 
 
 def _levels(x: FloatArray, knots: FloatArray) -> FloatArray:
-    is_level = x[:, None] == knots
+    is_level = np.round(x)[:, None] == knots  # numbers that were scaled and back
     return np.where(is_level.any(axis=1, keepdims=True), is_level.astype(float), np.nan)
 
 
@@ -236,6 +237,6 @@ def _covariance(a: FloatArray, b: FloatArray) -> FloatArray:
 
 
 FORMS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = MappingProxyType(
-    {"linear": _linear, "smooth": _smooth, "levels": _levels, GAP: _gap}
+    {"linear": _linear, "smooth": _smooth, LEVELS: _levels, GAP: _gap}
 )
 """Functions (n, n_functions) of a column (n,) with knots."""

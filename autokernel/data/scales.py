@@ -279,7 +279,8 @@ def check_possible(
     beyond = np.flatnonzero(~has & ~np.isnan(values))
     if len(beyond):
         row = beyond[0] if rows is None else rows[beyond[0]]
-        least = "not be below" if scale.has_low and not is_target else "be above"
+        may_be_zero = not is_target and (scale.has_low or name == "log")
+        least = "not be below" if may_be_zero else "be above"
         top = "" if np.isinf(scale.high) else f" and below {scale.high:g}"
         raise ValueError(
             f"{argument} has {name!r} for {what}, whose numbers must {least} {scale.low:g}{top}, "

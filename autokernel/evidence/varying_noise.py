@@ -15,7 +15,7 @@ import numpy as np
 from scipy.optimize import minimize
 
 from autokernel.data import NoiseFunction, NoiseTerm
-from autokernel.data.noise import FORMS, GAP, N_KNOTS
+from autokernel.data.noise import FORMS, GAP, LEVELS, MAX_TERMS, N_KNOTS
 from autokernel.deadline import Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import standard_deviations
@@ -25,10 +25,10 @@ from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
 from autokernel.kernels import Priors
 from autokernel.typing import FloatArray
 
-MAX_TERMS = 2
-PRICE = 0.5  # nats of a term of values, besides the choice among all of these; gaps are free
+PRICE = 0.5  # nats of a term, besides the choice among all terms of values, or of gaps
 MIN_GAIN = 0.5  # nats by which another function must be better than the known one
 MIN_ROWS = 30  # with fewer, noise is constant
+MIN_ABOVE_FLOOR = np.log(10.0)  # of the log of the noise variance, below which it is constant
 MIN_ROWS_OF_GAP = 5  # with and without a value
 MAX_LEVELS = 30  # of a category
 N_FITTED = 3  # terms of the largest expected gain, which are fitted
@@ -47,12 +47,13 @@ def update_noise(
     """Find how the noise varies around one kernel, on its scale of the target.
 
     It varies as before unless another function is better by :data:`MIN_GAIN`, and gives the kernel
-    a score that is so much above the ``least``. Each of a few fits takes some dozen likelihood
-    calls, O(n_samples^3) each.
+    a score that is so much above the ``least``. It is constant where weights differ, as rows of
+    large weights count as readings that agree, and where there is next to no noise. Each of a few
+    fits takes some dozen likelihood calls, O(n_samples^3) each.
     """
     data = data.on(fit.expression.target)
     known = data.noise_function
-    if len(data.y) < MIN_ROWS:
+    if len(data.y) < MIN_ROWS or np.ptp(data.noise.weights) > 0:
         return known
     with suppress(EvaluationError), kernel_errors(), one_blas_thread():
         search = _Search(fit, data.with_varying({}), priors=priors, deadline=deadline)
@@ -72,7 +73,7 @@ def _candidates(data: TrainingData) -> Iterator[NoiseTerm]:
         if min(len(known), len(x) - len(known)) >= MIN_ROWS_OF_GAP:
             knots[GAP] = np.empty(0)
         if column.varies and column.levels is not None:
-            knots["levels"] = np.unique(known)
+            knots[LEVELS] = np.unique(known)
         elif column.varies:
             knots["linear"] = knots["smooth"] = np.unique(
                 np.quantile(known, np.linspace(0, 1, N_KNOTS))
@@ -109,13 +110,14 @@ class _Search:
         self._deadline, self._inputs = deadline, data.inputs
         self._units = standard_deviations(np.nan_to_num(fit.hessian))
         self._candidates = list(_candidates(data))
-        n_of_values = sum(term.form != GAP for term in self._candidates)
-        self._price_of_values = PRICE + float(np.log(max(1, n_of_values)))
+        self._n_of_gaps = sum(term.form == GAP for term in self._candidates)
         self._start = _Point(fit.theta, (), 0.0, self._posterior.value(fit.theta))
 
     def best(self, needed: float) -> _Point:
         """Add the best term as long as one is worth its price, if it may gain what is needed."""
         fit = self._start
+        if fit.theta[-1] < self._posterior.lower[-1] + MIN_ABOVE_FLOOR:
+            return fit
         for _ in range(MAX_TERMS):
             own = [(term.column, term.form) for term in fit.terms]
             others = [one for one in self._candidates if (one.column, one.form) not in own]
@@ -134,7 +136,8 @@ class _Search:
         return fit
 
     def _price(self, term: NoiseTerm) -> float:
-        return 0.0 if term.form == GAP else self._price_of_values
+        n_of_values = len(self._candidates) - self._n_of_gaps
+        return PRICE + float(np.log(self._n_of_gaps if term.form == GAP else n_of_values))
 
     def _share_of_normal(self, fit: _Point) -> float:
         """Return the share of a gain that normal noise would have, if tails are heavy.
@@ -151,7 +154,7 @@ class _Search:
 
         A few large residuals alone are no reason for a term, and are clipped.
         """
-        own, bases = self._basis(fit.terms), [self._basis([term]) for term in terms]
+        own = self._basis(fit.terms)
         likelihood = self._with(own @ _coefficients(fit.terms))
         _, _, slopes = likelihood.value_and_gradients(fit.theta)
         errors, variances = likelihood.leave_one_out_errors(fit.theta)
@@ -159,14 +162,14 @@ class _Search:
         most = np.quantile(squares, 1 - SHARE_CLIPPED)
         unknown = np.exp(fit.theta[-1]) * likelihood.noise.slope
         slopes -= 0.5 * unknown / variances * np.maximum(squares - most, 0.0)
-        F = _information(likelihood, fit.theta, np.hstack([own, *bases]))
-        k = end = own.shape[1]
-        known, gains = F[:k, :k] + np.eye(k), np.empty(len(terms))
-        for n, basis in enumerate(bases):
-            part = slice(end, end + basis.shape[1])
-            end, slope, between = part.stop, basis.T @ slopes, F[:k, part]
-            B = F[part, part] + np.eye(basis.shape[1])
-            B -= between.T @ np.linalg.solve(known, between)
+        of_rows, k = _information(likelihood, fit.theta), own.shape[1]
+        gains = np.empty(len(terms))
+        for n, term in enumerate(terms):
+            self._deadline.check()
+            basis = self._basis([term])
+            B = _of_basis(of_rows, np.hstack([own, basis]))
+            B = B[k:, k:] - B[k:, :k] @ np.linalg.solve(B[:k, :k], B[:k, k:])
+            slope = basis.T @ slopes
             gains[n] = 0.5 * (slope @ np.linalg.solve(B, slope) - np.linalg.slogdet(B)[1])
         return gains
 
@@ -184,6 +187,8 @@ class _Search:
         def negative(z: FloatArray) -> tuple[float, FloatArray]:
             self._deadline.check()
             theta, b = np.split(first + units * z, [p])
+            if (theta[-1] + basis @ b).min() < posterior.lower[-1]:  # no digits would be left
+                return worst, np.zeros(len(z))
             value, of_kernel, of_rows = self._with(basis @ b).value_and_gradients(theta)
             if not np.isfinite(value):
                 return worst, np.zeros(len(z))
@@ -195,7 +200,7 @@ class _Search:
         bounds = np.column_stack([lower, upper])
         found = minimize(negative, np.zeros(len(first)), jac=True, bounds=bounds, options=options)
         theta, b = np.split(first + units * found.x, [p])
-        B = _information(self._with(basis @ b), theta, basis) + np.eye(len(b))
+        B = _of_basis(_information(self._with(basis @ b), theta), basis)
         log_prior = -0.5 * float(np.linalg.slogdet(B)[1]) - sum(map(self._price, terms))
         value = log_prior - float(found.fun)
         terms = _with_coefficients(terms, b, np.linalg.inv(B).astype(float))
@@ -209,13 +214,18 @@ class _Search:
         return self._likelihood.with_noise(self._likelihood.data.noise.with_factors(log_factors))
 
 
-def _information(likelihood: ExactLikelihood, theta: FloatArray, basis: FloatArray) -> FloatArray:
-    """Compute the expected information of coefficients, without that of the common variance."""
+def _information(likelihood: ExactLikelihood, theta: FloatArray) -> FloatArray:
+    """Compute the expected information (n, n) of the logs of the noise variances of the rows."""
     inverse = likelihood.factorise(likelihood.matrix(theta)).inverse()
     variances = np.exp(theta[-1]) * likelihood.noise.slope
-    scaled = variances[:, None] * np.column_stack([np.ones(len(basis)), basis])
-    F = 0.5 * scaled.T @ inverse**2 @ scaled
-    return F[1:, 1:] - np.outer(F[1:, 0], F[1:, 0]) / F[0, 0]
+    return 0.5 * np.outer(variances, variances) * inverse**2
+
+
+def _of_basis(of_rows: FloatArray, basis: FloatArray) -> FloatArray:
+    """Compute the precision of coefficients, without what the common variance explains."""
+    with_common = np.column_stack([np.ones(len(basis)), basis])
+    F = with_common.T @ of_rows @ with_common
+    return F[1:, 1:] - np.outer(F[1:, 0], F[1:, 0]) / F[0, 0] + np.eye(basis.shape[1])
 
 
 def _coefficients(terms: Sequence[NoiseTerm]) -> FloatArray:

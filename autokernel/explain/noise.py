@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from autokernel.data import NoiseTerm
-from autokernel.data.noise import GAP
+from autokernel.data.noise import GAP, LEVELS
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import N_GRID, Fact
 from autokernel.explain.sentences import SCALE_WORDS, Said
@@ -48,6 +48,6 @@ def _of_term(term: NoiseTerm, axis: Axis, noise: str) -> Said:
     else:
         at, other = (axis.place((one - axis.low) / axis.extent) for one in (most, least))
         text = f"{noise} changes along {name}: {it_is} at {at} as at {other}"
-        if term.form == "levels":
+        if term.form == LEVELS:
             text = f"{noise} differs between levels of {name}: {it_is} for {at} as for {other}"
     return Fact("noise", f"{does} with {name}", *ratio, evidence=HOW), f"{text} ({low} to {high})."

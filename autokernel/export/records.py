@@ -8,7 +8,8 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import Columns, NoiseFunction, RowNoise, Target
+from autokernel.data import Columns, NoiseFunction, NoiseTerm, RowNoise, Target
+from autokernel.data.noise import FORMS, GAP, LEVELS, MAX_TERMS
 from autokernel.data.plain import as_plain, read, refusal
 from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
@@ -315,6 +316,7 @@ def _mixture(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Mixture
         inputs, targets = columns.scaled(rows["X"], first_row=0), rows["y"]
     for name, values in record["noise"].items():
         _check_shape(values, targets.shape[: values.ndim], f"{key}.noise.{name}")
+    _check_varying(record["varying"], columns, target, f"{key}.varying")
     noise = RowNoise.of_record(targets.shape, record["noise"].values())
     data = TrainingData(inputs, targets, noise, target, varying=record["varying"])
     make = _make_predictor(record["predictor"], f"{key}.predictor")
@@ -344,6 +346,37 @@ def _check_columns(columns: Columns, X: FloatArray) -> None:
             _require(bool(is_level), f"{key}[{n}].levels", "those of all numbers of X", "fewer")
         _require(len(column.places) > 0, f"{key}[{n}].places", "one number or more", ())
         _check_scales(column.scales, COLUMN_SCALES, f"{key}[{n}]")
+
+
+def _check_varying(
+    varying: Mapping[str, NoiseFunction], columns: Columns, target: Target, key: str
+) -> None:
+    for scale, one in varying.items():
+        _require(scale in target.scales, f"{key}.{scale}", "that of a scale of the target", scale)
+        _require(
+            len(one.terms) <= MAX_TERMS, f"{key}.{scale}.terms", f"{MAX_TERMS} or fewer", "more"
+        )
+        is_finite = bool(np.isfinite(one.log_prior))
+        _require(is_finite, f"{key}.{scale}.log_prior", "a finite number", one.log_prior)
+        for n, term in enumerate(one.terms):
+            _check_term(term, columns, f"{key}.{scale}.terms[{n}]")
+
+
+def _check_term(term: NoiseTerm, columns: Columns, key: str) -> None:
+    _require(0 <= term.column < len(columns), f"{key}.column", "the index of a column", term.column)
+    _require(term.form in FORMS, f"{key}.form", f"one of {', '.join(FORMS)}", term.form)
+    is_of_levels, levels = term.form == LEVELS, columns[term.column].levels
+    is_right = term.form == GAP or is_of_levels == (levels is not None)
+    _require(is_right, f"{key}.form", "levels of a category, and no other of it", term.form)
+    knots, is_gap = term.knots, term.form == GAP
+    is_right = knots.ndim == 1 and (len(knots) == 0 if is_gap else len(knots) > 1)
+    is_right = is_right and bool(np.isfinite(knots).all() and (np.diff(knots) > 0).all())
+    _require(is_right, f"{key}.knots", "none of a gap, else two or more, ascending", knots)
+    k = FORMS[term.form](np.zeros(1), knots).shape[1]
+    for name, shape in (("centre", (k,)), ("coefficients", (k,)), ("covariance", (k, k))):
+        values = getattr(term, name)
+        _check_shape(values, shape, f"{key}.{name}")
+        _require(bool(np.isfinite(values).all()), f"{key}.{name}", "finite numbers", "others")
 
 
 def _check_scales(scales: Mapping[str, Scale], known: Sequence[str], key: str) -> None:

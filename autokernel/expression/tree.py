@@ -58,7 +58,8 @@ class View:
         offset = (offsets or {}).get(self.column) if self.scale == "log" else None
         more = f" + {offset:g}" if offset else ""
         text = f"{self.scale}({name}{more})"
-        if text in map(str, feature_names or ()):  # that is another column
+        names = {*map(str, feature_names or ())}
+        if text in names or f"{name}{more}" in names - {name}:  # that is another column
             text = f"{self.scale}({self.column}{more})"
         return f"[{text}]"
 

@@ -240,7 +240,8 @@ class Run:
         """Return the run that goes on without the rows that do not fit the best kernel.
 
         Its noise varies as the residuals of the best kernels do. It has the iterations that are
-        left. None if these rows are excluded already, and the noise varies so.
+        left. None if these rows are excluded already, and the noise varies so. Of rows that are
+        excluded now the noise is judged by the run without them.
         """
         scored = self.history.best_first() if best is None else [best]
         if not scored:
@@ -255,9 +256,11 @@ class Run:
             seed=self.seed,
             deadline=deadline,
         )
-        varying = self._varying(scored, deadline)
-        if np.array_equal(outliers, known) and varying == self.data.varying:
-            return None
+        varying = self.data.varying
+        if np.array_equal(outliers, known):  # else the residuals are those of outliers too
+            varying = self._varying(scored, deadline)
+            if varying == self.data.varying:
+                return None
         return Run(
             self.given,
             outliers,

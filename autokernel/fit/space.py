@@ -168,7 +168,7 @@ class Space:
 
     def _has_panel(self, number: int) -> bool:
         """Whether levels of a category have a series along a column, at places that they share."""
-        X = self._given.X
+        X = self._given.X[~np.isnan(self._given.X[:, number])]
         x, n = X[:, number], len(X)
         others = (c for c, one in enumerate(self._columns.every) if one.levels and one.varies)
         if self._columns[number].levels or len(np.unique(x)) > MAX_SHARE_OF_PLACES * n:
@@ -211,14 +211,14 @@ class Space:
         return expression
 
     def _check_offsets(self, given: str | Expression, kernel: Expression, *, argument: str) -> None:
-        """Refuse a text in which another number is added to a column than the data say."""
+        """Warn of a text in which another number is added to a column than the data say."""
         offsets, names = self._columns.log_offsets.values(), self._columns.names
         for text in _LOG.findall(given) if isinstance(given, str) else ():
             found = None if text in names else _OFFSET.fullmatch(text)
             if found and float(found[1]) not in offsets:
-                raise ValueError(
-                    f"{argument} must have logarithms of columns with the numbers that follow from "
-                    f"the data, {self._columns.text_of(kernel)}, got {given}: leave them out"
+                warn_user(
+                    f"{argument}={given!r} is taken for {self._columns.text_of(kernel)}: what is "
+                    "added to a column before its logarithm is taken follows from the data"
                 )
 
     def check_scales(self, expression: Expression) -> None:

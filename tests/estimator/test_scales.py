@@ -342,7 +342,7 @@ def test_a_kernel_by_hand_on_a_scale_that_the_data_do_not_allow_is_refused():
     X, y = drawn()
     X[3, 0] = -2.0
     with pytest.raises(
-        ValueError, match="column 0, whose numbers must be above 0, got -2 in row 3"
+        ValueError, match="column 0, whose numbers must not be below 0, got -2 in row 3"
     ):
         evaluate_kernel("SE[log(0)]", X, y)
     with pytest.raises(ValueError, match="the target, whose numbers must be above 0"):
@@ -473,12 +473,18 @@ def test_doses_with_a_zero_have_a_logarithm():
         own.predict(pd.DataFrame({"Dose": [-1.0]}))
 
 
-def test_another_number_in_a_logarithm_than_that_of_the_data_is_refused():
+def test_another_number_in_a_logarithm_than_that_of_the_data_warns():
     X, y = doses()
-    with pytest.raises(ValueError, match=r"SE\[log\(Dose \+ 0\.02\)\], got SE\[log\(Dose \+ 5"):
-        small().refit(X, y, "SE[log(Dose + 5)]")
+    with pytest.warns(UserWarning, match=r"Dose \+ 5\)\]' is taken for SE\[log\(Dose \+ 0\.02\)\]"):
+        model = small().refit(X, y, "SE[log(Dose + 5)]")
+    assert model.best_expression_ == "SE[log(Dose + 0.02)]"
     named = X.rename(columns={"Dose": "a + 5"})
     assert small().refit(named, y, "SE[a + 5]").best_expression_ == "SE[a + 5]"
     model = small().refit(named, y, "SE[log(a + 5)]")
     assert model.best_expression_ == "SE[log(a + 5 + 0.02)]"
     assert small().refit(named, y, model.best_expression_).best_score_ == model.best_score_
+    # the name of one column may be what is written of another
+    both = named.assign(a=X["Dose"] * 250)
+    model = small().refit(both, y, "SE[log(1)]")
+    assert model.best_expression_ == "SE[log(1 + 5)]"
+    assert small().refit(both, y, model.best_expression_).best_score_ == model.best_score_

@@ -175,6 +175,67 @@ def test_new_values_have_the_noise_of_those_nearby(form):
     assert np.all(missing == 0) == is_zero
 
 
+def test_weights_that_go_with_a_column_are_no_noise_that_varies():
+    X, _, _ = table("constant")
+    weights = np.round(1 + 9 * X["z"])
+    y = np.sin(X["x"]) + 0.6 * np.random.default_rng(1).normal(size=N) / np.sqrt(weights)
+    settings = {**PLAIN, "averaging": None}
+    model = AutoKernelGPRegressor(**settings)
+    assert said(model.refit(X, y, KERNEL, sample_weight=weights / weights.mean())) == []
+
+
+def test_random_gaps_are_no_noise_that_varies():
+    n_found = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        X = rng.uniform(size=(100, 4))
+        y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=100)
+        X[:, 1:][rng.random((100, 3)) < 0.25] = np.nan
+        model = AutoKernelGPRegressor(**{**PLAIN, "averaging": None}).refit(X, y, "SE[0]")
+        n_found += len(said(model)) > 0
+    assert n_found <= 3  # each with about 5 %: more with 2 %
+
+
+def test_outliers_that_are_excluded_are_no_noise_that_varies():
+    rng = np.random.default_rng(0)
+    x, z = rng.uniform(0, 10, 100), rng.uniform(size=100)
+    y = np.sin(x) + 0.2 * 8 ** (z - 0.5) * rng.normal(size=100)
+    y[[3, 50]] += [8.0, -9.0]
+    X = pd.DataFrame({"x": x, "z": z})
+    model = AutoKernelGPRegressor(n_iter=3, random_state=0).fit(X, y)
+    found = said(model)
+    np.testing.assert_array_equal(model.outliers_, [3, 50])
+    assert [one["predicate"] for one in found] == ["grows with z"]
+
+
+def test_where_there_is_no_noise_it_does_not_vary():
+    X = pd.DataFrame(
+        {"x": np.linspace(0, 10, 100), "z": np.random.default_rng(0).uniform(size=100)}
+    )
+    model = AutoKernelGPRegressor(n_iter=3, random_state=0).fit(X, np.abs(X["x"] - 3.3))
+    assert said(model) == []
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "key"),
+    [
+        ("column", 99, "column must be the index of a column"),
+        ("column", 2, "form must be levels of a category"),
+        ("form", "foo", "form must be one of linear, smooth"),
+        ("knots", [3.0, 2.0, 1.0], "knots must be none of a gap"),
+        ("coefficients", [1.0, 2.0], "coefficients must be an array of the shape"),
+        ("covariance", [1.0], "covariance must be an array of the shape"),
+        ("centre", ["nan"], "centre must be finite"),
+    ],
+)
+def test_terms_of_a_record_are_checked(field, value, key):
+    X, y, _ = table("linear")
+    record = json.loads(json.dumps(to_dict(fitted(X, y))))
+    record["model"]["varying"]["identity"]["terms"][0][field] = value
+    with pytest.raises(ValueError, match=rf"record\.model\.varying\.identity\.terms\[0\]\.{key}"):
+        from_dict(record)
+
+
 def test_noise_must_be_auto_or_constant():
     X, y, _ = table("constant", n=20)
     with pytest.raises(ValueError, match="noise"):
