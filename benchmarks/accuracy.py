@@ -198,7 +198,7 @@ def numbers_of(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
 def summarise(rows: Sequence[Mapping[str, str]], label: str) -> None:
     """Print means and worst splits by set for one version."""
     table = numbers_of([row for row in rows if row["label"] in (label, "")])
-    if "default" not in table["nll"]:
+    if not {"default", "design"} <= {*table["nll"]}:  # only compared with another version
         return
     table = table[table["nll"]["default"].notna()]
     rmse, nll = table["rmse"], table["nll"]
