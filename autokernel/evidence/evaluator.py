@@ -190,7 +190,7 @@ class Evaluator:
                 fit,
                 parent,
                 LeafValues(self.data) if on_all_rows else more,
-                first_values=None if on_all_rows else few,
+                first_values=more if on_all_rows else few,
                 n_samples=self.n_samples,
                 priors=self.priors,
                 seed=self.seed,

@@ -17,6 +17,7 @@ from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
 from autokernel.inference import ExactPredictor, one_blas_thread
 from autokernel.many_rows import Approximation, ManyRows, fit_all_rows, race_exactly
+from autokernel.many_rows.approximation import MAX_EXACT_ROWS, n_held_out, shuffled_rows
 from autokernel.model import (
     TAIL_SHARE,
     FittedModel,
@@ -27,7 +28,7 @@ from autokernel.model import (
     posterior_over_kernels,
     share_of_tails,
 )
-from autokernel.search import StopReason
+from autokernel.search import StopReason, Task
 from autokernel.search.loop import MAX_ERROR_OF_ESTIMATE
 from autokernel.typing import FloatArray
 
@@ -64,7 +65,8 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     if reason is StopReason.INTERRUPTED:
         return model_of(run, best)
     others = [one for one in scored if one is not best[0]]
-    return _completed(run, best, others, deadline.earlier(run.reserved_seconds), tries_more=True)
+    task = run.task if run.arguments.strategy.preset.explores else None
+    return _completed(run, best, others, deadline.earlier(run.reserved_seconds), task)
 
 
 def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
@@ -86,7 +88,7 @@ def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
         if other is None:
             break
         run, best = other, _fit(other, best)
-    return _completed(run, (best, condition(best, run.evaluator.data)), [], NEVER, tries_more=False)
+    return _completed(run, (best, condition(best, run.evaluator.data)), [], NEVER)
 
 
 def _fit(run: Run, kernel: str | Expression | Evaluation) -> Evaluation:
@@ -121,18 +123,22 @@ def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
 
 
 def _completed(
-    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, *, tries_more: bool
+    run: Run,
+    best: Point,
+    others: Sequence[Evaluation],
+    deadline: Deadline,
+    task: Task | None = None,
 ) -> FittedModel:
     """Fit the best kernels to all rows, average over kernels and parameters, and find the tails.
 
-    The best kernel may be one of the grammar that is not among these, if it ``tries_more``.
+    With the ``task`` of the search, the best kernel may be one that is not among these.
     """
     result: Result = (best, [_only(best[0])], best[1])
     if run.searches_all_exactly:
         result = _averaged(run, best, others, run.evaluator, deadline)
     else:
         try:
-            result = _of_all_rows(run, best, others, deadline, tries_more=tries_more)
+            result = _of_all_rows(run, best, others, deadline, task)
         except (EvaluationError, OutOfTimeError) as error:
             warn_user(
                 f"{error}: predictions are given the {run.n_searched} rows of the search only",
@@ -144,13 +150,17 @@ def _completed(
 
 
 def _of_all_rows(
-    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, *, tries_more: bool
+    run: Run,
+    best: Point,
+    others: Sequence[Evaluation],
+    deadline: Deadline,
+    task: Task | None,
 ) -> Result:
     best_first = [best[0], *others]
     if run.approximation is not None:
-        return _approximated(run, run.approximation, best_first, deadline, tries_more=tries_more)
+        return _approximated(run, run.approximation, best_first, deadline, task)
     evaluator = run.evaluator_of(run.data)
-    first, *others = race_exactly(best_first, evaluator, deadline=deadline) or best_first
+    first, *others = race_exactly(best_first, evaluator, task, deadline=deadline) or best_first
     point = first, condition(first, run.data)
     if first is best[0]:  # there is no fit to all rows
         return point, [_only(first)], point[1]
@@ -162,14 +172,13 @@ def _approximated(
     approximation: Approximation,
     best_first: Sequence[Evaluation],
     deadline: Deadline,
-    *,
-    tries_more: bool,
+    task: Task | None,
 ) -> Result:
-    grammar = run.space.grammar if tries_more and run.arguments.strategy.preset.explores else None
-    rows = ManyRows(approximation, run.data, run.evaluator, deadline=deadline)
-    evaluation, draws, make_predictor = fit_all_rows(
-        best_first, rows, n_searched=run.n_searched, grammar=grammar
-    )
+    n = len(run.data.y)
+    chosen = shuffled_rows(n, run.seed)[: min(MAX_EXACT_ROWS, n - n_held_out(n))]
+    evaluator = run.evaluator_of(run.data.take(np.sort(chosen)))
+    rows = ManyRows(approximation, run.data, evaluator, deadline=deadline)
+    evaluation, draws, make_predictor = fit_all_rows(best_first, rows, task)
     if deadline.seconds_left < np.inf:
         began, some = time.perf_counter(), run.data.take(np.arange(0, len(run.data.y), N_PARTS))
         condition(evaluation, some, approximation.predictors[0])

@@ -11,7 +11,6 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, OutOfTimeError, kernel_errors, warn_user
-from autokernel.expression import Grammar
 from autokernel.inference import (
     ExactPredictor,
     MakePredictor,
@@ -21,7 +20,8 @@ from autokernel.inference import (
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
 from autokernel.many_rows.climb import ManyRows
-from autokernel.many_rows.rough import with_rough_term
+from autokernel.many_rows.terms import with_more_terms, with_rough_term
+from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
 N_BEST = 4  # best kernels of the search that race on all rows
@@ -36,23 +36,24 @@ N_TIMED_ROWS = 1000  # whose exact conditioning is timed, to know how long that 
 
 
 def fit_all_rows(
-    best_first: Sequence[Evaluation], rows: ManyRows, *, n_searched: int, grammar: Grammar | None
+    best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None = None
 ) -> tuple[Evaluation, FloatArray, MakePredictor]:
     """Fit the best kernels of a search to all rows, and choose how the best one predicts.
 
     With a criterion for approximations, the best kernels race by their score on all rows;
-    otherwise the best one stays the best. A kernel of the grammar may win although the search, on
-    ``n_searched`` rows, has not met it. What fails is recorded in ``rows.history``, with a warning.
+    otherwise the best one stays the best. With the ``task`` of the search, a kernel may win that
+    has terms which the rows of the search did not show. What fails is recorded in ``rows.history``,
+    with a warning.
 
     Returns the best kernel, draws (n_draws, n_params) of its log parameters from Laplace's
     approximation to the posterior, and how it predicts.
     """
     rival = rows.approximation.rival
     with one_blas_thread():
-        fit, make_predictor = _race_climb_choose(best_first, rows, n_searched, grammar)
+        fit, make_predictor = _race_climb_choose(best_first, rows, task)
         if not fit.expression.leaves and rival is not None:
             by_rival = replace(rows, approximation=rival)
-            again = _race_climb_choose(best_first, by_rival, n_searched, grammar)
+            again = _race_climb_choose(best_first, by_rival, task)
             if not rows.deadline.has_passed:
                 fit, make_predictor = again
     has_fit, how = fit.n_rows == rows.data.noise.n_readings, rows.approximation.text
@@ -62,14 +63,14 @@ def fit_all_rows(
 
 
 def _race_climb_choose(
-    best_first: Sequence[Evaluation], rows: ManyRows, n_searched: int, grammar: Grammar | None
+    best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None
 ) -> tuple[Evaluation, MakePredictor]:
     """Fit the best kernels to all rows, fit the winner further, and choose how it predicts."""
     races = rows.criterion is not None
     entrants = _entrants(best_first) if races else best_first[:1]
     noise = [one for one in entrants if not one.expression.leaves]
     kernels = [one for one in entrants if one.expression.leaves]
-    winner = _race(kernels, rows, n_searched, grammar) if races else kernels
+    winner = _race(kernels, rows, task) if races else kernels
     fits = _climb(winner, rows) or noise
     if noise:
         fits = _against_noise(fits, noise[0], rows, was_best=not best_first[0].expression.leaves)
@@ -77,11 +78,16 @@ def _race_climb_choose(
 
 
 def race_exactly(
-    best_first: Sequence[Evaluation], evaluator: Evaluator, *, deadline: Deadline
+    best_first: Sequence[Evaluation],
+    evaluator: Evaluator,
+    task: Task | None = None,
+    *,
+    deadline: Deadline,
 ) -> list[Evaluation]:
     """Fit the best kernels of a search exactly to all rows, which ``evaluator`` has.
 
-    The fits are returned, the best first. If there is not one, the list is empty, with a warning.
+    With the ``task`` of the search, the best one may have terms that its rows did not show. The
+    fits are returned, the best first. If there is not one, the list is empty, with a warning.
     """
     fits: list[Evaluation] = []
     with suppress(OutOfTimeError):
@@ -94,7 +100,11 @@ def race_exactly(
     if best_first[0].expression.leaves and not any(fit.expression.leaves for fit in found):
         found = []  # noise wins against kernels, not against failures
     _warn_of_failures(fits, "exactly", n_rows=len(evaluator.data.y), has_fit=bool(found))
-    return sorted(found, key=lambda fit: -fit.score)
+    found = _best_first(found)
+    with suppress(OutOfTimeError):
+        for more in with_more_terms(found[0], evaluator, task, deadline) if found and task else ():
+            found.insert(0, more)
+    return found
 
 
 def _warn_of_failures(
@@ -124,17 +134,20 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
     return [*noise, *kernels[:N_BEST], *flexible[:N_FLEXIBLE]]
 
 
-def _race(
-    kernels: Sequence[Evaluation], rows: ManyRows, n_searched: int, grammar: Grammar | None
-) -> Sequence[Evaluation]:
+def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Sequence[Evaluation]:
     """Return the kernel that is best on all rows, the first one if none could be fitted."""
     raced = _fitted(kernels, rows)
     if not raced:
         return kernels[:1]
-    if grammar is not None:
-        rough = with_rough_term(raced[0], rows.data, n_searched, grammar)
-        raced += _fitted(rough, rows)
-    return _best_on_held_out(_best_first(raced)[:N_COMPARED], rows)
+    if task is None:
+        return _best_on_held_out(raced[:N_COMPARED], rows)
+    raced += _fitted(with_rough_term(raced[0], rows.data, task), rows)
+    winner = _best_on_held_out(_best_first(raced)[:N_COMPARED], rows)
+    wider: list[Evaluation] = []
+    with suppress(OutOfTimeError):
+        for more in with_more_terms(winner[0], rows.evaluator, task, rows.deadline):
+            wider = [more]
+    return _fitted(wider, rows) or winner
 
 
 def _fitted(kernels: Sequence[Evaluation], rows: ManyRows) -> list[Evaluation]:

@@ -10,15 +10,16 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import AutoKernelGPRegressor, Laplace, parse_expression
-from autokernel.deadline import Deadline
+from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE, Grammar, Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import ADD, BASE_KERNELS, PRESETS
-from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows
-from autokernel.many_rows.rough import with_rough_term
+from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, PRESETS
+from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows, race_exactly
+from autokernel.many_rows.terms import with_more_terms, with_rough_term
+from autokernel.search import Task
 from tests.fits import At, interrupt, rows, small
 from tests.own_kernels import OrnsteinUhlenbeck
 
@@ -154,15 +155,43 @@ ROUGH = Grammar((BASE_KERNELS["SE"],), (ADD,), (0,), max_leaves=2)
 @pytest.mark.parametrize("n_missing", [0, 5])
 def test_a_rough_term_may_win_that_the_search_has_not_met(n_missing):
     data, evaluator, fit = rough_rows(300, 100, n_missing)
-    (added,) = with_rough_term(fit, data, 100, ROUGH)
+    task = Task(ROUGH, evaluator.data, evaluator.estimate_changes)
+    (added,) = with_rough_term(fit, data, task)
     assert added.expression == fit.expression + fit.expression
     assert 0.5 / 300 < np.exp(added.theta[2]) < 0.5 / 100  # the mean distances of nearest rows
     assert np.exp(added.theta[[3, -1]]).sum() == pytest.approx(np.exp(fit.theta[-1]), rel=1e-12)
     all_rows = ManyRows(approximation_for("neighbours", 300, 64), data, evaluator)
-    found, _, _ = fit_all_rows([fit], all_rows, n_searched=100, grammar=ROUGH)
+    found, _, _ = fit_all_rows([fit], all_rows, task)
     assert str(found.expression) == "SE[0] + SE[0]"
     plain = [one.score for one in all_rows.history if one.expression == fit.expression]
     assert found.score > max(plain) + 10
+
+
+def weak_rows(n):
+    """A function of one column, a weak one of the next, and nothing of the last."""
+    X = np.random.default_rng(0).uniform(size=(n, 3))
+    y = np.sin(6 * X[:, 0]) + 0.3 * np.cos(5 * X[:, 1])
+    return X, y + 0.6 * np.random.default_rng(1).normal(size=n)
+
+
+def test_a_weak_column_enters_by_more_rows():
+    X, y = weak_rows(400)
+    data = TrainingData(X, (y - y.mean()) / y.std())
+    grammar = Grammar((BASE_KERNELS["SE"],), (ADD, MULTIPLY), (0, 1, 2), max_leaves=4)
+    few, more = (
+        Evaluator(data.take(np.arange(n)), priors=PRESETS["default"], seed=0) for n in (60, 400)
+    )
+    task = Task(grammar, few.data, few.estimate_changes)
+    fit, wider = (few(parse_expression(text)) for text in ("SE[0]", "SE[0] + SE[1]"))
+    assert wider.score < fit.score  # what the search has seen
+    [found] = with_more_terms(fit, more, task, NEVER)
+    assert str(found.expression) == "SE[0] + SE[1]"
+    assert found.score == pytest.approx(more(found.expression).score, abs=0.02)
+    assert not list(with_more_terms(fit, few, task, NEVER))
+    assert [str(one.expression) for one in race_exactly([fit], more, task, deadline=NEVER)] == [
+        "SE[0] + SE[1]",
+        "SE[0]",
+    ]
 
 
 @pytest.mark.slow
@@ -308,7 +337,7 @@ def test_the_history_says_of_every_kernel_that_failed_why(column):
     best_first = sorted(map(evaluator, kernels), key=lambda one: -one.score)
     all_rows = ManyRows(approximation_for("neighbours", 300, 64), data, evaluator)
     with pytest.warns(ConvergenceWarning, match="a part of the fit to all 300 rows") as caught:
-        found, _, _ = fit_all_rows(best_first, all_rows, n_searched=100, grammar=None)
+        found, _, _ = fit_all_rows(best_first, all_rows)
     assert str(found.expression) == "SE[0]"
     failed = [one for one in all_rows.history if not np.isfinite(one.score)]
     assert {one.expression for one in failed} == set(kernels[1:])
@@ -346,7 +375,7 @@ def test_no_fit_to_all_rows_begins_after_the_deadline(column, signal):
     with (
         nullcontext() if signal else pytest.warns(ConvergenceWarning, match="was ended by max_time")
     ):
-        found, _, make_predictor = fit_all_rows(best_first, all_rows, n_searched=100, grammar=None)
+        found, _, make_predictor = fit_all_rows(best_first, all_rows)
     assert ended == ["SE[0]"]
     assert found.expression == best_first[0].expression
     assert (found.expression == NOISE) == (signal == 0.0)

@@ -1,6 +1,6 @@
-"""A rough term of a kernel, which few rows of a search take for noise."""
+"""Terms of a kernel that few rows of a search take for noise."""
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import mul
@@ -8,10 +8,20 @@ from operator import mul
 import numpy as np
 from scipy.spatial import KDTree
 
-from autokernel.evidence import Evaluation
-from autokernel.expression import IDENTITY, Grammar, Leaf, View, normal_form
+from autokernel.deadline import Deadline
+from autokernel.evidence import Evaluation, Evaluator
+from autokernel.expression import (
+    IDENTITY,
+    Grammar,
+    Leaf,
+    View,
+    arrange,
+    normal_form,
+    with_leaves,
+)
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, MULTIPLY, Role
+from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
 SHARE_OF_NOISE = 0.5  # of the variance, which a rough term explains at first
@@ -19,15 +29,46 @@ N_PROBES = 200  # rows whose nearest neighbours are looked for
 MAX_ROWS_OF_DISTANCES = 2**17  # among which these are looked for
 
 
-def with_rough_term(
-    fit: Evaluation, data: TrainingData, n_searched: int, grammar: Grammar
-) -> list[Evaluation]:
+def with_more_terms(
+    fit: Evaluation, evaluator: Evaluator, task: Task, deadline: Deadline
+) -> Iterator[Evaluation]:
+    """Add smooth terms to a kernel, one after the other, as long as its score rises by them.
+
+    Terms are of all columns, as one that matters in a straight line for the search may matter in a
+    curve. There are none unless the evaluator has more rows than the search. An ``OutOfTimeError``
+    is raised after the deadline.
+    """
+    if len(evaluator.data.y) <= len(task.data.y):
+        return
+    if fit.n_rows != evaluator.n_samples:
+        fit = evaluator.run(evaluator.prepare(fit.expression, [fit]), deadline=deadline)
+    columns: Sequence[int] = task.grammar.columns
+    while True:
+        parent = with_leaves(fit.expression, replace)
+        sums = [task.grammar.tidy(task.with_terms(parent, [column])) for column in columns]
+        changed = [arrange(one)[0] for one in sums if task.grammar.spans(one)]
+        found = evaluator.estimate_changes(fit, parent, changed, deadline, on_all_rows=True)
+        better = [one for one in found if one.score > fit.score + task.tol]
+        if not better:
+            return
+        start = evaluator.prepare(better[0].expression, [fit], better[0].start)
+        more = evaluator.run(start, deadline=deadline)
+        if not more.score > fit.score + task.tol:
+            return
+        yield more
+        texts = {one.expression.canonical for one in better}
+        columns = [c for c, one in zip(columns, sums, strict=True) if one.canonical in texts]
+        fit = more
+
+
+def with_rough_term(fit: Evaluation, data: TrainingData, task: Task) -> list[Evaluation]:
     """Add a rough function of all its columns to a kernel, as the start of a fit to all rows.
 
     Rows of a search are far from each other, and what varies between them is noise to the search.
     The lengthscale lies between the distance of nearest rows among those of the search and that
     among all rows. The list is empty if the grammar does not have it.
     """
+    grammar, n_searched = task.grammar, len(task.data.y)
     by_column = {leaf.column: leaf.view for leaf in fit.expression.leaves}
     views = [by_column[column] for column in sorted(by_column)]
     factors = _smooth_leaves(views, grammar)
