@@ -161,6 +161,13 @@ def dates_of(days: FloatArray) -> npt.NDArray[np.datetime64]:
     return dates if np.array_equal(dates, moments) else moments
 
 
+def parts_of_year(days: FloatArray) -> tuple[IntArray, IntArray]:
+    """Return numbers of the weekday, and of the month and day, of days (n,) since 1970-01-01."""
+    day = np.floor(np.nan_to_num(days)).astype("datetime64[D]")
+    month = day.astype("datetime64[M]")
+    return day.astype(int) % 7, (month.astype(int) % 12) * 31 + (day - month).astype(int)
+
+
 def in_zone(moments: IntArray, zone: str) -> IntArray:
     """Return what the clock of a zone shows at moments, both in microseconds since 1970."""
     return _changed(moments, zone, lambda one, clock: one.astimezone(clock).replace(tzinfo=UTC))

@@ -14,6 +14,7 @@ from scipy.special import gammaln
 from scipy.stats import norm, poisson, t
 
 from autokernel.data import RowNoise
+from autokernel.data.dates import parts_of_year
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
@@ -33,7 +34,8 @@ MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
 NEIGHBOUR_RANKS = (1, 2)  # differences of rank along a column
-MIN_PROBABILITY = 1e-3  # of neighbours that are outliers together, by chance
+MIN_PROBABILITY = 1e-3  # of outliers that are neighbours, or share something, by chance
+N_DRAWS = 9999  # of rows that share something by chance
 DEGREES_OF_FREEDOM = np.array([3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0])  # of heavy tails
 MAX_NEAR_ROWS = 3  # that are freed together
 SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
@@ -233,7 +235,8 @@ class _Pursuit:
         candidates = np.flatnonzero(is_outlier)
         found, advantage = _far_apart(fit.deviations, candidates)
         few = len(found) <= MAX_SHARE * len(is_outlier)
-        if few and advantage > MIN_ADVANTAGE and self._are_scattered(found):
+        scattered = self._are_scattered(found) and not self._share_something(found)
+        if few and advantage > MIN_ADVANTAGE and scattered:
             return found
         return np.intersect1d(candidates, [] if known is None else known).astype(int)
 
@@ -252,6 +255,34 @@ class _Pursuit:
             if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
                 return False
         return True
+
+    def _share_something(self, outliers: IntArray) -> bool:
+        """Whether outliers have a level, a weekday or a day of the year in common.
+
+        That is, more of them than of as many rows that are chosen at random. They come again then.
+        """
+        is_outlier = np.isin(np.arange(len(self.rows)), outliers)
+        rng = np.random.default_rng(self._seed)
+        for groups in self._groups():
+            is_known = ~np.isnan(groups)
+            _, codes = np.unique(groups[is_known], return_inverse=True)
+            of_outliers = np.bincount(codes, weights=is_outlier[is_known])
+            n_in_each, k = np.bincount(codes), int(of_outliers.sum())
+            drawn = rng.multivariate_hypergeometric(n_in_each, k, size=N_DRAWS)
+            pairs, by_chance = (of_outliers**2).sum(), (drawn**2).sum(axis=1)
+            if np.mean(by_chance >= pairs) < MIN_PROBABILITY:
+                return True
+        return False
+
+    def _groups(self) -> Iterator[FloatArray]:
+        """Yield what rows (n,) may have in common, as numbers, NaN where it is not known."""
+        inputs = self._data.inputs
+        for number, column in enumerate(inputs.columns.every):
+            x = inputs.raw(number)
+            if column.levels is not None:
+                yield x
+            elif column.is_date:
+                yield from (np.where(np.isnan(x), np.nan, one) for one in parts_of_year(x))
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
         """Whether a variance of each row gains more than its price.

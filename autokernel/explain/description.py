@@ -402,9 +402,16 @@ class Description:
             of = "the variance of the rows that it was fitted to, and may explain less of others"
             how = "variance of the fit to the rows"
         errors = self._held_out[1] if self._held_out else rows.u - model.mixture.mean(rows.X)
-        explained = max(0.0, 1 - float(np.mean(errors**2) / max(rows.y.var(), TINY)))
-        fact = Fact(Y_NAME, "explained", explained, evidence=how)
-        yield fact, f"The fit explains {percent(explained)} of {of}."
+        explained, excluded = _share_explained(errors, rows.u), model.outliers
+        text = f"The fit explains {percent(explained)} of {of}."
+        if len(excluded.y):  # what does not fit is not explained
+            inputs, u = model.columns.inputs(excluded.X), model.target.forward(excluded.y)
+            of_excluded = u - model.mixture.mean(inputs.values)
+            without = f"{percent(explained)} without what is excluded"
+            every = np.concatenate([errors, of_excluded]), np.concatenate([rows.u, u])
+            explained = _share_explained(*every)
+            text = f"The fit explains {percent(explained)} of {of}; {without}."
+        yield Fact(Y_NAME, "explained", explained, evidence=how), text
         data = model.transformed
         _, noise = model.scale.moments(data.y, data.noise.variance(model.scaled_noise_variance))
         size = float(np.sqrt(np.mean(errors**2)))
@@ -444,6 +451,10 @@ def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:
     for name, p in found:
         yield Fact(name, "may matter", probability=p, evidence=USED), text
         text = ""  # which the first of them has
+
+
+def _share_explained(errors: FloatArray, u: FloatArray) -> float:
+    return max(0.0, 1 - float(np.mean(errors**2) / max(u.var(), TINY)))
 
 
 def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:

@@ -3,6 +3,7 @@
 import re
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.base import clone
 
@@ -204,6 +205,48 @@ def test_outliers_are_said_with_a_claim():
     (place,) = np.flatnonzero(claims["predicate"] == "excluded")
     assert claims["value"][place] > 20
     assert claims["text"][place] in said
+
+
+def test_what_is_excluded_is_not_explained():
+    X, y, rows, f = example()
+    model = refitted(X, y)
+    assert list(model.outliers_) == list(rows)
+    claims = model.claims_
+    (place,) = np.flatnonzero(claims["predicate"] == "explained")
+    errors = y - f  # nearly those of predictions
+    assert claims["value"][place] == pytest.approx(1 - np.mean(errors**2) / y.var(), abs=0.01)
+    without = np.delete(errors, rows).var() / np.delete(y, rows).var()
+    said = re.search(r"(\S+) % of the variance of held-out rows; (\S+) % without", model.describe())
+    assert float(said[1]) / 100 == pytest.approx(claims["value"][place], abs=0.01)
+    assert float(said[2]) / 100 == pytest.approx(1 - without, abs=0.01)
+
+
+DAYS = pd.date_range("2021-01-01", "2022-04-30")
+DAYS = DAYS[DAYS.month <= 4]
+
+
+@pytest.mark.parametrize("shared", ["level", "weekday", "day"])
+def test_rows_that_have_something_in_common_come_again_and_are_kept(shared):
+    rng = np.random.default_rng(1)
+    n = len(DAYS)
+    level = pd.Series(rng.choice(list("abcdefgh"), n), dtype="category")
+    y = np.sin(np.arange(n) / 20) + 0.1 * rng.normal(size=n)
+    X = pd.DataFrame({"day": DAYS})
+    if shared == "level":
+        X = pd.DataFrame({"x": np.arange(n) / 20, "level": level})
+    groups = {
+        "level": level == "c",
+        "weekday": DAYS.day_name() == "Monday",
+        "day": np.isin(DAYS.strftime("%m-%d"), ["01-17", "02-21", "03-08", "04-15"]),
+    }
+    rows = np.flatnonzero(groups[shared])[:8]
+    assert len(rows) == 8
+    scattered = rng.choice(n, len(rows), replace=False)
+    kernel = "SE[x]" if shared == "level" else "SE[day]"
+    for chosen, excluded in ((rows, []), (scattered, np.sort(scattered))):
+        off = y.copy()
+        off[chosen] += 4 * rng.choice([-1, 1], len(rows))
+        np.testing.assert_array_equal(refitted(X, off, kernel).outliers_, excluded)
 
 
 def test_rows_without_a_density_on_the_scale_are_said_to_be_at_its_end():
