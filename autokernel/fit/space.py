@@ -52,6 +52,8 @@ NO_CYCLES = (
 MAX_SHARE_OF_PLACES = 0.5  # distinct values of a column along which levels have series, by rows
 MIN_SHARE_OF_PAIRS = 0.95  # distinct pairs of a level and such a value, by rows
 MIN_ROWS_OF_SERIES = 3  # for each level, on average
+MAX_CODES = 12  # whole numbers of a column that may stand for levels
+MIN_ROWS_OF_CODE = 3  # for each of them, on average
 MAX_EXTENTS = 2.0  # of a column, within which a known period shows
 
 _LOG = re.compile(r"\[\s*log\(\s*([^\[\]]*?)\s*\)\s*\]")
@@ -161,10 +163,19 @@ class Space:
         has_series = self._arguments.strategy.preset.has_series_kernels
         if column.is_date or has_series or self._has_panel(number):
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
+        if self._may_hold_levels(number):
+            kernels = (*kernels, CATEGORICAL)
         kernels = with_periods(kernels, periods or ())
         if column.is_date and periods is None:
             kernels += tuple(map(Seasonal, seasons_of(self._given.X[:, number])))
         return kernels
+
+    def _may_hold_levels(self, number: int) -> bool:
+        """Whether a column of numbers has a few whole ones, each in several rows, as codes have."""
+        x = self._given.X[:, number]
+        x = x[~np.isnan(x)]
+        n, most = len(np.unique(x)), min(MAX_CODES, len(x) / MIN_ROWS_OF_CODE)
+        return not self._columns[number].is_date and 3 <= n <= most and bool(np.all(x % 1 == 0))
 
     def _has_panel(self, number: int) -> bool:
         """Whether levels of a category have a series along a column, at places that they share."""
