@@ -63,6 +63,44 @@ def levels():
     return small(averaging=None).refit(*sales(phase=0.0), "CAT[shop] + PER[time] + LIN[time]")
 
 
+def engines(n=80):
+    """An effect of the number of cylinders that follows no curve, and one that is a line."""
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"cylinders": rng.choice([3, 4, 5, 6, 8], n), "weight": rng.uniform(size=n)})
+    effects = X["cylinders"].map({3: 2.0, 4: -1.0, 5: 1.5, 6: -2.0, 8: 0.5})
+    return X, X["weight"] + 0.2 * rng.normal(size=n), effects
+
+
+def test_whole_numbers_act_as_levels_if_they_follow_no_curve():
+    X, y, effects = engines()
+    model = small(base_kernels="auto", n_iter=10).fit(X, y + effects)
+    assert "CAT[cylinders]" in model.best_expression_
+    assert re.search(r"cylinders explains .*: 3 \+\d", model.describe())
+    _, std = model.predict(X.assign(cylinders=[7] * len(X)), return_std=True)
+    assert std.min() > 3 * model.predict(X, return_std=True)[1].max()  # it is no number between
+    line = small(base_kernels="auto", n_iter=10).fit(X, y + 0.5 * X["cylinders"])
+    assert "CAT" not in line.best_expression_
+
+
+@pytest.mark.parametrize(
+    ("column", "has_levels"),
+    [
+        (np.tile([1.0, 2.0, 3.0], 20), True),
+        (np.tile([1.0, 2.0], 30), False),
+        (np.tile([1.0, 2.0, 2.5], 20), False),
+        (np.tile(np.arange(12.0), 5), True),
+        (np.repeat(np.arange(30.0), 2), False),
+        (np.r_[np.nan, np.tile([1.0, 2.0, 3.0], 20)[1:]], True),
+        (pd.to_datetime(np.tile(["2020-01-01", "2020-01-02", "2020-01-05"], 20)), False),
+    ],
+)
+def test_which_columns_of_numbers_may_have_levels(column, has_levels):
+    X = pd.DataFrame({"code": column, "x": np.linspace(0, 1, 60)})
+    model = small(base_kernels="auto", n_iter=0).fit(X, np.random.default_rng(0).normal(size=60))
+    texts = " ".join(model.search_history_["kernel"])
+    assert ("CAT[code]" in texts) == has_levels
+
+
 def test_categories_in_any_form_have_the_same_levels():
     plain = small(averaging=None).refit(X[:20], Y[:20], "CAT[1]")
     for form, table in FORMS.items():
