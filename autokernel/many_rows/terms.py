@@ -24,6 +24,7 @@ from autokernel.kernels import ADD, MULTIPLY, Role
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
+MIN_GAIN = 1.0  # nats of a term that is added by more rows
 SHARE_OF_NOISE = 0.5  # of the variance, which a rough term explains at first
 N_PROBES = 200  # rows whose nearest neighbours are looked for
 MAX_ROWS_OF_DISTANCES = 2**17  # among which these are looked for
@@ -48,12 +49,12 @@ def with_more_terms(
         sums = [task.grammar.tidy(task.with_terms(parent, [column])) for column in columns]
         changed = [arrange(one)[0] for one in sums if task.grammar.spans(one)]
         found = evaluator.estimate_changes(fit, parent, changed, deadline, on_all_rows=True)
-        better = [one for one in found if one.score > fit.score + task.tol]
+        better = [one for one in found if one.score > fit.score + MIN_GAIN]
         if not better:
             return
         start = evaluator.prepare(better[0].expression, [fit], better[0].start)
         more = evaluator.run(start, deadline=deadline)
-        if not more.score > fit.score + task.tol:
+        if not more.score > fit.score + MIN_GAIN:
             return
         yield more
         texts = {one.expression.canonical for one in better}
