@@ -44,7 +44,7 @@ def with_more_terms(
     if fit.n_rows != evaluator.n_samples:
         fit = evaluator.run(evaluator.prepare(fit.expression, [fit]), deadline=deadline)
     columns: Sequence[int] = task.grammar.columns
-    while True:
+    while np.isfinite(fit.score):
         parent = with_leaves(fit.expression, replace)
         sums = [task.grammar.tidy(task.with_terms(parent, [column])) for column in columns]
         changed = [arrange(one)[0] for one in sums if task.grammar.spans(one)]
