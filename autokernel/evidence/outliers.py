@@ -235,8 +235,8 @@ class _Pursuit:
         candidates = np.flatnonzero(is_outlier)
         found, advantage = _far_apart(fit.deviations, candidates)
         few = len(found) <= MAX_SHARE * len(is_outlier)
-        scattered = self._are_scattered(found) and not self._share_something(found)
-        if few and advantage > MIN_ADVANTAGE and scattered:
+        stand_apart = few and advantage > MIN_ADVANTAGE and self._are_scattered(found)
+        if stand_apart and not self._share_something(found):
             return found
         return np.intersect1d(candidates, [] if known is None else known).astype(int)
 
