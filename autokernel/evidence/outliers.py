@@ -35,7 +35,7 @@ MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below whi
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
 NEIGHBOUR_RANKS = (1, 2)  # differences of rank along a column
 MIN_PROBABILITY = 1e-3  # of outliers that are neighbours, or share something, by chance
-N_DRAWS = 9999  # of rows that share something by chance
+N_RANDOM_SETS = 9999  # of rows, with which outliers are compared
 DEGREES_OF_FREEDOM = np.array([3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0])  # of heavy tails
 MAX_NEAR_ROWS = 3  # that are freed together
 SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
@@ -235,8 +235,8 @@ class _Pursuit:
         candidates = np.flatnonzero(is_outlier)
         found, advantage = _far_apart(fit.deviations, candidates)
         few = len(found) <= MAX_SHARE * len(is_outlier)
-        stand_apart = few and advantage > MIN_ADVANTAGE and self._are_scattered(found)
-        if stand_apart and not self._share_something(found):
+        are_outliers = few and advantage > MIN_ADVANTAGE and self._are_scattered(found)
+        if are_outliers and not self._share_something(found):
             return found
         return np.intersect1d(candidates, [] if known is None else known).astype(int)
 
@@ -257,9 +257,9 @@ class _Pursuit:
         return True
 
     def _share_something(self, outliers: IntArray) -> bool:
-        """Whether outliers have a level, a weekday or a day of the year in common.
+        """Whether more outliers share a level, a weekday or a day of the year than by chance.
 
-        That is, more of them than of as many rows that are chosen at random. They come again then.
+        They are compared with random sets of as many rows. What is shared is likely to recur.
         """
         is_outlier = np.isin(np.arange(len(self.rows)), outliers)
         rng = np.random.default_rng(self._seed)
@@ -268,7 +268,7 @@ class _Pursuit:
             _, codes = np.unique(groups[is_known], return_inverse=True)
             of_outliers = np.bincount(codes, weights=is_outlier[is_known])
             n_in_each, k = np.bincount(codes), int(of_outliers.sum())
-            drawn = rng.multivariate_hypergeometric(n_in_each, k, size=N_DRAWS)
+            drawn = rng.multivariate_hypergeometric(n_in_each, k, size=N_RANDOM_SETS)
             pairs, by_chance = (of_outliers**2).sum(), (drawn**2).sum(axis=1)
             if np.mean(by_chance >= pairs) < MIN_PROBABILITY:
                 return True

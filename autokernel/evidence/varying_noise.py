@@ -1,4 +1,4 @@
-"""Noise whose variance changes with the columns: which terms the evidence asks for.
+"""Noise whose variance changes with the columns, found by the evidence.
 
 The variance of a row is ``s exp(g)``, and g is a sum of at most two terms of one column each. Each
 has a price, so that noise is constant unless the rows show that it is not. Terms are first compared

@@ -404,10 +404,10 @@ class Description:
         errors = self._held_out[1] if self._held_out else rows.u - model.mixture.mean(rows.X)
         explained, excluded = _share_explained(errors, rows.u), model.outliers
         text = f"The fit explains {percent(explained)} of {of}."
-        if len(excluded.y):  # what does not fit is not explained
+        if len(excluded.y):
             inputs, u = model.columns.inputs(excluded.X), model.target.forward(excluded.y)
             of_excluded = u - model.mixture.mean(inputs.values)
-            without = f"{percent(explained)} without what is excluded"
+            without = f"{percent(explained)} without the excluded rows"
             every = np.concatenate([errors, of_excluded]), np.concatenate([rows.u, u])
             explained = _share_explained(*every)
             text = f"The fit explains {percent(explained)} of {of}; {without}."

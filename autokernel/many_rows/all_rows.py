@@ -101,9 +101,10 @@ def race_exactly(
         found = []  # noise wins against kernels, not against failures
     _warn_of_failures(fits, "exactly", n_rows=len(evaluator.data.y), has_fit=bool(found))
     found = _best_first(found)
-    with suppress(OutOfTimeError):
-        for more in with_more_terms(found[0], evaluator, task, deadline) if found and task else ():
-            found.insert(0, more)
+    if found and task is not None:
+        with suppress(OutOfTimeError):
+            for more in with_more_terms(found[0], evaluator, task, deadline):
+                found.insert(0, more)
     return found
 
 

@@ -35,9 +35,9 @@ def with_more_terms(
 ) -> Iterator[Evaluation]:
     """Add smooth terms to a kernel, one after the other, as long as its score rises by them.
 
-    Terms are of all columns, as one that matters in a straight line for the search may matter in a
-    curve. There are none unless the evaluator has more rows than the search. An ``OutOfTimeError``
-    is raised after the deadline.
+    Columns that the kernel uses get terms too, as more rows may show a curve where the search found
+    a straight line. Nothing is added unless the evaluator has more rows than the search. An
+    ``OutOfTimeError`` is raised after the deadline.
     """
     if len(evaluator.data.y) <= len(task.data.y):
         return
