@@ -96,8 +96,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     target_scale : "auto", {"identity", "log", "sqrt", "logit"} or None, default="auto"
         Scale of the target on which kernels act. With ``"auto"`` the search also tries the
         logarithm and the square root of a positive target, and the logit of one between 0 and 1,
-        as in ``log(y) ~ SE[age]``. Predictions are in the units of ``y`` and average over scales.
-        None is ``"identity"``.
+        as in ``log(y) ~ SE[age]``. To a target with zeros in at most 5 % of the rows, and no
+        negative values, the logarithm adds half of the smallest positive value. Predictions are in
+        the units of ``y`` and average over scales. None is ``"identity"``.
     outliers : "auto" or None, default="auto"
         Whether outliers are excluded: rows whose own noise variance would raise the evidence, and
         which stand apart from all others. None fits all rows.

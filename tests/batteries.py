@@ -142,7 +142,7 @@ class Problem:
     X: FloatArray  # (n_samples, n_features)
     y: FloatArray  # (n_samples,)
     row_noise: RowNoise | None = None
-    target: Target = field(default_factory=Target.raw)
+    target: Target = field(default_factory=lambda: Target.raw(np.zeros(1)))
 
     @property
     def inputs(self) -> Inputs:

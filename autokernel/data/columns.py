@@ -119,11 +119,14 @@ class Columns:
         return replace(self, every=tuple(every))
 
     def with_places_of(self, X: FloatArray) -> "Columns":
-        """Return the columns as they are, with the places where missing values may be."""
-        every = [
-            replace(column, places=_places(known)) if len(known := x[~np.isnan(x)]) else column
-            for column, x in zip(self.every, X.T, strict=True)
-        ]
+        """Return the columns as they are, with what must be known of their values."""
+        every = []
+        for column, x in zip(self.every, X.T, strict=True):
+            known = x[~np.isnan(x)]
+            own = {"log": Scale("log", log_offset(known), offset=log_offset(known))}
+            every.append(
+                replace(column, places=_places(known), scales=own) if len(known) else column
+            )
         return replace(self, every=tuple(every))
 
     def __getitem__(self, column: int) -> Column:

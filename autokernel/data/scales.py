@@ -20,6 +20,7 @@ MIN_DISTINCT_OF_COLUMN = 5  # the same of a column
 MIN_SHARE = 1e-9  # of the largest target, below which the smallest one is many decades away
 MAX_GAP = 0.5  # of the range of the logs of such targets; a larger one parts two kinds of numbers
 _FILL_RATIO, _FILL_RATIO_OF_EQUAL = 1e6, 1e3  # of sizes, from which numbers stand for missing ones
+MAX_SHARE_OF_ZEROS = 0.05  # of a target that has a logarithm
 MAX_VARIANCE = 1.0  # on the scale of the target, for means; that of all targets, standardised
 LARGEST_LOG = 690.0  # so that the square of its exponential does not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
@@ -81,10 +82,18 @@ class Scale:
         """Return the scale of this name with its numbers."""
         return (Identity if name == IDENTITY else Scale)(name, **numbers)
 
+    def has(self, x: FloatArray) -> BoolArray:
+        """Return which numbers (n,) of the user the scale has."""
+        return SCALES[self.name].has(x + self.offset) & (x >= 0 if self.offset else True)
+
     def forward(self, u: FloatArray) -> FloatArray:
         """Compute ``t(u)`` of a column; a number beyond the scale counts as the smallest one."""
         x = (u + self.origin) * self.unit
-        return self._forward(x, SCALES[self.name].has(x))
+        return self._forward(x, self._has_rounded(x, SCALES[self.name].has))
+
+    def _has_rounded(self, x: FloatArray, has: Callable[[FloatArray], BoolArray]) -> BoolArray:
+        """Return which numbers, with the offset, are on the scale, as is the offset by itself."""
+        return has(x) & (x >= self.offset - _ROUNDING * self.unit)
 
     def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute ``t(u)`` and ``log t'(u)`` of targets (n,).
@@ -92,7 +101,7 @@ class Scale:
         The slope is ``-inf`` in nats beyond the scale, as no such target is possible.
         """
         scale, x = SCALES[self.name], (u + self.origin) * self.unit
-        has_slope = scale.has_slope(x)
+        has_slope = self._has_rounded(x, scale.has_slope)
         log_slope = scale.log_slope(np.where(has_slope, x, 0.5)) + np.log(self.unit / self.width)
         return self._forward(x, has_slope), np.where(has_slope, log_slope, -np.inf)
 
@@ -104,32 +113,39 @@ class Scale:
     def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the log density (n,) of ``u`` where ``t`` is normal.
 
-        The lowest number of the square root, zero, has a probability, whose log is returned, as in
-        a Tobit model.
+        The lowest number of the square root, zero, and that of a logarithm with an offset have a
+        probability, whose log is returned, as in a Tobit model.
         """
         (t, log_slope), std = self.forward_and_log_slope(u), np.sqrt(variance)
         density = norm.logpdf(t, mean, std) + log_slope
         scale = SCALES[self.name]
-        if not scale.has_low:
+        if not scale.has_low and not self.offset:
             return density
-        lowest = (scale.function(np.asarray(scale.low)) - self.shift) / self.width
-        is_lowest = np.abs((u + self.origin) * self.unit - scale.low) <= _ROUNDING * self.unit
+        low = max(scale.low, self.offset)
+        lowest = (scale.function(np.asarray(low)) - self.shift) / self.width
+        is_lowest = np.abs((u + self.origin) * self.unit - low) <= _ROUNDING * self.unit
         return np.where(is_lowest, log_ndtr((lowest - mean) / std), density)
 
     def inverse(self, t: FloatArray) -> FloatArray:
-        """Compute the ``u`` with ``t(u) = t``."""
-        return SCALES[self.name].inverse(self.shift + self.width * t) / self.unit - self.origin
+        """Compute the ``u`` with ``t(u) = t``; none is below that of the offset by itself."""
+        x = SCALES[self.name].inverse(self.shift + self.width * t)
+        return (np.maximum(x, self.offset) if self.offset else x) / self.unit - self.origin
+
+    @property
+    def _is_exponential(self) -> bool:
+        """Whether ``u`` is an exponential, of which all moments are known."""
+        return self.name == "log" and not self.offset
 
     def moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance (n,) of ``u`` where ``t`` is normal.
 
         A variance of ``t`` above that of all targets counts as :data:`MAX_VARIANCE`, since a mean
         of exponentials would be that of their tail. The moments are in closed form for the
-        logarithm and the square root, and by a Gauss-Hermite rule for the logit.
+        logarithm and the square root, and by a Gauss-Hermite rule for the others.
         """
         variance = np.minimum(variance, MAX_VARIANCE)
         a, b = self.shift + self.width * mean, self.width**2 * variance
-        if self.name == "log":
+        if self._is_exponential:
             centre = np.exp(np.minimum(a + b / 2, LARGEST_LOG))
             spread = _covariance_of_exponentials(2 * a + b, b)
         elif self.name == "sqrt":  # of max(z, 0)^2, where z is normal
@@ -151,7 +167,7 @@ class Scale:
         limit = np.minimum(1.0, MAX_VARIANCE / variance)
         kept, variance = np.maximum(variance - noise, 0.0) * limit, variance * limit
         a, b = self.shift + self.width * mean, self.width**2 * variance
-        if self.name == "log":
+        if self._is_exponential:
             return _covariance_of_exponentials(2 * a + b, self.width**2 * kept) / self.unit**2
         coefficients = self._hermite_coefficients(mean, variance)
         powers = np.vander(kept / variance, _N_TERMS, increasing=True)
@@ -166,7 +182,7 @@ class Scale:
         limit = np.sqrt(np.minimum(1.0, MAX_VARIANCE / np.diag(covariance)))
         covariance = covariance * np.outer(limit, limit)
         variance = np.diag(covariance)
-        if self.name == "log":
+        if self._is_exponential:
             log_mean = self.shift + self.width * mean + self.width**2 * variance / 2
             pairs = np.add.outer(log_mean, log_mean), self.width**2 * covariance
             return _covariance_of_exponentials(*pairs) / self.unit**2
@@ -242,7 +258,7 @@ def _covariance_of_exponentials(log_mean: FloatArray, c: FloatArray) -> FloatArr
 
 def rows_beyond(scale: Scale, x: FloatArray) -> IntArray:
     """Return the rows whose numbers in a column a scale does not have."""
-    return np.flatnonzero(~SCALES[scale.name].has(x + scale.offset) & ~np.isnan(x))
+    return np.flatnonzero(~scale.has(x) & ~np.isnan(x))
 
 
 def log_offset(x: FloatArray) -> float:
@@ -255,6 +271,11 @@ def log_offset(x: FloatArray) -> float:
     if not len(positive) or np.nanmin(x) != 0:
         return 0.0
     return float(f"{positive.min() / 2:.0e}")
+
+
+def target_offset(y: FloatArray) -> float:
+    """Return what is added to a target (n,) before its logarithm is taken, if few rows are zero."""
+    return log_offset(y) if np.mean(y == 0) <= MAX_SHARE_OF_ZEROS else 0.0
 
 
 def check_possible(
@@ -272,21 +293,23 @@ def check_possible(
     """
     if name == IDENTITY:
         return
-    scale = SCALES[name]
-    if name == "log" and not is_target:
-        values = values + log_offset(values)
-    has = scale.has_slope(values) if is_target else scale.has(values)
+    scale, offset = SCALES[name], 0.0
+    if name == "log":
+        offset = target_offset(values) if is_target else log_offset(values)
+    has = (scale.has_slope if is_target else scale.has)(values + offset)
     beyond = np.flatnonzero(~has & ~np.isnan(values))
     if len(beyond):
         row = beyond[0] if rows is None else rows[beyond[0]]
         may_be_zero = not is_target and (scale.has_low or name == "log")
         least = "not be below" if may_be_zero else "be above"
         top = "" if np.isinf(scale.high) else f" and below {scale.high:g}"
+        if name == "log" and is_target:
+            top = f", or zero in at most {100 * MAX_SHARE_OF_ZEROS:g} % of the rows"
         raise ValueError(
             f"{argument} has {name!r} for {what}, whose numbers must {least} {scale.low:g}{top}, "
             f"got {values[beyond[0]]:g} in row {row}: choose another scale, or leave such rows out"
         )
-    if np.ptp(scale.function(values[~np.isnan(values)])) == 0:
+    if np.ptp(scale.function(values[~np.isnan(values)] + offset)) == 0:
         raise ValueError(f"{argument} has {name!r} for {what}, which is constant")
 
 
@@ -303,13 +326,17 @@ def scales_of_target(y: FloatArray, min_ratio: float = MIN_RATIO_OF_TARGET) -> l
 
     The log and the square root need numbers of which the largest is ``min_ratio`` times the
     smallest. Numbers over many decades need some in between: zeros that are rounded have none.
+    With a few zeros, the log has an offset, and there is no other scale.
     """
-    low, high = float(y.min()), float(y.max())
+    offset = target_offset(y)
+    low, high = float(y.min()) + offset, float(y.max()) + offset
     if len(np.unique(y)) < MIN_DISTINCT or low <= 0:
         return []
-    logs = np.sort(np.log(y))
+    logs = np.sort(np.log(y + offset))
     if low <= MIN_SHARE * high and np.diff(logs).max() > MAX_GAP * np.ptp(logs):
         return []
+    if offset:
+        return ["log"] if high >= min_ratio * low else []
     found = ["log", "sqrt"] if high >= min_ratio * low else []
     odds = low / (1 - low) if high < 1 else np.inf
     if high < 1 - MIN_SHARE and high / (1 - high) >= MIN_RATIO_OF_TARGET * odds:

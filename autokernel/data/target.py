@@ -6,7 +6,14 @@ from dataclasses import dataclass
 import numpy as np
 
 from autokernel.data.noise import RowNoise
-from autokernel.data.scales import MIN_SHARE, SCALES, Identity, Scale, mean_and_variance
+from autokernel.data.scales import (
+    MIN_SHARE,
+    SCALES,
+    Identity,
+    Scale,
+    mean_and_variance,
+    target_offset,
+)
 from autokernel.expression import IDENTITY, TARGET_SCALES
 from autokernel.typing import FloatArray
 
@@ -45,18 +52,21 @@ class Target:
             found[IDENTITY] = Identity(IDENTITY, -shift / width, shift=shift, width=width)
             shift = 0.0
         for name in TARGET_SCALES:
-            has = SCALES[name].has_slope(y)
-            t = SCALES[name].function(y[has])
+            offset = target_offset(y) if name == "log" else 0.0
+            has = SCALES[name].has_slope(y + offset)
+            t = SCALES[name].function(y[has] + offset)
             if len(t) > 1 and np.ptp(t) > 0:
                 centre, variance = mean_and_variance(t, weights[has])
                 spread = float(np.sqrt(variance))
-                found[name] = Scale(name, shift / width, width, centre, spread)
+                origin = (shift + offset) / width
+                found[name] = Scale(name, origin, width, centre, spread, offset)
         return cls(shift, width, found)
 
     @classmethod
-    def raw(cls) -> "Target":
-        """Return a target that is used as it comes."""
+    def raw(cls, y: FloatArray) -> "Target":
+        """Return the target of numbers (n_samples,) that are used as they come."""
         others = {name: Scale(name) for name in TARGET_SCALES}
+        others["log"] = Scale("log", target_offset(y), offset=target_offset(y))
         return cls(0.0, 1.0, {IDENTITY: Identity(IDENTITY), **others})
 
     @property

@@ -10,12 +10,13 @@ from functools import partial
 from typing import NamedTuple
 
 import numpy as np
+from scipy.optimize import minimize
 from scipy.special import gammaln
 from scipy.stats import norm, poisson, t
 
 from autokernel.data import RowNoise
-from autokernel.data.dates import parts_of_year
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
+from autokernel.data.shared import shared_by
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import Point, maximise
@@ -34,9 +35,10 @@ MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
 NEIGHBOUR_RANKS = (1, 2)  # differences of rank along a column
-MIN_PROBABILITY = 1e-3  # of outliers that are neighbours, or share something, by chance
-N_RANDOM_SETS = 9999  # of rows, with which outliers are compared
-DEGREES_OF_FREEDOM = np.array([3.0, 4.0, 5.0, 7.0, 10.0, 20.0, 50.0])  # of heavy tails
+MIN_PROBABILITY = 1e-3  # of outliers that are neighbours by chance
+LOG_DEGREES_OF_FREEDOM = (0.7, 4.0)  # of heavy tails, at least and at most
+LOG_WIDTHS, MODES = (-20.0, 230.0), (-10.0, 10.0)  # of heavy tails, in the size of most deviations
+MAX_DEVIATION = 1e100  # in the same unit, so that squares do not overflow
 MAX_NEAR_ROWS = 3  # that are freed together
 SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
 MAX_ROUNDS = 5  # in which single rows come and go
@@ -44,7 +46,6 @@ MAX_ROUNDS = 5  # in which single rows come and go
 _N_STARTS = 6  # of each fit, besides the end of the last one
 _FIRST_STEPS, _STEPS = 25, 6  # of the first fit, and of those after rows are freed
 _ACCURACY = 1e-2  # nats
-_ROUNDS_OF_WIDTH = 50  # of the width of heavy tails
 _MEDIAN = float(norm.ppf(0.75))  # of the size of a standard normal number
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -257,32 +258,9 @@ class _Pursuit:
         return True
 
     def _share_something(self, outliers: IntArray) -> bool:
-        """Whether more outliers share a level, a weekday or a day of the year than by chance.
-
-        They are compared with random sets of as many rows. What is shared is likely to recur.
-        """
+        """Whether more outliers share something than by chance, which is likely to recur."""
         is_outlier = np.isin(np.arange(len(self.rows)), outliers)
-        rng = np.random.default_rng(self._seed)
-        for groups in self._groups():
-            is_known = ~np.isnan(groups)
-            _, codes = np.unique(groups[is_known], return_inverse=True)
-            of_outliers = np.bincount(codes, weights=is_outlier[is_known])
-            n_in_each, k = np.bincount(codes), int(of_outliers.sum())
-            drawn = rng.multivariate_hypergeometric(n_in_each, k, size=N_RANDOM_SETS)
-            pairs, by_chance = (of_outliers**2).sum(), (drawn**2).sum(axis=1)
-            if np.mean(by_chance >= pairs) < MIN_PROBABILITY:
-                return True
-        return False
-
-    def _groups(self) -> Iterator[FloatArray]:
-        """Yield what rows (n,) may have in common, as numbers, NaN where it is not known."""
-        inputs = self._data.inputs
-        for number, column in enumerate(inputs.columns.every):
-            x = inputs.raw(number)
-            if column.levels is not None:
-                yield x
-            elif column.is_date:
-                yield from (np.where(np.isnan(x), np.nan, one) for one in parts_of_year(x))
+        return shared_by(self._data.inputs, is_outlier, self._seed) is not None
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
         """Whether a variance of each row gains more than its price.
@@ -399,7 +377,7 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
 
     The second result is the advantage in nats of outliers among normal deviations, for the best
     number of outliers. They are normal too, with a larger variance, and all choices of this number
-    of rows are equally probable. Heavy tails are those of Student's t. Rows without a deviation,
+    of rows are equally probable. Rows without a deviation,
     beyond the scale of the target, are outliers in any case.
     """
     is_known = np.isfinite(deviations)
@@ -414,11 +392,33 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
     of_near = np.maximum(squares.sum() - of_far, np.finfo(float).tiny)
     log_choices = gammaln(n + 1) - gammaln(k + 1) - gammaln(n - k + 1)
     as_outliers = _log_normal_at_best(of_near, n - k) + _log_normal_at_best(of_far, k) - log_choices
-    nu = DEGREES_OF_FREEDOM[:, None]
-    width = np.full((len(nu), 1), max(float(np.median(squares)), np.finfo(float).tiny))  # squared
-    for _ in range(_ROUNDS_OF_WIDTH):  # the EM algorithm
-        width = np.mean((nu + 1) / (nu + squares / width) * squares, axis=1, keepdims=True)
-    as_tails = t.logpdf(np.sqrt(squares), nu, scale=np.sqrt(width)).sum(axis=1).max()
+    as_tails = _log_of_heavy_tails(deviations[is_known])
     best = int(np.argmax(as_outliers))
     found = np.sort(np.concatenate([candidates[: best + 1], beyond]))
     return found, float(as_outliers[best] - as_tails)
+
+
+def _log_of_heavy_tails(deviations: FloatArray) -> float:
+    """Compute the highest log likelihood of numbers (n,) with heavy tails, in nats.
+
+    They are those of Student's t, with one width and one number of degrees of freedom, or with one
+    of each on both sides of a mode. The three parameters more have the price of the Bayesian
+    information criterion.
+    """
+    width = max(float(np.median(np.abs(deviations))), np.finfo(float).tiny)
+    z = np.clip(deviations / width, -MAX_DEVIATION, MAX_DEVIATION)
+
+    def loss(mode: float, log_widths: FloatArray, log_nus: FloatArray) -> float:
+        is_above, widths, nus = (z > mode).astype(int), np.exp(log_widths), np.exp(log_nus)
+        areas = widths / np.exp(t.logpdf(0.0, nus))  # of the sides of a density that is one at 0
+        logs = t.logpdf((z - mode) / widths[is_above], nus[is_above]) - t.logpdf(0.0, nus)[is_above]
+        return float(len(z) * np.log(areas.mean()) - logs.sum())
+
+    run = partial(minimize, method="L-BFGS-B")
+    bounds = [LOG_WIDTHS, LOG_DEGREES_OF_FREEDOM]
+    equal = run(lambda p: loss(0.0, p[[0, 0]], p[[1, 1]]), np.array([0.0, 1.0]), bounds=bounds)
+    bounds = [MODES, LOG_WIDTHS, LOG_WIDTHS, LOG_DEGREES_OF_FREEDOM, LOG_DEGREES_OF_FREEDOM]
+    starts = [np.array([mode, *equal.x[[0, 0, 1, 1]]]) for mode in (-1.0, 0.0, 1.0)]
+    ends = [run(lambda p: loss(p[0], p[1:3], p[3:]), start, bounds=bounds) for start in starts]
+    found = min(equal.fun, min(end.fun for end in ends) + 1.5 * np.log(len(z)))
+    return float(-found - len(z) * np.log(width))

@@ -13,6 +13,7 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.stats import binomtest, chi2, kruskal, norm, skewtest, spearmanr
 
+from autokernel.data.shared import shared_by
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import Fact
 from autokernel.explain.sentences import SCALE_WORDS, Said
@@ -79,6 +80,7 @@ def checked(
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < MASKED else residuals
     near = ~_is_far(residuals)
+    yield from _shared_by_far_rows(judged, model, axes)
     if _stand_apart(judged):
         yield from _far_rows(judged, model.rows)
         is_little = np.mean(errors**2) > (1 - MIN_EXPLAINED) * np.var(model.mixture.data.y)
@@ -149,6 +151,30 @@ def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Said]:
         subject, are = f"rows {rows}", "are outliers: up to"
     fact = Fact(subject, "does not fit", most, evidence="leave-one-out residuals")
     yield fact, f"{capital(subject)} {are} {by} (rows are counted from 0)."
+
+
+def _shared_by_far_rows(
+    residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]
+) -> Iterator[Said]:
+    """Say what rows far off have in common, if that is no accident: they are likely to recur."""
+    is_far = _is_far(residuals)
+    shared = shared_by(model.mixture.data.inputs, is_far, seed=0) if is_far.any() else None
+    if shared is None:
+        return
+    found, counts = np.unique(shared.groups[is_far], return_counts=True)
+    order, axis = np.argsort(-counts, kind="stable"), axes[shared.column]
+    if shared.kind == "day":
+        n, most = counts[counts > 1].sum(), order[: min(MAX_NAMED, (counts > 1).sum())]
+        days = listing(shared.names(found[most]))
+        text = f"share a day of the year with another one: {days}"
+    else:
+        n, first = counts[order[0]], found[order[:1]]
+        text = f"are of {axis.name} {axis.level(first[0])}"
+        if shared.kind == "weekday":
+            text = f"are on a {shared.names(first)[0]}"
+    subject, how = f"{n} of the {is_far.sum()} rows that are far off", "leave-one-out residuals"
+    fact = Fact(subject, f"share a {shared.kind}", float(n / is_far.sum()), evidence=how)
+    yield fact, f"{capital(subject)} {text}."
 
 
 def _alarm(pvalue: float, fact: Fact, text: str) -> list[Said]:

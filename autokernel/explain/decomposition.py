@@ -111,22 +111,31 @@ class Decomposition:
         means add up to ``predict``. On ``"log"`` they multiply to the median of
         ``predict_quantiles``. On ``"sqrt"`` and ``"logit"`` they add up to the square root or the
         logit of this median.
+    offset : float
+        What is added to a target with a few zeros before its logarithm is taken, in its unit. The
+        product is that of the median and the offset together.
     """
 
     constant: float
     noise_std: float
     components: list[Component]
     scale: str = IDENTITY
+    offset: float = 0.0
 
     @property
     def has_rest(self) -> bool:
         """Whether the last component is what the others leave."""
         return bool(self.components) and not self.components[-1].columns
 
+    @property
+    def median(self) -> str:
+        """Name what the factors multiply to on the log scale."""
+        return f"median + {self.offset:g}" if self.offset else "median"
+
     def __repr__(self) -> str:
         lines = {
             IDENTITY: [],
-            "log": ["factors, whose product is the median"],
+            "log": [f"factors, whose product is the {self.median}"],
         }.get(self.scale, [f"terms, whose sum is the {self.scale} of the median"])
         lines = [*lines, f"constant {self.constant:.4g}"]
         for one in self.components:

@@ -74,7 +74,8 @@ class Description:
         self._n_searched = n_searched or len(model.rows)  # all, by default
         self.axes, unit = axes_of(model.columns, units, target_name)
         self.scale, self.explained = model.scale.name, ExplainedFunction(model)
-        y_name = target_name or UNNAMED
+        offset = model.scale.offset  # on a scale of logs, all amounts are those of this sum
+        y_name = (target_name or UNNAMED) + (f" + {offset:g}" if offset else "")
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
         self._said: dict[int, list[Said]] = {}  # of each effect
@@ -104,7 +105,7 @@ class Description:
         if self.scale == "log":
             constant = float(np.exp(constant))
             components = [replace(one, mean=np.exp(one.mean)) for one in components]
-        return Decomposition(constant, noise, components, self.scale)
+        return Decomposition(constant, noise, components, self.scale, self._model.scale.offset)
 
     @cached_property
     def interactions(self) -> list[Interaction]:

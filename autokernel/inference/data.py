@@ -38,7 +38,7 @@ class TrainingData:
             inputs = raw.inputs(inputs, first_row=0)
         self.inputs, self.u = inputs, u
         self.known_noise = RowNoise.equal(len(u)) if noise is None else noise
-        self.target = Target.raw() if target is None else target
+        self.target = Target.raw(u) if target is None else target
         self.varying = varying
         self.y, log_slopes = self.target.on(scale).forward_and_log_slope(u)
         self.noise = self.known_noise

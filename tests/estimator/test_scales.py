@@ -351,6 +351,62 @@ def test_a_kernel_by_hand_on_a_scale_that_the_data_do_not_allow_is_refused():
         evaluate_kernel("SE[lg(0)]", X, y)
 
 
+def with_zeros(n=60, n_zeros=3):
+    """Data on the log scale whose smallest targets are zero, as below a limit of detection."""
+    rng = np.random.default_rng(0)
+    X = np.linspace(0, 3, n)[:, None]
+    y = np.round(np.exp(2 * np.sin(2 * X[:, 0]) + 0.3 * rng.normal(size=n)), 2)
+    y[np.argsort(y)[:n_zeros]] = 0.0
+    return X, y
+
+
+def test_a_target_with_few_zeros_is_on_the_scale_of_the_logarithm_of_a_sum():
+    X, y = with_zeros()
+    c = float(f"{y[y > 0].min() / 2:.0e}")
+    by_hand = evaluate_kernel("SE[0]", X, np.log(y + c)).score - np.log(y + c).sum()
+    assert evaluate_kernel("log(y) ~ SE[0]", X, y).score == pytest.approx(by_hand, abs=1e-6)
+    frame, target = pd.DataFrame(X, columns=["depth"]), pd.Series(y, name="rain")
+    model = small(target_scale="auto", max_leaves=1).fit(frame, target)
+    assert model.best_expression_.startswith("log(y) ~ ")
+    assert f"rain + {c:g} " in model.describe()
+    found = model.decompose(frame)
+    product = found.constant * np.prod([one.mean for one in found.components], axis=0)
+    medians = model.predict_quantiles(frame, [0.5])[:, 0]
+    is_above = medians > 0
+    np.testing.assert_allclose(product[is_above] - c, medians[is_above], rtol=0.02, atol=0.02)
+    assert f"median + {c:g}" in str(model.explain(frame[:1]))
+    again = from_dict(json.loads(json.dumps(to_dict(model))))
+    np.testing.assert_allclose(again.predict(frame), model.predict(frame), rtol=1e-9)
+
+
+def test_a_target_with_many_zeros_has_no_logarithm():
+    X, y = with_zeros(n_zeros=4)
+    assert scales_of_target(y) == []
+    with pytest.raises(ValueError, match=r"above 0, or zero in at most 5 % of the rows, got 0 in"):
+        small(target_scale="log").fit(X, y)
+
+
+@pytest.mark.parametrize(("mean", "variance"), [(-1.9, 0.3), (0.0, 0.05), (1.5, 0.9)])
+def test_no_draw_on_the_scale_of_a_sum_is_below_zero(mean, variance):
+    _, y = with_zeros()
+    scale, std = Target.of(y, RowNoise.equal(len(y))).on("log"), np.sqrt(variance)
+    target = Target.of(y, RowNoise.equal(len(y)))
+    zero, mean_, variance_ = target.forward(np.zeros(1)), np.array([mean]), np.array([variance])
+    assert scale.inverse(np.array([-50.0])) == pytest.approx(zero)
+    mass = np.exp(scale.log_density(zero, mean_, variance_))[0]
+    assert mass == pytest.approx(norm.cdf(scale.forward(zero)[0], mean, std))
+    assert scale.log_density(zero - 1e-6, mean_, variance_) == -np.inf
+    centre, spread = scale.moments(mean_, variance_)
+    t = np.linspace(mean - 10 * std, mean + 10 * std, 200_001)
+    draws, weights = scale.inverse(t), norm.pdf(t, mean, std) * (t[1] - t[0])
+    assert centre[0] == pytest.approx(weights @ draws, abs=2e-3 * np.sqrt(spread[0]))
+    assert spread[0] == pytest.approx(weights @ (draws - centre) ** 2, rel=5e-3)
+    high = scale.inverse(np.array([mean + 9 * std]))[0]
+    ends = np.concatenate([np.geomspace(1e-9, high - zero[0], 4001)]) + zero[0]
+    density = np.exp(scale.log_density(ends, np.full(4001, mean), np.full(4001, variance)))
+    assert mass + np.trapezoid(density, ends) == pytest.approx(1.0, abs=1e-4)
+
+
 def test_numbers_beyond_a_scale_count_as_the_smallest_with_one_warning():
     X, y = drawn()
     model = small().refit(X, y, "SE[log(0)] + LIN[1]")

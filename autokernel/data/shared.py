@@ -1,0 +1,56 @@
+"""What some rows of a table share: a level, a weekday, or a day of the year."""
+
+from collections.abc import Iterator
+from datetime import date, timedelta
+from typing import NamedTuple
+
+import numpy as np
+
+from autokernel.data.columns import Inputs
+from autokernel.data.dates import parts_of_year
+from autokernel.typing import BoolArray, FloatArray
+
+N_RANDOM_SETS = 9999  # of rows, with which some are compared
+MIN_PROBABILITY = 1e-3  # of as much in common by chance
+_THURSDAY, _LEAP_YEAR = date(1970, 1, 1), 2000  # the first day of numbers of weekdays and of days
+
+
+class Shared(NamedTuple):
+    """What rows may have in common, as numbers (n_samples,), NaN where it is not known."""
+
+    column: int
+    kind: str  # "level", "weekday" or "day"
+    groups: FloatArray
+
+    def names(self, numbers: FloatArray) -> list[str]:
+        """Name weekdays or days of the year."""
+        if self.kind == "weekday":
+            return [f"{_THURSDAY + timedelta(int(one)):%A}" for one in numbers]
+        days = [date(_LEAP_YEAR, int(one) // 31 + 1, int(one) % 31 + 1) for one in numbers]
+        return [f"{one.day} {one:%B}" for one in days]
+
+
+def shared_by(inputs: Inputs, is_chosen: BoolArray, seed: int) -> Shared | None:
+    """Find what chosen rows (n_samples,) share more often than random sets of as many rows."""
+    rng = np.random.default_rng(seed)
+    for shared in _possible(inputs):
+        is_known = ~np.isnan(shared.groups)
+        _, codes = np.unique(shared.groups[is_known], return_inverse=True)
+        counts = np.bincount(codes, weights=is_chosen[is_known])
+        drawn = rng.multivariate_hypergeometric(
+            np.bincount(codes), int(counts.sum()), size=N_RANDOM_SETS
+        )
+        pairs, by_chance = (counts**2).sum(), (drawn**2).sum(axis=1)
+        if np.mean(by_chance >= pairs) < MIN_PROBABILITY:
+            return shared
+    return None
+
+
+def _possible(inputs: Inputs) -> Iterator[Shared]:
+    for number, column in enumerate(inputs.columns.every):
+        x = inputs.raw(number)
+        if column.levels is not None:
+            yield Shared(number, "level", x)
+        elif column.is_date:
+            for kind, part in zip(("weekday", "day"), parts_of_year(x), strict=True):
+                yield Shared(number, kind, np.where(np.isnan(x), np.nan, part))
