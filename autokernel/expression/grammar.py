@@ -298,6 +298,11 @@ class Grammar:
             )
         )
 
+    def kernels_on(self, column: int) -> dict[BaseKernel, Leaf]:
+        """Return the leaves on a column as it is, by their base kernels."""
+        every = (leaf for leaf in self.leaves if leaf.column == column and leaf.scale == IDENTITY)
+        return {leaf.kernel: leaf for leaf in every}
+
     def like(self, kernel: BaseKernel, column: int) -> tuple[Leaf, ...]:
         """Return the leaves on a column, on its first scale, that stand for a base kernel.
 

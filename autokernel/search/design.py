@@ -5,9 +5,10 @@ from functools import partial, reduce
 
 import numpy as np
 
-from autokernel.expression import IDENTITY, Expression, Grammar, Operation
+from autokernel.expression import Expression, Grammar, Operation
 from autokernel.kernels import (
     ADD,
+    CATEGORICAL,
     DAMPED_TREND,
     LINEAR,
     MULTI_SCALE,
@@ -33,12 +34,12 @@ def initial_design(
     """Build the design with this name.
 
     ``"paper"`` is every base kernel on every column, and two random operations from each.
-    ``"default"`` is :func:`kernels_of_series`, :func:`classic_kernels` and, for up to
-    :data:`MAX_COLUMNS_WITH_BASES` columns or without any classic, every base kernel.
+    ``"default"`` is :func:`kernels_of_series`, :func:`classic_kernels`, :func:`kernels_of_groups`
+    and, for up to :data:`MAX_COLUMNS_WITH_BASES` columns or without any classic, every base kernel.
     """
     if name == "paper":
         return tuple(grown_kernels(grammar, rng=rng))
-    design = [*kernels_of_series(grammar), *classic_kernels(grammar)]
+    design = [*kernels_of_series(grammar), *classic_kernels(grammar), *kernels_of_groups(grammar)]
     if len(grammar.columns) <= MAX_COLUMNS_WITH_BASES or not design:
         design += grammar.bases
     return tuple({expression.canonical: expression for expression in design}.values())
@@ -74,9 +75,10 @@ def kernels_of_series(grammar: Grammar) -> list[Expression]:
     They are a walk with a damped trend, and a line with a level that returns to it, without and
     with the seasons of known periods.
     """
-    by_kernel = {leaf.kernel: leaf for leaf in grammar.leaves if leaf.scale == IDENTITY}
+    is_series = len(grammar.columns) == 1
+    by_kernel = grammar.kernels_on(grammar.columns[0]) if is_series else {}
     kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
-    if len(grammar.columns) != 1 or not by_kernel.keys() >= {*kernels}:
+    if not by_kernel.keys() >= {*kernels}:
         return []
     walk, trend, line, returning = (by_kernel[kernel] for kernel in kernels)
     seasons = [leaf for kernel, leaf in by_kernel.items() if isinstance(kernel, Seasonal)]
@@ -84,6 +86,22 @@ def kernels_of_series(grammar: Grammar) -> list[Expression]:
     for target in grammar.targets:
         for one in (walk + trend, line + returning):
             found += [one.on(target), *([(one + _sum(seasons)).on(target)] if seasons else [])]
+    return [one for one in found if grammar.spans(one)]
+
+
+def kernels_of_groups(grammar: Grammar) -> list[Expression]:
+    """List sums of a line and of a season that differ between the levels of each category.
+
+    A search that begins with a curve for each level does not come to them. The list is empty unless
+    there is one other column, which may have a season.
+    """
+    by_kernel = [grammar.kernels_on(column) for column in grammar.columns]
+    levels = [one[CATEGORICAL] for one in by_kernel if set(one) == {CATEGORICAL}]
+    seasons = [one for one in by_kernel if {LINEAR, PERIODIC} <= set(one)]
+    if len(seasons) != 1 or len(levels) + 1 != len(by_kernel):
+        return []
+    [x] = seasons
+    found = [level * x[LINEAR] + level * x[PERIODIC] for level in levels]
     return [one for one in found if grammar.spans(one)]
 
 

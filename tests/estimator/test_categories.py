@@ -140,6 +140,20 @@ def test_the_search_finds_what_the_shops_share():
     assert set(same.best_expression_.split(" + ")) == {"CAT[shop]", "PER[time]", "LIN[time]"}
 
 
+def test_levels_that_differ_in_their_lines_and_seasons_are_found_to():
+    rng = np.random.default_rng(34)
+    shop, time = np.repeat(np.arange(4), 20), rng.uniform(0, 1, 80)
+    level, slope, swing = rng.normal(0, 1.5, 4), rng.normal(1, 2, 4), rng.normal(1, 1, 4)
+    y = level[shop] + slope[shop] * time + swing[shop] * np.sin(40 * time)
+    X = pd.DataFrame({"time": time, "shop": pd.Categorical.from_codes(shop, list("abcd"))})
+    model = AutoKernelGPRegressor(n_iter=2, random_state=0).fit(X, y + 0.3 * rng.normal(size=80))
+    found = "CAT[shop] * LIN[time] + CAT[shop] * PER[time]"
+    assert found in list(model.search_history_["kernel"][:12])
+    assert model.best_expression_ == found
+    two = AutoKernelGPRegressor(n_iter=0).fit(X.assign(size=rng.uniform(size=80)), y)
+    assert found not in set(two.search_history_["kernel"])
+
+
 def test_levels_with_a_series_each_have_the_kernels_of_series():
     subject, day = np.repeat(list("abcdef"), 8), np.tile(np.arange(8.0), 6)
     rng = np.random.default_rng(0)
