@@ -25,6 +25,7 @@ from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
 N_BEST = 4  # best kernels of the search that race on all rows
+MAX_BEHIND = 10.0  # nats on the rows of the search, from which no kernel comes back on all rows
 N_FLEXIBLE = 6  # best kernels that use all columns, for what few rows do not show
 N_COMPARED = 3  # best fits of the race that are compared on held-out rows
 N_ROUNDS = 2  # thorough fits of the best kernel, each with its own neighbours or points
@@ -123,14 +124,19 @@ def _warn_of_failures(
 
 
 def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
-    """Return noise alone, the best kernels, and the best ones that use all columns."""
+    """Return noise alone, the best kernels, and the best ones that use all columns.
+
+    Those that are behind the best kernel by more than :data:`MAX_BEHIND` are left out.
+    """
 
     def n_columns(one: Evaluation) -> int:
         return len({leaf.column for leaf in one.expression.leaves})
 
     noise = [one for one in best_first if not one.expression.leaves]
     kernels = [one for one in best_first if one.expression.leaves]
-    widest = max(map(n_columns, best_first))
+    least = max((one.score for one in kernels), default=-np.inf) - MAX_BEHIND
+    noise, kernels = ([one for one in some if one.score >= least] for some in (noise, kernels))
+    widest = max(map(n_columns, kernels), default=0)
     flexible = [one for one in kernels[N_BEST:] if n_columns(one) == widest]
     return [*noise, *kernels[:N_BEST], *flexible[:N_FLEXIBLE]]
 

@@ -3,6 +3,7 @@
 import os
 import pickle
 from contextlib import nullcontext
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -334,13 +335,16 @@ def test_the_history_says_of_every_kernel_that_failed_why(column):
     evaluator = Evaluator(data.take(np.arange(100)), priors=PRESETS["default"], seed=0)
     fragile = Leaf(Fragile(MemoryError("11 MiB"), largest=100 * 101 // 2), 0)
     kernels = [parse_expression("SE[0]"), fragile, fragile + parse_expression("LIN[0]")]
-    best_first = sorted(map(evaluator, kernels), key=lambda one: -one.score)
+    fits = [evaluator(kernel) for kernel in (*kernels, parse_expression("RQ[0]"))]
+    best_first = [replace(fit, score=-float(n)) for n, fit in enumerate(fits[:3])]
+    best_first.append(replace(fits[3], score=-11.0))  # too far behind to be fitted to all rows
     all_rows = ManyRows(approximation_for("neighbours", 300, 64), data, evaluator)
     with pytest.warns(ConvergenceWarning, match="a part of the fit to all 300 rows") as caught:
         found, _, _ = fit_all_rows(best_first, all_rows)
     assert str(found.expression) == "SE[0]"
     failed = [one for one in all_rows.history if not np.isfinite(one.score)]
     assert {one.expression for one in failed} == set(kernels[1:])
+    assert {str(one.expression) for one in all_rows.history} == set(map(str, kernels))
     assert {one.status for one in failed} == {"MemoryError: 11 MiB"}
     assert found in [one for one in all_rows.history if one.status == "ok"]
     [warning] = caught
