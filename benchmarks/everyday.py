@@ -1,6 +1,6 @@
 """How well the default does on groups, doses, noise that varies, and days that do not fit.
 
-Each row is one fit of one method to one split. Six questions:
+Each row is one fit of one method to one split. Seven questions:
 
 - ``groups``: eight tables of people, animals, trees, machines, rails and firms, each with several
   rows. The earlier rows of each group are for training, 50 to 80 % of them by the split, less one
@@ -12,6 +12,8 @@ Each row is one fit of one method to one split. Six questions:
 - ``riders``: two years of daily riders of a station in Chicago; the last 28 days are the test.
 - ``motorcycle``: head accelerations in crashes, four fifths of the rows to train.
 - ``unseen``: the tables of ``groups`` again. A random quarter of the groups is the test.
+- ``levels``: 60 simulated tables of 3 to 12 levels with 20 rows each, in which level, slope and
+  season are common or differ. The test has the rows of four more levels.
 
 Four methods:
 
@@ -28,7 +30,9 @@ RMSE, NLL and coverage of 95 % intervals are for new observations. Errors are in
 of the target over the whole table, and the NLL is for the target in this unit; ``rmse_raw`` and
 ``nll_raw`` are for the unit of the table. For simulated sets, ``worst_third`` is the coverage
 furthest from 0.95 in a third of ``x`` or ``z``, or in a level of ``c``, and ``mean_coverage`` the
-mean over these parts. ``found`` is what the model says of its noise. ``nll_of_truth`` is the NLL of
+mean over these parts. ``found`` is what the model says of its noise or, of ``levels``, what
+differs by its kernel: an addend with ``PER`` beside ``CAT`` is a season that differs, one with
+another kernel of time beside it a slope, and all of them levels. ``nll_of_truth`` is the NLL of
 the law that the data were drawn from. ``true_gain`` is what the training rows can say about the
 noise: the gain in log likelihood, in nats, of the true form of its standard deviation over a
 constant, both fitted, with the true mean.
@@ -78,7 +82,9 @@ from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import OptimizeResult, approx_fprime, least_squares, minimize
 from scipy.special import expit
 
-from autokernel import AutoKernelGPRegressor
+from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.expression import IDENTITY
+from autokernel.expression.parts import addends
 
 NAME = "everyday"  # of the CSV file
 Table = Callable[[], tuple[pd.DataFrame, np.ndarray]]
@@ -215,6 +221,10 @@ DOSED: Mapping[str, Dosed] = {  # rows, curves
     "leaves": Dosed(of_r("drc", "leaflength", "DW"), "Dose"),  # 42, 1; it rises before it falls
 }
 
+PARTS = ("level", "slope", "season")  # that differ in simulated tables
+TRUTHS = ("nothing", "level", "level_slope", "level_season", "level_slope_season")
+N_OF_TRUTH, N_OF_LEVEL, N_NEW_LEVELS = 12, 20, 4  # tables of each, rows, and levels of the test
+
 KINDS = {"constant": 16, "linear": 6, "bump": 6, "level": 6, "mean": 6}  # sets of a kind of noise
 RIDERS = ("date", "date-weekday")
 DATASETS: Mapping[str, Sequence[str]] = {
@@ -224,6 +234,7 @@ DATASETS: Mapping[str, Sequence[str]] = {
     "riders": RIDERS,
     "motorcycle": ["mcycle"],
     "unseen": list(GROUPED),
+    "levels": [f"{truth}-{number}" for number in range(N_OF_TRUTH) for truth in TRUTHS],
 }
 METHODS = {
     "groups": ("default", "catboost", "mixed"),
@@ -232,8 +243,9 @@ METHODS = {
     "riders": ("default",),
     "motorcycle": ("default",),
     "unseen": ("default", "catboost", "mixed"),
+    "levels": ("default",),
 }
-N_SPLITS = {"noise": 1, "riders": 1}  # of questions that have fewer than others
+N_SPLITS = {"noise": 1, "riders": 1, "levels": 1}  # of questions that have fewer than others
 OF_OTHERS = {"catboost": "catboost", "mixed": "statsmodels"}  # methods and their packages
 SMALL = [  # data sets of the small form
     *(name for question in ("groups", "doses", "motorcycle") for name in DATASETS[question]),
@@ -318,6 +330,40 @@ def motorcycle(_: str, split: int) -> Split:
     X, y = of_r("MASS", "mcycle", "accel")()
     order = np.random.default_rng(split).permutation(len(y))
     return parted(X, y, *np.split(order, [round(SHARE_OF_CRASHES * len(y))]))
+
+
+def several_levels(dataset: str, _: int) -> Split:
+    """Draw a line and a wave for each of several levels, the last four of them for the test."""
+    truth, number = dataset.split("-")
+    rng = np.random.default_rng(TRUTHS.index(truth) + len(TRUTHS) * int(number))
+    n_levels = int(rng.integers(3, 13))
+    n_all, differs, period = n_levels + N_NEW_LEVELS, truth.split("_"), rng.uniform(0.1, 0.25)
+
+    def draw(part: str, mean: float, std: float) -> np.ndarray:
+        each = rng.normal(mean, std, n_all if part in differs else 1)
+        return np.broadcast_to(each, n_all)
+
+    level, slope = draw("level", 0.0, 1.5), draw("slope", 1.0, 2.0)
+    wave = np.stack([draw("season", 0.0, 1.0), draw("season", 1.0, 1.0)])
+    which = np.repeat(np.arange(n_all), N_OF_LEVEL)
+    t = rng.uniform(0, 1, len(which))
+    angle = 2 * np.pi * t / period
+    y = level[which] + slope[which] * t + wave[0, which] * np.cos(angle)
+    y += wave[1, which] * np.sin(angle) + rng.normal(0, 0.3, len(which))
+    X = pd.DataFrame({"time": t, "shop": pd.Categorical([f"s{one}" for one in which])})
+    return parted(X, y, *np.split(np.arange(len(y)), [N_OF_LEVEL * n_levels]))
+
+
+def differing(model: AutoKernelGPRegressor) -> str:
+    """Say which parts differ between levels in the functions of the best kernel."""
+    found: set[str] = set()
+    expression = parse_expression(model.best_expression_, feature_names=["time", "shop"])
+    for addend in addends(expression.on(IDENTITY)):
+        names = {leaf.kernel.name for leaf in addend.expression.leaves}
+        if "CAT" in names:
+            found |= {"level"} | ({"season"} if "PER" in names else set())
+            found |= {"slope"} if names - {"CAT"} and "PER" not in names else set()
+    return "_".join(part for part in PARTS if part in found) or "nothing"
 
 
 def noisy(dataset: str, _: int) -> Split:
@@ -408,7 +454,9 @@ def fit_default(split: Split, unit: Fit) -> dict[str, object]:
         **more,
         "is_periodic": "PER" in model.best_expression_,
         "n_outliers": len(model.outliers_),
-        "found": "; ".join(words_about_noise(model)),
+        "found": differing(model)
+        if unit.question == "levels"
+        else "; ".join(words_about_noise(model)),
     }
 
 
@@ -554,6 +602,7 @@ SPLITS = {
     "riders": riders,
     "motorcycle": motorcycle,
     "unseen": unseen_groups,
+    "levels": several_levels,
 }
 FITS = {
     "default": fit_default,
@@ -589,7 +638,7 @@ def mean_of(rows: Sequence[Mapping[str, str]], name: str) -> float:
 
 
 def summarise(question: str, rows: Sequence[Mapping[str, str]]) -> None:
-    """Print the means of each data set, or of each kind of noise."""
+    """Print the means of each data set, or of each kind of simulated ones."""
     lines = []
     for name, found in group(rows, lambda row: key_of(question, row)).items():
         by_method = group(found, lambda row: row["method"])
@@ -605,8 +654,8 @@ def summarise(question: str, rows: Sequence[Mapping[str, str]]) -> None:
 
 
 def key_of(question: str, row: Mapping[str, str]) -> str:
-    """Return the name of a line: the data set, or its kind of noise."""
-    return row["dataset"].split("-")[0] if question == "noise" else row["dataset"]
+    """Return the name of a line: the data set, or its kind."""
+    return row["dataset"].split("-")[0] if question in ("noise", "levels") else row["dataset"]
 
 
 def more_of(question: str, rows: Mapping[str, Sequence[Mapping[str, str]]]) -> dict[str, object]:
@@ -627,6 +676,8 @@ def more_of(question: str, rows: Mapping[str, Sequence[Mapping[str, str]]]) -> d
                 "true gain": mean_of(own, "true_gain"),
                 "found": sum(bool(row["found"]) for row in own),
             }
+        case "levels":
+            return {"right": sum(row["found"] == row["dataset"].split("-")[0] for row in own)}
         case "riders":
             return {"outliers": mean_of(own, "n_outliers")}
         case _:
