@@ -79,9 +79,9 @@ from tables import of_r  # isort: skip
 
 import numpy as np
 import pandas as pd
+from scipy import special
 from scipy.linalg import cho_factor, cho_solve
 from scipy.optimize import OptimizeResult, approx_fprime, least_squares, minimize
-from scipy.special import expit
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.expression import IDENTITY
@@ -571,7 +571,7 @@ def loglogistic(theta: np.ndarray, dose: np.ndarray) -> np.ndarray:
     """Compute c + (d - c) / (1 + exp(b (log x - log e))) for log b, c, d and log e."""
     log_b, c, d, log_e = theta
     with np.errstate(divide="ignore"):
-        return c + (d - c) * expit(-np.exp(log_b) * (np.log(dose) - log_e))
+        return c + (d - c) * special.expit(-np.exp(log_b) * (np.log(dose) - log_e))
 
 
 def fit_curve(dose: np.ndarray, y: np.ndarray) -> OptimizeResult:

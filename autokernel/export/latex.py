@@ -55,6 +55,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         finest = min([scale, *lengths])
         values = {
             "x": _on_scale(names[leaf.column], leaf.scale, view.offset),
+            "x'": _on_scale(f"{names[leaf.column]}'", leaf.scale, view.offset),
             "from": _minus(shift, finest),
             "scale": _number(scale, _MANY),
         }
@@ -83,8 +84,8 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     covariance = rf"{whole} \left({text}\right) + {noise}" if text else noise
     if fitted.scale.name == IDENTITY:
         return f"k(x, x') = {covariance}"
-    y = _on_scale("y", fitted.scale.name)
-    return rf"\operatorname{{cov}}({y}, {y}') = {covariance}"
+    y, other = (_on_scale(one, fitted.scale.name, fitted.scale.offset) for one in ("y", "y'"))
+    return rf"\operatorname{{cov}}({y}, {other}) = {covariance}"
 
 
 def _factor_of_noise(fitted: FittedModel, names: Sequence[str]) -> str:
@@ -119,9 +120,9 @@ def _filled(kernel: BaseKernel, values: dict[str, str]) -> str:
     """Fill the values into the formula of a kernel, or write its name with them."""
     if not kernel.formula:
         own = ", ".join(f"{_symbol(p.name)} = {values[p.name]}" for p in kernel.parameters)
-        x = values["x"]
-        return rf"\operatorname{{{kernel.name.translate(_ESCAPES)}}}({x}, {x}'; {own})"
-    return re.sub(r"<(\w+)>", lambda match: values[match[1]], kernel.formula)
+        x = ", ".join([values["x"], values["x'"]])
+        return rf"\operatorname{{{kernel.name.translate(_ESCAPES)}}}({x}; {own})"
+    return re.sub(r"<(x'|\w+)>", lambda match: values[match[1]], kernel.formula)
 
 
 def _place(value: float, finest: float) -> str:

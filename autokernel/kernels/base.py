@@ -124,9 +124,10 @@ class BaseKernel(Declared, ABC):
     parameters : tuple of KernelParameter
         The parameters, in the order of their entries in theta.
     formula : str
-        The kernel in LaTeX, with ``<x>`` for the column, ``<x><from>`` for its distance from its
-        smallest value, ``<scale>`` for its extent, and ``<lengthscale>`` for the value of a
-        parameter of that name; empty for its name with the values.
+        The kernel in LaTeX, with ``<x>`` and ``<x'>`` for the column in both rows, ``<x><from>``
+        for its distance from its smallest value, ``<scale>`` for its extent, and
+        ``<lengthscale>`` for the value of a parameter of that name; empty for its name with the
+        values.
     broadcasts : bool
         Whether :meth:`value` accepts arrays as parameters and broadcasts them against the pairs.
         Hellinger distances are faster if it does.

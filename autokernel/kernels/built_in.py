@@ -45,7 +45,7 @@ class Linear(WeightedTerms):
     name = "LIN"
     parameters = (SLOPE_VARIANCE, OFFSET)
     formula = (
-        r"\left(<variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x>'<from>}{<scale>}"
+        r"\left(<variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x'><from>}{<scale>}"
         r" + <offset>\right)"
     )
     is_linear = True
@@ -70,7 +70,7 @@ class Categorical(WeightedTerms):
 
     name = "CAT"
     parameters = (VARIANCE, OFFSET)
-    formula = r"\left(<variance>\,\mathbf{1}[<x> = <x>'] + <offset>\right)"
+    formula = r"\left(<variance>\,\mathbf{1}[<x> = <x'>] + <offset>\right)"
     closed_under_products = True  # (1 + v 1)(1 + v' 1) = 1 + (v + v' + v v') 1
     is_categorical = True
     is_stationary = True
@@ -83,7 +83,7 @@ class SquaredExponential(DistanceKernel):
     """``v exp(-(x-x')^2 / (2 l^2))``; SOT appendix A.4, item 1."""
 
     name = "SE"
-    formula = r"<variance>\,\exp\left(-\frac{(<x> - <x>')^2}{2 \cdot <lengthscale>^2}\right)"
+    formula = r"<variance>\,\exp\left(-\frac{(<x> - <x'>)^2}{2 \cdot <lengthscale>^2}\right)"
     sklearn_kernel = RBF
     closed_under_products = True  # 1 / l^2 add up, variances multiply
 
@@ -101,7 +101,7 @@ class RationalQuadratic(ExponentialKernel):
     name = "RQ"
     parameters = (LENGTHSCALE, VARIANCE, ALPHA)
     formula = (
-        r"<variance>\left(1 + \frac{(<x> - <x>')^2}{2 \cdot <alpha> \cdot <lengthscale>^2}"
+        r"<variance>\left(1 + \frac{(<x> - <x'>)^2}{2 \cdot <alpha> \cdot <lengthscale>^2}"
         r"\right)^{-<alpha>}"
     )
     broadcasts = True
@@ -139,8 +139,8 @@ class Matern32(DistanceKernel):
 
     name = "MAT32"
     formula = (
-        r"<variance>\left(1 + \sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
-        r"\exp\left(-\sqrt{3}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+        r"<variance>\left(1 + \sqrt{3}\,\frac{|<x> - <x'>|}{<lengthscale>}\right)"
+        r"\exp\left(-\sqrt{3}\,\frac{|<x> - <x'>|}{<lengthscale>}\right)"
     )
     sklearn_kernel = staticmethod(partial(Matern, nu=1.5))
 
@@ -158,9 +158,9 @@ class Matern52(DistanceKernel):
 
     name = "MAT52"
     formula = (
-        r"<variance>\left(1 + \sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}"
-        r" + \frac{5}{3} \cdot \frac{(<x> - <x>')^2}{<lengthscale>^2}\right)"
-        r"\exp\left(-\sqrt{5}\,\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+        r"<variance>\left(1 + \sqrt{5}\,\frac{|<x> - <x'>|}{<lengthscale>}"
+        r" + \frac{5}{3} \cdot \frac{(<x> - <x'>)^2}{<lengthscale>^2}\right)"
+        r"\exp\left(-\sqrt{5}\,\frac{|<x> - <x'>|}{<lengthscale>}\right)"
     )
     sklearn_kernel = staticmethod(partial(Matern, nu=2.5))
 
@@ -179,7 +179,7 @@ class Periodic(ExponentialKernel):
     name = "PER"
     parameters: tuple[KernelParameter, ...] = (CYCLE_LENGTHSCALE, VARIANCE, PERIOD)
     formula = (
-        r"<variance>\,\exp\left(-\frac{\sin^2(\pi (<x> - <x>') / <period>)}"
+        r"<variance>\,\exp\left(-\frac{\sin^2(\pi (<x> - <x'>) / <period>)}"
         r"{2 \cdot <lengthscale>^2}\right)"
     )
     broadcasts = True

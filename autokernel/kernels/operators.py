@@ -190,7 +190,7 @@ class Share(BaseKernel):
 
     def __init__(self, name: str, function: str, *, is_rest: bool = False) -> None:
         super().__init__(name)
-        self.formula = function + function.replace("<x>", "<x>'")  # f(x) f(x')
+        self.formula = function + function.replace("<x>", "<x'>")  # f(x) f(x')
         self.is_rest = is_rest  # whether the part is all that a product of sigmoids leaves
 
     @abstractmethod

@@ -25,7 +25,7 @@ class RandomWalk(WeightedTerms):
 
     name = "RW"
     parameters = (SLOPE_VARIANCE, OFFSET)
-    formula = r"\left(<variance>\,\frac{\min(<x><from>, <x>'<from>)}{<scale>} + <offset>\right)"
+    formula = r"\left(<variance>\,\frac{\min(<x><from>, <x'><from>)}{<scale>} + <offset>\right)"
     has_few_modes = True
 
     def terms(self, pairs: Pairs) -> Sequence[FloatArray]:
@@ -42,9 +42,9 @@ class IntegratedWalk(WeightedTerms):
     name = "IRW"
     parameters = (SLOPE_VARIANCE, replace(SLOPE_VARIANCE, name="slope_variance"), OFFSET)
     formula = (
-        r"\left(<variance>\,m^2 \left(m + \frac{3 |<x> - <x>'|}{2 \cdot <scale>}\right)"
-        r" + <slope_variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x>'<from>}{<scale>}"
-        r" + <offset>\right)_{m = \min(<x><from>, <x>'<from>) / <scale>}"
+        r"\left(<variance>\,m^2 \left(m + \frac{3 |<x> - <x'>|}{2 \cdot <scale>}\right)"
+        r" + <slope_variance>\,\frac{<x><from>}{<scale>} \cdot \frac{<x'><from>}{<scale>}"
+        r" + <offset>\right)_{m = \min(<x><from>, <x'><from>) / <scale>}"
     )
     has_few_modes = True
 
@@ -64,7 +64,7 @@ class DampedTrend(BaseKernel):
     name = "IOU"
     parameters = (LENGTHSCALE, SLOPE_VARIANCE, OFFSET)
     formula = (
-        r"\left(<variance>\,\frac{h(<x><from>) + h(<x>'<from>) - h(<x> - <x>')}{2 h(<scale>)}"
+        r"\left(<variance>\,\frac{h(<x><from>) + h(<x'><from>) - h(<x> - <x'>)}{2 h(<scale>)}"
         r" + <offset>\right)_{h(d) = |d| / <lengthscale> - 1 + \exp(-|d| / <lengthscale>)}"
     )
     broadcasts = True
@@ -119,7 +119,7 @@ class Matern12(DistanceKernel):
     """``v exp(-|x-x'| / l)``, a level that wanders and returns; R&W eq. 4.18."""
 
     name = "MAT12"
-    formula = r"<variance>\,\exp\left(-\frac{|<x> - <x>'|}{<lengthscale>}\right)"
+    formula = r"<variance>\,\exp\left(-\frac{|<x> - <x'>|}{<lengthscale>}\right)"
     has_few_modes = True
     sklearn_kernel = staticmethod(partial(Matern, nu=0.5))
     closed_under_products = True  # 1 / l add up, variances multiply

@@ -72,6 +72,16 @@ def test_places_have_the_digits_that_their_lengths_need(shift, scale):
         assert found == pytest.approx(K[i, j], rel=1e-2)
 
 
+def test_the_other_row_is_inside_of_scales():
+    x = np.arange(20.0)
+    y = np.where(x == 3, 0.0, np.exp(np.sin(x)))
+    text = to_latex(refitted("log(y) ~ SE[log(0)]", x[:, None], y))
+    x_text = r"\log \left(\mathrm{x0}%s + 0.5\right)"
+    assert f"({x_text % ''} - {x_text % chr(39)})^2" in text
+    assert r"cov}(\log \left(y + 0.2\right), \log \left(y' + 0.2\right)) = " in text
+    assert r"\sqrt{\mathrm{x0}'}" in to_latex(refitted("SE[sqrt(0)]", x[:, None], y))
+
+
 def test_noise_alone_is_a_variance():
     assert (
         to_latex(refitted("NOISE", *table()[:2], noise="constant"))
