@@ -261,6 +261,8 @@ class Evaluator:
     ) -> ImportanceSample:
         """Draw from the posterior of a kernel's parameters around its best mode.
 
+        The points depend on the posterior alone, and neither on the seed nor on orders.
+
         An ``EvaluationError`` is raised if the kernel has no Hessian, no draw has a finite density,
         or the kernel fails at one.
         """
@@ -270,7 +272,7 @@ class Evaluator:
             return importance_sample(
                 posterior,
                 [measure_maximum(posterior, mode, evaluation.hessian)],
-                rng=random_stream(self.seed, evaluation.expression, "draws"),
+                rng=np.random.default_rng(0),  # the same points whatever the seed
                 max_draws=max_draws,
                 standard_error=_STANDARD_ERROR_OF_DRAWS,
             )

@@ -102,7 +102,8 @@ class FoldedT:
         nearest = np.where(mode.theta - lower < upper - mode.theta, lower, upper)
         factor = np.zeros_like(hessian)
         values, vectors = np.linalg.eigh(hessian[np.ix_(~held, ~held)])
-        factor[np.ix_(~held, ~held)] = vectors / np.sqrt(np.maximum(np.abs(values), _MIN_CURVATURE))
+        scales = 1 / np.sqrt(np.maximum(np.abs(values), _MIN_CURVATURE))
+        factor[np.ix_(~held, ~held)] = vectors * scales @ vectors.T
         for index in np.flatnonzero(held):
             curvature = max(hessian[index, index], _MIN_CURVATURE)
             size = np.exp(boundary_log_mass(maximum.outward[index], curvature))
@@ -128,8 +129,13 @@ class FoldedT:
         )
 
     def draw(self, n_draws: int, rng: np.random.Generator) -> FloatArray:
-        """Draw points (n_draws, n_params)."""
-        z = rng.normal(size=(n_draws, len(self.centre)))
+        """Draw points (n_draws, n_params).
+
+        Random numbers belong to parameters in the order of their spread. As the factor is a
+        symmetric root, another order of the parameters leads to the same points in this order.
+        """
+        ranks = np.argsort(np.argsort(np.linalg.norm(self.factor, axis=1)))
+        z = rng.normal(size=(n_draws, len(self.centre)))[:, ranks]
         z /= np.sqrt(rng.chisquare(_DEGREES, size=(n_draws, 1)) / _DEGREES)
         return self.centre + np.where(self.held, np.abs(z), z) @ self.factor.T
 
@@ -149,7 +155,8 @@ class FoldedT:
         C = ((z - centre).T * inner) @ (z - centre)
         C[self.held, :] = C[:, self.held] = 0.0
         C[self.held, self.held] = inner @ z[:, self.held] ** 2
-        step = np.linalg.cholesky(trust * C + (1 - trust) * np.eye(n_params))
+        values, vectors = np.linalg.eigh(trust * C + (1 - trust) * np.eye(n_params))
+        step = vectors * np.sqrt(values) @ vectors.T
         return FoldedT(self.centre + self.factor @ (trust * centre), self.factor @ step, self.held)
 
     @property

@@ -101,7 +101,7 @@ class ManyRows:
 
         The likelihood of some rows, counted several times each, is not as sharp as it seems.
         """
-        rng = np.random.default_rng([self.evaluator.seed, _DRAW_STREAM])
+        rng = np.random.default_rng(_DRAW_STREAM)
         theta, hessian = fit.theta, fit.hessian / fit.rows_for_each
         try:
             L = cholesky(hessian, lower=True)

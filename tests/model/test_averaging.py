@@ -129,7 +129,7 @@ def test_only_laplaces_score_is_corrected_and_not_that_of_noise_which_is_exact(c
     found = subject(parse_expression(text))
     (kernel,) = posterior_over_kernels(subject, [found])
     if (criterion, text) == ("laplace", "SE[0]"):
-        sample = subject.sample(found, max_draws=400)
+        sample = subject.sample(found, max_draws=200)
         expected = sample.log_evidence + found.log_structure_prior
         assert kernel.log_score == pytest.approx(expected, abs=1e-9)
         assert kernel.log_score != found.score
