@@ -386,7 +386,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         runs = [self._begin(X, y, sample_weight, noise_std, deadline=deadline)]
         self._store = runs[0].store
-        context = self._init_callback_context(max_subtasks=runs[0].n_trials)
+        context = self._init_callback_context(max_subtasks=runs[0].loop.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
             self,
@@ -722,7 +722,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ValueError
             If there is more than one row.
         """
-        check_is_fitted(self, "best_kernel_")
         inputs = self._check_inputs(X)
         if len(inputs) != 1:
             raise ValueError(f"explain takes one row, such as X.iloc[[7]], got {len(inputs)} rows")
@@ -818,7 +817,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ``probability``, the share of draws of kernel, parameters and function for which the claim
         holds; ``evidence``, how it was computed; and ``text``, the words of :meth:`describe`.
         """
-        check_is_fitted(self, "best_kernel_")
         return self._description(None).table()
 
     def describe(self, units: Mapping[str, str] | None = None, *, short: bool = False) -> str:
@@ -840,7 +838,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             Each sentence is a row of :attr:`claims_`. A console and a notebook show the text
             without ``print``.
         """
-        check_is_fitted(self, "best_kernel_")
         description = self._description(units)
         return Text(description.short() if short else str(description))
 

@@ -46,13 +46,22 @@ def resolve(
     return found
 
 
-def index_of_column(given: object, names: Sequence[str], n_features: int) -> int | None:
-    """Return the index of a column that is given by its name or index, None if there is none."""
-    if isinstance(given, str):
-        return names.index(given) if given in names else None
-    if not isinstance(given, Integral) or isinstance(given, bool):
-        return None
-    return int(given) if 0 <= int(given) < n_features else None
+def index_of_column(given: object, names: Sequence[str], n_features: int, *, expected: str) -> int:
+    """Return the index of a column that is given by its name or index.
+
+    Raises
+    ------
+    ValueError
+        If there is no such column; the message begins with what was ``expected``.
+    """
+    if isinstance(given, str) and given in names:
+        return names.index(given)
+    if isinstance(given, Integral) and not isinstance(given, bool) and 0 <= int(given) < n_features:
+        return int(given)
+    known = f"{[*names]} or the indices" if names else "the indices"
+    raise ValueError(
+        f"{expected}, out of {known} below {n_features}, got {given!r}{did_you_mean(given, names)}"
+    )
 
 
 def did_you_mean(

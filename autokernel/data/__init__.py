@@ -5,19 +5,3 @@ from autokernel.data.columns import Column, Columns, Inputs, Levels
 from autokernel.data.dates import SINCE
 from autokernel.data.noise import CONSTANT, NoiseFunction, NoiseTerm, RowNoise
 from autokernel.data.target import Target
-
-__all__ = [
-    "CONSTANT",
-    "SINCE",
-    "Column",
-    "Columns",
-    "FitData",
-    "Inputs",
-    "Levels",
-    "NoiseFunction",
-    "NoiseTerm",
-    "RowNoise",
-    "Target",
-    "check_fit_data",
-    "check_inputs",
-]

@@ -10,7 +10,7 @@ import numpy as np
 from autokernel.data.scales import SCALES, Identity, Scale, log_offset
 from autokernel.expression import COLUMN_SCALES, IDENTITY, Expression, View
 from autokernel.typing import FloatArray, IntArray
-from autokernel.validation import did_you_mean, index_of_column
+from autokernel.validation import index_of_column
 
 NO_VALUE = "no value"  # the origin of a column of which the fit had none
 _N_PLACES = 16  # values for which a missing one may stand
@@ -143,14 +143,8 @@ class Columns:
         ValueError
             If there is no such column.
         """
-        names, index = self.feature_names or [], index_of_column(given, self.names, len(self))
-        if index is None:
-            raise ValueError(
-                f"{argument} must be a column of X, one of "
-                f"{names or f'the indices below {len(self)}'}, got {given!r}"
-                f"{did_you_mean(given, names)}"
-            )
-        return index
+        expected = f"{argument} must be a column of X"
+        return index_of_column(given, self.names, len(self), expected=expected)
 
     @property
     def names(self) -> list[str]:

@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from types import MappingProxyType
 
 import numpy as np
@@ -56,6 +55,7 @@ class RowNoise:
         self.known = self.rounding / weights + self.errors
         self.slope = np.exp(self.log_factors) / weights  # of the variance, by that of all rows
         self._has_weights = bool(np.any(weights != 1))
+        self._sum_of_log_slopes = float(self.log_slopes.sum())
         self.differs = bool(np.any(self.slope != 1) or np.any(self.known))
 
     @classmethod
@@ -147,10 +147,6 @@ class RowNoise:
         logs = log_noise + self.log_factors
         shares = expit(logs - self._log_rounding)  # of the noise that is not rounding
         return 0.5 * (1 - self.weights) * shares
-
-    @cached_property
-    def _sum_of_log_slopes(self) -> float:
-        return float(self.log_slopes.sum())
 
     @property
     def _log_rounding(self) -> FloatArray:

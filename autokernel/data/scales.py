@@ -256,11 +256,6 @@ def _covariance_of_exponentials(log_mean: FloatArray, c: FloatArray) -> FloatArr
     return np.exp(log_size) * np.where(c > 0, -np.expm1(-above), np.expm1(c - above))
 
 
-def rows_beyond(scale: Scale, x: FloatArray) -> IntArray:
-    """Return the rows whose numbers in a column a scale does not have."""
-    return np.flatnonzero(~scale.has(x) & ~np.isnan(x))
-
-
 def log_offset(x: FloatArray) -> float:
     """Return what is added to a column (n,) before its logarithm is taken.
 

@@ -30,7 +30,7 @@ from autokernel.data.texts import (
     kind_of,
 )
 from autokernel.typing import FloatArray
-from autokernel.validation import did_you_mean, index_of_column
+from autokernel.validation import index_of_column
 
 _NAME_OF_INDEX = "time"  # of one without a name
 _DATES = ("datetime64", "period", "timestamp", "date32")  # types of an index, their beginnings
@@ -335,22 +335,13 @@ def chosen_columns(X: Any, categorical: Any) -> set[int] | None:
         names = [f"x{number}" for number in range(np.shape(X)[1])]
     given = [] if categorical is None else np.asarray(categorical, dtype=object).ravel().tolist()
     if not given or not all(isinstance(one, (bool, np.bool_)) for one in given):
-        return {_index_of(one, names) for one in given}
+        expected = "categorical_features must be 'auto', None, a mask, or columns of X"
+        return {index_of_column(one, names, len(names), expected=expected) for one in given}
     if len(given) != len(names):
         raise ValueError(
             f"categorical_features must be a mask of {len(names)} columns, got {len(given)}"
         )
     return set(np.flatnonzero(given).tolist())
-
-
-def _index_of(column: Any, names: Sequence[str]) -> int:
-    index = index_of_column(column, names, len(names))
-    if index is None:
-        raise ValueError(
-            "categorical_features must be 'auto', None, a mask, or columns of X, out of "
-            f"{names} or indices below {len(names)}, got {column!r}{did_you_mean(column, names)}"
-        )
-    return index
 
 
 def _plain(value: Any) -> Any:

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial import KDTree
-from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, DATA, literal
@@ -115,7 +114,6 @@ class EffectsDisplay:
         axes : sequence of matplotlib.axes.Axes, default=None
             Axes to draw on, one for each effect; None for those of a new figure.
         """
-        check_is_fitted(estimator, "best_kernel_")
         description = estimator._description(units)
         panels = panels_of(estimator, description)
         panels = [panel for panel in panels if abs(panel.share) >= least_share]

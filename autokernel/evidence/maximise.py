@@ -214,10 +214,7 @@ def _updated(
         weight = (1 - _MIN_CURVATURE_RATIO) * of_step / (of_step - measured)
         fall = weight * fall + (1 - weight) * expected
         measured = _MIN_CURVATURE_RATIO * of_step
-    updated: FloatArray = (
-        hessian + np.outer(fall, fall) / measured - np.outer(expected, expected) / of_step
-    )
-    return updated
+    return hessian + np.outer(fall, fall) / measured - np.outer(expected, expected) / of_step
 
 
 def _measured_scale(moved: FloatArray, fall: FloatArray, hessian: FloatArray) -> float:

@@ -237,7 +237,9 @@ class _Pursuit:
         found, advantage = _far_apart(fit.deviations, candidates)
         few = len(found) <= MAX_SHARE * len(is_outlier)
         are_outliers = few and advantage > MIN_ADVANTAGE and self._are_scattered(found)
-        if are_outliers and not self._share_something(found):
+        is_found = np.isin(np.arange(len(self.rows)), found)
+        # what more outliers share than by chance is likely to recur
+        if are_outliers and shared_by(self._data.inputs, is_found, self._seed) is None:
             return found
         return np.intersect1d(candidates, [] if known is None else known).astype(int)
 
@@ -256,11 +258,6 @@ class _Pursuit:
             if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
                 return False
         return True
-
-    def _share_something(self, outliers: IntArray) -> bool:
-        """Whether more outliers share something than by chance, which is likely to recur."""
-        is_outlier = np.isin(np.arange(len(self.rows)), outliers)
-        return shared_by(self._data.inputs, is_outlier, self._seed) is not None
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
         """Whether a variance of each row gains more than its price.

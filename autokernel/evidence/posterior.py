@@ -24,11 +24,9 @@ _LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # longest central steps in standard
 _ROUNDS = 8
 _AGREED = 1e-3  # nats of disagreement that are accepted
 
-Gradient = Callable[[FloatArray], FloatArray]
-
 
 def difference_hessian(
-    gradient: Gradient,
+    gradient: Callable[[FloatArray], FloatArray],
     theta: FloatArray,
     *,
     oscillates: BoolArray,

@@ -242,7 +242,9 @@ class Screening:
         """
         slots = slots_of(neighbour)
         groups = self._points_with_leaf(neighbour, slots, theta, node)
-        prior, n_rows = self._prior(neighbour), self._data.noise.n_readings
+        own = [one for each in neighbour.nodes for one in self._data.parameters(each)]
+        prior = LogGammaPrior.of([*own, NOISE_VARIANCE], priors=self._priors)
+        n_rows = self._data.noise.n_readings
         for rows in self._values:
             times = n_rows / rows.data.noise.n_readings
             likelihoods = [rows.log_likelihoods(neighbour, slots, node, group) for group in groups]
@@ -254,8 +256,8 @@ class Screening:
         best = int(np.argmax(values))
         theta, (leaf, entries) = thetas[best], slots[node]
         assert isinstance(leaf, Leaf)
-        units, own = np.ones(len(theta)), np.append(theta[entries], theta[-1])
-        units[entries] = self._posterior_of(leaf).step_units(own)[:-1]
+        units, of_leaf = np.ones(len(theta)), np.append(theta[entries], theta[-1])
+        units[entries] = self._posterior_of(leaf).step_units(of_leaf)[:-1]
         point = Point(theta, float(values[best]), curvature_from(neighbour, [known], units))
         return Screened(neighbour, point, float(prior.log_density(theta)))
 
@@ -372,10 +374,6 @@ class Screening:
         if text not in self._diagonals:
             self._diagonals[text] = diagonal_covariance(expression, self._data.inputs)
         return float(self._diagonals[text].forward(np.exp(theta)).mean())
-
-    def _prior(self, neighbour: Expression) -> LogGammaPrior:
-        own = [one for node in neighbour.nodes for one in self._data.parameters(node)]
-        return LogGammaPrior.of([*own, NOISE_VARIANCE], priors=self._priors)
 
     def _posterior_of(self, leaf: Leaf) -> LogPosterior:
         """Return the log posterior of a single leaf, built once."""

@@ -235,11 +235,9 @@ def _coefficients(terms: Sequence[NoiseTerm]) -> FloatArray:
 def _with_coefficients(
     terms: Sequence[NoiseTerm], b: FloatArray, covariance: FloatArray
 ) -> tuple[NoiseTerm, ...]:
-    ends = np.cumsum([len(term.coefficients) for term in terms])
-    parts = [
-        slice(end - len(term.coefficients), end) for term, end in zip(terms, ends, strict=True)
-    ]
-    return tuple(
-        replace(term, coefficients=b[part], covariance=covariance[part, part])
-        for term, part in zip(terms, parts, strict=True)
-    )
+    found, end = [], 0
+    for term in terms:
+        begin, end = end, end + len(term.coefficients)
+        part = slice(begin, end)
+        found.append(replace(term, coefficients=b[part], covariance=covariance[part, part]))
+    return tuple(found)

@@ -118,7 +118,7 @@ class Part:
             return None
         x, best = np.linspace(0, highest, N_PLACES), self.theta_of_all
         drawn = [self._size(x, theta) for theta in (best[None] if draws is None else draws)]
-        return Region.of(x, self._size(x, best), drawn)
+        return Region(x, self._size(x, best), drawn)
 
     def _size(self, x: FloatArray, theta: FloatArray) -> FloatArray:
         """Compute by what its shares multiply its function at values (n,) of the column."""
@@ -248,27 +248,23 @@ def _correlation(part: Part, lag: float) -> float:
     return kept
 
 
-@dataclass(frozen=True, slots=True)
 class Region:
     """The pieces of a column in which shares keep a component, from left to right.
 
-    A piece has no begin or no end where it reaches the end of the data.
+    A piece has no begin or no end where it reaches the end of the data. They are found from the
+    size (n,) of a function along x (n,), with draws of the size; ``inner`` has the ends of the only
+    piece, without its edges.
     """
 
-    pieces: Sequence[Piece]
-    inner: tuple[float, float] | None  # the ends of the only piece, without its edges
-
-    @classmethod
-    def of(cls, x: FloatArray, size: FloatArray, drawn: Sequence[FloatArray]) -> "Region":
-        """Find where the size (n,) of a function is large along x (n,), with draws of the size."""
+    def __init__(self, x: FloatArray, size: FloatArray, drawn: Sequence[FloatArray]) -> None:
         edges = _edges(size, x)
         similar = [one for one in (_edges(own, x) for own in drawn) if len(one) == len(edges)]
         ends = interval(np.array(similar or [edges])).T.tolist()
         first, last = ([None] * bool(one > HALF) for one in size[[0, -1]])
         bounds = [*first, *((e, *own) for e, own in zip(edges, ends, strict=True)), *last]
-        pieces = list(zip(bounds[::2], bounds[1::2], strict=True))
-        full = x[size > FULL].tolist() if len(pieces) == 1 else []
-        return cls(pieces, (full[0], full[-1]) if len(full) > 1 else None)
+        self.pieces: list[Piece] = list(zip(bounds[::2], bounds[1::2], strict=True))
+        full = x[size > FULL].tolist() if len(self.pieces) == 1 else []
+        self.inner = (full[0], full[-1]) if len(full) > 1 else None
 
     @property
     def longest(self) -> tuple[float, float]:

@@ -89,8 +89,7 @@ class Table(dict[str, npt.NDArray[Any]]):
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>{note}"
 
-    def _repr_html_(self) -> str:
-        return self.to_html()
+    _repr_html_ = to_html
 
     def __repr__(self) -> str:
         rows = [list(self.shown), *self._cells(MAX_PRINTED_ROWS)]

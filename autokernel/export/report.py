@@ -15,7 +15,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 import scipy
 import sklearn
-from sklearn.utils.validation import check_is_fitted
 
 from autokernel.displays._style import literal
 from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
@@ -118,7 +117,6 @@ def write_report(
     ValueError
         If the file is a folder, or its folder does not exist.
     """
-    check_is_fitted(model, "best_kernel_")
     path = Path(path)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")

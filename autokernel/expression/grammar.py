@@ -48,6 +48,9 @@ class Grammar:
     scales: tuple[tuple[str, ...], ...] | None = field(default=None, kw_only=True)
     targets: tuple[str, ...] = field(default=(IDENTITY,), kw_only=True)
     unchanging: frozenset[int] = field(default=frozenset(), kw_only=True)
+    _new_leaves: dict[frozenset[View], dict[str, Leaf]] = field(  # see _leaves_for
+        default_factory=dict, init=False, repr=False, compare=False
+    )
 
     @cached_property
     def leaves(self) -> tuple[Leaf, ...]:
@@ -69,10 +72,6 @@ class Grammar:
     @cached_property
     def _leaf_texts(self) -> frozenset[str]:
         return frozenset(leaf.canonical for leaf in self.leaves)
-
-    @cached_property
-    def _new_leaves(self) -> dict[frozenset[View], dict[str, Leaf]]:
-        return {}  # by the views of the leaves that are there, see _leaves_for
 
     @cached_property
     def _joints_by_room(self) -> tuple[tuple[_Joint, ...], ...]:

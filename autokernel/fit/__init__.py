@@ -4,17 +4,3 @@ from autokernel.fit.arguments import Arguments
 from autokernel.fit.finish import finished, model_of, refitted
 from autokernel.fit.progress import HEADER, Monitor, search
 from autokernel.fit.run import EARLY, Run, first_run, last_with_kernel
-
-__all__ = [
-    "EARLY",
-    "HEADER",
-    "Arguments",
-    "Monitor",
-    "Run",
-    "finished",
-    "first_run",
-    "last_with_kernel",
-    "model_of",
-    "refitted",
-    "search",
-]

@@ -268,10 +268,10 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     if not run.was_cut:
         return ()
     known = [one.expression.columns for one in run.history.best_first()]
-    changes = run.search_task.known_neighbours(best)
+    changes = run.loop.task.known_neighbours(best)
     known += [one.expression.columns for one in changes if one.score < best.score]
     with suppress(OutOfTimeError):  # if not known yet
-        forms, least = run.search_task.simplifications(best), best.score - MAX_ERROR_OF_ESTIMATE
+        forms, least = run.loop.task.simplifications(best), best.score - MAX_ERROR_OF_ESTIMATE
         known += [one.expression.columns for one in forms if one.score < least]
     used, every = best.expression.columns, range(len(run.columns))
     added = {c for own in known if own >= used for c in own - used}

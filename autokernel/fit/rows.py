@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from operator import mul
+from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
@@ -20,7 +21,7 @@ from autokernel.expression import IDENTITY, NOISE, Expression, Leaf
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
 from autokernel.inference import TrainingData
-from autokernel.kernels import CATEGORICAL, PERIODIC, SMOOTH
+from autokernel.kernels import CATEGORICAL, PERIODIC, SMOOTH, Priors
 from autokernel.search import Store
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect
 from autokernel.search.design import kernels_of_series
@@ -74,15 +75,11 @@ def outliers_before_search(
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
     kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
     rivals = _rivals(smooth, given, data, arguments)
-    found = _read_or_find(
-        partial(find_outliers, data, kernels, rivals),
-        (*data.definition, len(kernels)),
-        (*kernels, *rivals),
-        arguments,
-        store,
-        seed=seed,
-        deadline=deadline.share(SHARE_OF_TIME),
-    )
+    settings: dict[str, Any] = {"priors": arguments.priors, "seed": seed}
+    until = deadline.share(SHARE_OF_TIME)
+    find = partial(find_outliers, data, kernels, rivals, **settings, deadline=until)
+    key = _key((*data.definition, len(kernels)), (*kernels, *rivals), **settings)
+    found = _read_or_find(store, key, find, known=np.empty(0, dtype=int))
     return np.sort(np.concatenate([kept[found], fills]))
 
 
@@ -99,16 +96,10 @@ def outliers_after_search(
     """Find the rows that do not fit the best kernel, which was fitted without known ones."""
     if arguments.outliers is None or not np.isfinite(best.score):
         return known
-    return _read_or_find(
-        partial(update_outliers, data, best, known),
-        (*data.definition, best.theta.tobytes(), known.tolist()),
-        [best.expression],
-        arguments,
-        store,
-        seed=seed,
-        deadline=deadline,
-        known=known,
-    )
+    settings: dict[str, Any] = {"priors": arguments.priors, "seed": seed}
+    find = partial(update_outliers, data, best, known, **settings, deadline=deadline)
+    parts = *data.definition, best.theta.tobytes(), known.tolist()
+    return _read_or_find(store, _key(parts, [best.expression], **settings), find, known=known)
 
 
 def _targets_of_most(given: FitData, target: Target, arguments: Arguments) -> tuple[str, ...]:
@@ -135,30 +126,23 @@ def _rivals(
     return [Leaf(PERIODIC, c) + smooth for c in numeric if not columns[c].n_gaps]
 
 
-def _read_or_find(
-    find: Callable[..., IntArray],
-    parts: Sequence[object],
-    kernels: Sequence[Expression],
-    arguments: Arguments,
-    store: Store,
-    *,
-    seed: int,
-    deadline: Deadline,
-    known: IntArray | None = None,
-) -> IntArray:
-    """Return the outliers that the store has for these parts and kernels, or find them.
-
-    If the time is over, they are the ``known`` ones.
-    """
-    priors = arguments.priors
+def _key(
+    parts: Sequence[object], kernels: Sequence[Expression], *, priors: Priors, seed: int
+) -> str:
     of_kernels = (part for kernel in kernels for part in parts_of_kernel(kernel))
-    key = digest("outliers", *parts, *of_kernels, sorted(priors.items()), seed)
+    return digest("outliers", *parts, *of_kernels, sorted(priors.items()), seed)
+
+
+def _read_or_find(
+    store: Store, key: str, find: Callable[[], IntArray], *, known: IntArray
+) -> IntArray:
+    """Return the outliers that the store has, or find them; if the time is over, ``known`` ones."""
     rows = store.get(key, list)
     if rows is None:
         try:
-            rows = find(priors=priors, seed=seed, deadline=deadline).tolist()
+            rows = find().tolist()
         except OutOfTimeError:
-            return np.empty(0, dtype=int) if known is None else known
+            return known
         store.put(key, rows)
     return np.array(rows, dtype=int)
 

@@ -130,7 +130,8 @@ class Run:
         )
 
     @cached_property
-    def _search(self) -> Search:
+    def loop(self) -> Search:
+        """The search, whose task has its deadline, and the estimates that it has made."""
         return Search(
             self.arguments.strategy,
             self.task,
@@ -141,16 +142,6 @@ class Run:
             tol=self.arguments.tol,
             store=self.store,
         )
-
-    @property
-    def search_task(self) -> Task:
-        """The task with the deadline of the search, and the estimates that it has made."""
-        return self._search.task
-
-    @property
-    def n_trials(self) -> int:
-        """Largest number of trials; each of the two prunings counts as one."""
-        return self._search.n_trials
 
     def search(self, observer: Observer, *, deadline: Deadline = NEVER) -> StopReason:
         """Search and return why it ended; the history keeps all trials, also after Ctrl-C.
@@ -170,7 +161,7 @@ class Run:
         try:
             with one_blas_thread():
                 rough = self._rough and self._rough[0]
-                reason = self._search.run(
+                reason = self.loop.run(
                     evaluate, deadline=until, observer=observer, rough=rough, latest=latest
                 )
             self.was_cut = reason in EARLY
@@ -184,7 +175,7 @@ class Run:
         what = MEANINGS[reason]
         best = self.history.best
         if reason is StopReason.LOCAL_MAXIMUM and best is not None and best.expression.leaves:
-            n = len(self.search_task.neighbour_texts(best.expression) - {best.expression.canonical})
+            n = len(self.loop.task.neighbour_texts(best.expression) - {best.expression.canonical})
             what = f"of {n} kernels one operation away from the best, none is expected to be better"
         return f"the search ended: {what}"
 
@@ -212,8 +203,8 @@ class Run:
         It is conditioned on the rows of the search, or on a few of them if that would take long.
         """
         if self._rough is None:
-            first, *others = self._search.design
-            kernels = dict.fromkeys((first, *self._search.quick[:1]))
+            first, *others = self.loop.design
+            kernels = dict.fromkeys((first, *self.loop.quick[:1]))
             fits = [self.evaluator.run_roughly(one, deadline) for one in kernels]
             fits.sort(key=lambda fit: -fit.log_posterior)
             for evaluation in chain(fits, map(self.evaluator.run_roughly, others)):

@@ -42,7 +42,7 @@ from autokernel.kernels import (
     Seasonal,
 )
 from autokernel.typing import FloatArray
-from autokernel.validation import did_you_mean, index_of_column
+from autokernel.validation import index_of_column
 
 MAX_FEW_COLUMNS = 2  # with which "auto" is FEW_COLUMNS, the first of SOT's two spaces
 DEFAULT_MAX_LEAVES = 10
@@ -340,24 +340,17 @@ class Space:
 
     def _by_column(self, argument: str, given: Mapping[str | int, Entry]) -> dict[int, Entry]:
         """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
+        expected = f"{argument} must have columns of X as keys"
         entries: dict[int, Entry] = {}
+        names = self._columns.feature_names or []
         for key, entry in given.items():
-            column = self._index_of(key, argument)
+            is_index = isinstance(key, str) and key.isdecimal() and key not in names
+            given_key = int(key) if is_index else key
+            column = index_of_column(given_key, names, len(self._columns), expected=expected)
             if column in entries:
                 raise ValueError(f"{argument} must name each column once, got {list(given)}")
             entries[column] = entry
         return entries
-
-    def _index_of(self, key: str | int, argument: str) -> int:
-        names, n_features = self._columns.feature_names or [], len(self._columns)
-        is_index = isinstance(key, str) and key.isdecimal() and key not in names
-        index = index_of_column(int(key) if is_index else key, names, n_features)
-        if index is None:
-            raise ValueError(
-                f"{argument} must have columns of X as keys, out of "
-                f"{names or f'indices below {n_features}'}, got {key!r}{did_you_mean(key, names)}"
-            )
-        return index
 
 
 def _with_noise(

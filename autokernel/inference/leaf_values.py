@@ -78,7 +78,10 @@ class LeafValues:
             return np.array([whole.value(theta) for theta in thetas])
         (constant, slope), (leaf, entries) = affine, slots[node]
         assert isinstance(leaf, Leaf)
-        likelihood = self._likelihood_of(leaf, expression.target)
+        target = expression.target
+        if target not in self._likelihoods:  # which serves for any covariance
+            self._likelihoods[target] = ExactLikelihood(leaf.on(target), self.data)
+        likelihood = self._likelihoods[target]
         (scaled,) = np.nonzero([one.unit == Unit.SQUARED_TARGET for one in leaf.parameters])
         found = np.empty(len(thetas))
         for number, theta in enumerate(thetas):
@@ -92,9 +95,3 @@ class LeafValues:
             K[likelihood.diagonal] += likelihood.diagonal_noise(np.exp(theta[-1]))
             found[number] = likelihood.value_of(K, theta[-1])
         return found
-
-    def _likelihood_of(self, leaf: Leaf, target: str) -> ExactLikelihood:
-        """Return a likelihood that serves for any covariance, built once."""
-        if target not in self._likelihoods:
-            self._likelihoods[target] = ExactLikelihood(leaf.on(target), self.data)
-        return self._likelihoods[target]

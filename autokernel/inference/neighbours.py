@@ -252,7 +252,7 @@ class NeighbourLikelihood(Likelihood):
         self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]
         self._kept: list[Blocks] | None = None
         if len(blocks) * n_pairs * expression.n_leaves <= MAX_KEPT_LEAF_VALUES:
-            self._kept = [self._blocks(part) for part in self._parts]
+            self._kept = [Blocks(expression, self.data, part) for part in self._parts]
 
     def value(self, theta: FloatArray) -> float:
         params, value = np.exp(theta), self._head.value(theta)
@@ -274,11 +274,8 @@ class NeighbourLikelihood(Likelihood):
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
         """Yield blocks with their targets (n_blocks, n_neighbours + 1)."""
         for number, part in enumerate(self._parts):
-            blocks = self._blocks(part) if self._kept is None else self._kept[number]
-            yield blocks, self.data.y[part]
-
-    def _blocks(self, part: IntArray) -> Blocks:
-        return Blocks(self.expression, self.data, part)
+            kept = None if self._kept is None else self._kept[number]
+            yield kept or Blocks(self.expression, self.data, part), self.data.y[part]
 
 
 class NeighbourPredictor(Predictor):

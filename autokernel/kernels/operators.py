@@ -60,7 +60,6 @@ class Operator(Declared, ABC):
     is_additive: ClassVar[bool] = False
     precedence: ClassVar[int] = 0
     acts_on_column: ClassVar[bool] = False
-    parameters: tuple[KernelParameter, ...] = ()
     has_many_modes: ClassVar[bool] = False
     broadcasts: ClassVar[bool] = False
     shares: tuple[BaseKernel, ...] = ()
@@ -296,10 +295,7 @@ class Change(Operator):
         return {"CP": "CHANGE_POINT", "CW": "CHANGE_WINDOW"}[self.symbol]
 
     def value(self, at: Operands) -> FloatArray:
-        first, *others = (
-            weight * operand for weight, operand in zip(self._weights(at), at.values, strict=True)
-        )
-        return sum(others, start=first)
+        return _reduce(np.add, list(map(np.multiply, self._weights(at), at.values)))
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
         for weight in self._weights(at):

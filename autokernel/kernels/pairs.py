@@ -40,8 +40,7 @@ class Pairs(ABC):
     @cached_property
     def squared_distance(self) -> FloatArray:
         """``(x - x')^2``."""
-        squared: FloatArray = self.combine(np.subtract) ** 2
-        return squared
+        return self.combine(np.subtract) ** 2
 
     @cached_property
     def product(self) -> FloatArray:

@@ -9,18 +9,3 @@ from autokernel.model.averaging import (
 from autokernel.model.fitted import FittedModel, Outliers, condition
 from autokernel.model.mixture import TAIL_SHARE, MixturePredictor, share_of_tails
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn
-
-__all__ = [
-    "TAIL_SHARE",
-    "FeatureKernel",
-    "FittedModel",
-    "KernelPosterior",
-    "MixtureComponent",
-    "MixturePredictor",
-    "Outliers",
-    "PosteriorAveraging",
-    "condition",
-    "posterior_over_kernels",
-    "share_of_tails",
-    "to_sklearn",
-]

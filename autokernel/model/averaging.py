@@ -72,13 +72,14 @@ def posterior_over_kernels(
         for evaluation, probability in zip(evaluations, by_score, strict=True):
             n_draws = _N_DRAWS if probability > _PROBABLE else _N_FEW_DRAWS
             drawn.append(_draw(evaluator, evaluation, n_draws, deadline=deadline))
-        for number, probability in enumerate(_corrected(drawn)):
+        corrected = _probabilities([log_score for log_score, _, _ in drawn])
+        for number, probability in enumerate(corrected):
             _, _, pareto_k = drawn[number]
             if pareto_k > _MAX_RELIABLE_PARETO_K and probability > _PROBABLE:
                 again = evaluations[number]
                 drawn[number] = _draw(evaluator, again, _N_MORE_DRAWS, deadline=deadline)
     drawn = drawn or [_at_mode(best)]
-    probabilities = _corrected(drawn)
+    probabilities = _probabilities([log_score for log_score, _, _ in drawn])
     kept = [n for n, p in enumerate(probabilities) if p > _MIN_PROBABILITY or n == 0]
     total = sum(probabilities[n] for n in kept)
     kernels = [KernelPosterior(evaluations[n], probabilities[n] / total, *drawn[n]) for n in kept]
@@ -102,10 +103,6 @@ def _draw(evaluator: Evaluator, one: Evaluation, n_draws: int, *, deadline: Dead
 
 def _at_mode(one: Evaluation) -> _Drawn:
     return one.score, one.theta[None], np.nan
-
-
-def _corrected(drawn: Sequence[_Drawn]) -> list[float]:
-    return _probabilities([log_score for log_score, _, _ in drawn])
 
 
 def _probabilities(scores: Sequence[float]) -> list[float]:

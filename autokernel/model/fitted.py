@@ -10,7 +10,7 @@ from sklearn.utils import check_random_state
 
 from autokernel.data import Columns, Target
 from autokernel.data.plain import as_text, read_text
-from autokernel.data.scales import Scale, rows_beyond
+from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
 from autokernel.expression import IDENTITY, View, changes_along
@@ -129,9 +129,10 @@ class FittedModel:
         leaves = (leaf for one in self.mixture.components for leaf in one.expression.leaves)
         views = {(leaf.column, leaf.scale) for leaf in leaves if leaf.scale != IDENTITY}
         for column, scale in sorted(views):
-            beyond = rows_beyond(self.columns.scale(View(column, scale)), X[:, column])
+            x, has = X[:, column], self.columns.scale(View(column, scale)).has
+            beyond = np.flatnonzero(~has(x) & ~np.isnan(x))
             if len(beyond):
-                value, name = X[beyond[0], column], self.columns[column].name
+                value, name = x[beyond[0]], self.columns[column].name
                 warn_user(
                     f"column {name!r} is modelled on the {scale} scale, which is undefined at "
                     f"{value:g} (row {beyond[0]}): such a number counts as the smallest one of fit"

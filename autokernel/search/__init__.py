@@ -6,7 +6,6 @@ from types import MappingProxyType
 from autokernel.search.acquisition import (
     ACQUISITIONS,
     Acquisition,
-    Belief,
     ExpectedImprovement,
     ExpectedImprovementPerSecond,
     ThompsonSampling,

@@ -63,10 +63,8 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
     else:
         ard_rq = _over_columns(MULTIPLY, MULTI_SCALE, grammar)
         classics += [ard_rq, ard_rq + additive]
-    first: dict[str, Expression] = {}
-    for expression in classics:
-        first.setdefault(expression.canonical, expression)
-    return [e for e in first.values() if grammar.spans(e.on(grammar.targets[0]))]
+    distinct = {one.canonical: one for one in classics}.values()
+    return [one for one in distinct if grammar.spans(one.on(grammar.targets[0]))]
 
 
 def kernels_of_series(grammar: Grammar) -> list[Expression]:

@@ -360,26 +360,22 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
 
 
 def _without_useless(best: Evaluation, task: Task, history: History) -> list[Expression]:
-    """List kernels without several of the leaves whose removal alone raises the evidence."""
+    """List kernels without several of the leaves whose removal alone raises the evidence.
+
+    They lack all of these leaves, the first half of them, and so on, and are not known.
+    """
     least = best.score - best.log_structure_prior
     useless = [
         one.expression
         for one in task.simplifications(best)
         if np.isfinite(one.score) and one.score - task.structure_prior(one.expression) > least
     ]
-    return _without_several(best.expression, useless, history)
-
-
-def _without_several(
-    expression: Expression, simpler: Sequence[Expression], history: History
-) -> list[Expression]:
-    """List unknown kernels without all leaves that simpler ones lack, without half, and so on."""
-    leaves = Counter(leaf.canonical for leaf in expression.leaves)
-    lacking = [leaves - Counter(leaf.canonical for leaf in one.leaves) for one in simpler]
+    leaves = Counter(leaf.canonical for leaf in best.expression.leaves)
+    lacking = [leaves - Counter(leaf.canonical for leaf in one.leaves) for one in useless]
     texts = list(dict.fromkeys(text for gone in lacking for text in gone if leaves[text] == 1))
     joint: list[Expression] = []
     while len(texts) > 1:
-        left = without_leaves(expression, frozenset(texts))
+        left = without_leaves(best.expression, frozenset(texts))
         if left is not None:
             joint.append(normal_form(left))
         texts = texts[: len(texts) // 2]

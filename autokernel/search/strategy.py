@@ -72,8 +72,7 @@ class Task:
         """
         if key not in self.cache:
             self.cache[key] = make()
-        found: Cached = self.cache[key]
-        return found
+        return self.cache[key]
 
     @property
     def has_many_columns(self) -> bool:

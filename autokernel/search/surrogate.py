@@ -113,10 +113,6 @@ def _dense(
     return matrix, foreign
 
 
-def _no_offset(_: object) -> float:
-    return 0.0
-
-
 class SurrogateGP(Generic[Item]):
     """A Gaussian process with constant mean and noise, fitted by maximum marginal likelihood.
 
@@ -136,7 +132,7 @@ class SurrogateGP(Generic[Item]):
         kernel: DiscreteKernel[Item],
         items: Sequence[Item],
         scores: FloatArray,
-        offset: Callable[[Item], float] = _no_offset,
+        offset: Callable[[Item], float] = lambda _: 0.0,
         *,
         prior: tuple[FloatArray, FloatArray] | None = None,
     ) -> None:
