@@ -474,11 +474,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return first_run(data, arguments, store, deadline=deadline)
 
     def _set(self, of_search: Mapping[str, Any], model: FittedModel, data: FitData) -> None:
-        kept = np.isin(data.rows, model.rows)
+        kept = data.first_equal[np.isin(data.first_equal, model.rows)]  # with all equal rows
+        rows = np.searchsorted(data.rows, kept)
         self._set_fitted(
             model,
-            data.X[kept],
-            data.y[kept],
+            data.X[rows],
+            data.y[rows],
             target_name_=data.target_name,
             resolution_=data.resolution,
             _end=data.end,  # where forecasts begin

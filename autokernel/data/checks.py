@@ -24,7 +24,7 @@ from autokernel.data.tables import (
 )
 from autokernel.data.target import MIN_SPREAD
 from autokernel.exceptions import warn_user
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
 MAX_ROWS_NAMED = 5  # rows without a target that a message lists
@@ -60,7 +60,8 @@ class FitData:
     y: FloatArray  # (n_samples,)
     noise: RowNoise  # in squared units of y
     columns: Columns
-    rows: IntArray  # (n_samples,), indices among the rows that are given
+    rows: IntArray  # (n_samples,), indices among the rows that are given, the first of equal ones
+    first_equal: IntArray  # (n_given,), the first row that equals each; -1 for those left out
     end: float  # largest known value of the first column, also in rows of weight zero
     target_name: str | None = None  # that of a Series
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
@@ -91,7 +92,8 @@ def check_fit_data(
     """Turn the data of a fit into arrays of float64, which are copies; inputs may have NaN.
 
     The estimator stays as it is. The columns must agree with the ``known`` ones of its fit, if
-    there are any. Rows of the weight zero are left out.
+    there are any. Rows of the weight zero are left out. Equal rows without missing values and known
+    errors are one row with the sum of their weights.
 
     Raises
     ------
@@ -136,22 +138,45 @@ def check_fit_data(
             "by their mean"
         )
     end = float(np.nanmax(inputs[:, 0], initial=-np.inf))
-    inputs, values, weights, errors = (one[kept] for one in (inputs, values, weights, errors))
-    check_range(inputs, values)
-    names, name = None if names is None else list(map(str, names)), getattr(y, "name", None)
-    resolution = resolution_of(values)
-    target_name = str(name) if name not in (None, "", *(names or [])) else None
+    check_range(inputs[kept], values[kept])
+    names = None if names is None else list(map(str, names))
     columns = Columns.of_names(names, inputs.shape[1], kinds)
+    first_equal = _first_equal(columns, inputs, values, errors, kept)
+    rows = np.flatnonzero(first_equal == np.arange(len(values)))
+    weights = np.bincount(first_equal[kept], weights[kept], len(values)).astype(np.float64)
+    inputs, values, weights, errors = (one[rows] for one in (inputs, values, weights, errors))
+    resolution, name = resolution_of(values), getattr(y, "name", None)
+    target_name = str(name) if name not in (None, "", *(names or [])) else None
     return FitData(
         inputs,
         values,
         RowNoise(weights, errors**2, variance_of_rounding(resolution)),
         columns=_with_warnings(columns, inputs),
         target_name=target_name,
-        rows=np.flatnonzero(kept),
+        rows=rows,
+        first_equal=first_equal,
         end=end,
         resolution=resolution,
     )
+
+
+def _first_equal(
+    columns: Columns, X: FloatArray, y: FloatArray, errors: FloatArray, kept: BoolArray
+) -> IntArray:
+    """Return the first row that equals each of the kept ones (n,), and -1 for the others.
+
+    A row with a known error, or with a gap in a column that has values, is equal to no other, as
+    what is not known of it is its own.
+    """
+    gaps = np.array([one.is_gap(x) for one, x in zip(columns.every, X.T, strict=True)])
+    is_own = (errors > 0) | gaps[~gaps[:, kept].all(axis=1)].any(axis=0)
+    table = np.column_stack([np.nan_to_num(X), y, np.where(is_own, np.arange(len(y)), -1)])
+    found, numbers = np.full(len(table), -1), np.flatnonzero(kept)
+    order = numbers[np.lexsort(table[numbers].T)]
+    begins = np.ones(len(order), dtype=bool)
+    begins[1:] = np.any(table[order[1:]] != table[order[:-1]], axis=1)
+    found[order] = order[begins][np.cumsum(begins) - 1]
+    return found
 
 
 def _with_warnings(columns: Columns, X: FloatArray) -> Columns:

@@ -9,7 +9,7 @@ import numpy as np
 
 from autokernel.data.scales import SCALES, Identity, Scale, log_offset
 from autokernel.expression import COLUMN_SCALES, IDENTITY, Expression, View
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 from autokernel.validation import index_of_column
 
 NO_VALUE = "no value"  # the origin of a column of which the fit had none
@@ -47,9 +47,7 @@ class Column:
     def of_values(self, x: FloatArray) -> "Column":
         """Return the column with the unit interval, gaps and scales of its values (n_samples,)."""
         known = x[~np.isnan(x)]
-        levels = () if self.levels is None else self.levels.values
-        missing = levels.index(None) if None in levels else np.nan
-        n_gaps = len(x) - len(known) + int(np.sum(x == missing))
+        n_gaps = int(self.is_gap(x).sum())
         if not len(known):
             return replace(self, low=0.0, extent=1.0, varies=False, n_gaps=n_gaps)
         low, high = float(known.min()), float(known.max())
@@ -72,6 +70,11 @@ class Column:
             places=_places((known[:: max(1, len(known) // _MAX_KNOWN)] - low) / extent),
             scales=scales,
         )
+
+    def is_gap(self, x: FloatArray) -> BoolArray:
+        """Return which values (n,) are missing: NaN, or the level that stands for them."""
+        levels = () if self.levels is None else self.levels.values
+        return np.isnan(x) | (x == (levels.index(None) if None in levels else np.nan))
 
     @property
     def kind(self) -> str:

@@ -47,13 +47,14 @@ def update_noise(
     """Find how the noise varies around one kernel, on its scale of the target.
 
     It varies as before unless another function is better by :data:`MIN_GAIN`, and gives the kernel
-    a score that is so much above the ``least``. It is constant where weights differ, as rows of
-    large weights count as readings that agree, and where there is next to no noise. Each of a few
-    fits takes some dozen likelihood calls, O(n_samples^3) each.
+    a score that is so much above the ``least``. It is constant where weights are no numbers of
+    readings, and where there is next to no noise. Each of a few fits takes some dozen likelihood
+    calls, O(n_samples^3) each.
     """
     data = data.on(fit.expression.target)
     known = data.noise_function
-    if len(data.y) < MIN_ROWS or np.ptp(data.noise.weights) > 0:
+    weights = data.noise.weights
+    if len(data.y) < MIN_ROWS or np.any(weights != np.round(weights)):
         return known
     with suppress(EvaluationError), kernel_errors(), one_blas_thread():
         search = _Search(fit, data.with_varying({}), priors=priors, deadline=deadline)
@@ -215,10 +216,16 @@ class _Search:
 
 
 def _information(likelihood: ExactLikelihood, theta: FloatArray) -> FloatArray:
-    """Compute the expected information (n, n) of the logs of the noise variances of the rows."""
+    """Compute the expected information (n, n) of the logs of the noise variances of the rows.
+
+    Readings of one row add that of their scatter.
+    """
     inverse = likelihood.factorise(likelihood.matrix(theta)).inverse()
-    variances = np.exp(theta[-1]) * likelihood.noise.slope
-    return 0.5 * np.outer(variances, variances) * inverse**2
+    noise, variances = likelihood.noise, np.exp(theta[-1]) * likelihood.noise.slope
+    found = 0.5 * np.outer(variances, variances) * inverse**2
+    share = variances / (variances + noise.rounding / noise.weights)  # that is not of rounding
+    found[np.diag_indices(len(found))] += 0.5 * np.maximum(noise.weights - 1, 0.0) * share**2
+    return found
 
 
 def _of_basis(of_rows: FloatArray, basis: FloatArray) -> FloatArray:

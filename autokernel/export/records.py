@@ -278,7 +278,8 @@ def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Fi
     kernels, outliers = record["kernels"], record["outliers"]
     best, key = record["evaluation"], "record.model"
     _require(0 <= best < len(kernels), f"{key}.evaluation", "the index of a kernel", best)
-    _check_shape(record["rows"], (len(y),), f"{key}.rows")
+    n_rows = min(len(record["rows"]), len(y))  # of equal ones, the first
+    _check_shape(record["rows"], (n_rows,), f"{key}.rows")
     for values, field in zip(outliers, Outliers._fields, strict=True):
         shape = (len(outliers.rows), X.shape[1])[: 1 + (field == "X" and len(outliers.rows) > 0)]
         _check_shape(values, shape, f"{key}.outliers.{field}")

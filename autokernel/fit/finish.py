@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.data import RowNoise
+from autokernel.data import FitData, RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, warn_user
@@ -30,7 +30,7 @@ from autokernel.model import (
 )
 from autokernel.search import StopReason, Task
 from autokernel.search.loop import MAX_ERROR_OF_ESTIMATE
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 N_PARTS = 10  # of all rows, one of which is conditioned on to know how long all take
 TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
@@ -253,10 +253,18 @@ def _complete(run: Run, result: Result) -> FittedModel:
         mixture=mixture,
         kernels=kernels,
         approximation=f"{predictor.text}{of_rows}",
-        outliers=Outliers(given.rows[numbers], deviations, given.X[numbers], given.y[numbers]),
+        outliers=_outliers(given, numbers, deviations),
         rows=run.rows,
         unjudged=_unjudged(run, evaluation),
     )
+
+
+def _outliers(given: FitData, numbers: IntArray, deviations: FloatArray) -> Outliers:
+    """List excluded rows, all of those that are equal, in the order in which they are given."""
+    rows = np.flatnonzero(np.isin(given.first_equal, given.rows[numbers]))
+    of_rows = np.searchsorted(given.rows[numbers], given.first_equal[rows])
+    found = numbers[of_rows]
+    return Outliers(rows, deviations[of_rows], given.X[found], given.y[found])
 
 
 def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
