@@ -251,7 +251,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     target_name_ : str or None
         Name of ``y`` where it is a Series, unless a column has the same.
     X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs, without outliers and rows of weight zero.
+        Training inputs, without outliers and rows of weight zero. Equal rows are all there.
     y_train_ : ndarray of shape (n_samples,)
         Training targets, of the same rows.
     n_features_in_ : int
