@@ -12,6 +12,8 @@ from hypothesis import settings  # noqa: E402
 
 from tests.dense import dense_covariance, dense_log_posterior  # noqa: E402
 
+collect_ignore = ["reference/make.py"]  # needs other packages, and runs by hand
+
 __all__ = ["dense_covariance", "dense_log_posterior"]  # fixtures of several folders
 
 pytest.register_assert_rewrite("tests.batteries")
