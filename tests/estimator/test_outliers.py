@@ -223,8 +223,8 @@ def test_what_is_excluded_is_not_explained():
     assert float(said[2]) / 100 == pytest.approx(1 - without, abs=0.01)
 
 
-DAYS = pd.date_range("2021-01-01", "2022-04-30")
-DAYS = DAYS[DAYS.month <= 4]
+DAYS = pd.date_range("2021-01-01", "2022-02-28")
+DAYS = DAYS[DAYS.month <= 2]
 
 
 @pytest.mark.parametrize("shared", ["level", "weekday", "day"])
@@ -239,7 +239,7 @@ def test_rows_that_have_something_in_common_come_again_and_are_kept(shared):
     groups = {
         "level": level == "c",
         "weekday": DAYS.day_name() == "Monday",
-        "day": np.isin(DAYS.strftime("%m-%d"), ["01-17", "02-21", "03-08", "04-15"]),
+        "day": np.isin(DAYS.strftime("%m-%d"), ["01-08", "01-27", "02-11", "02-23"]),
     }
     possible = np.flatnonzero(groups[shared])
     rows = possible[:: len(possible) // 8][:8]
@@ -249,7 +249,7 @@ def test_rows_that_have_something_in_common_come_again_and_are_kept(shared):
     said = {
         "level": "are of level c.",
         "weekday": "are on a Monday.",
-        "day": "share a day of the year with another one: 17 January, 21 February, 8 March and 15 ",
+        "day": "share a day of the year with another one: 8 January, 27 January, 11 February",
     }
     for chosen, excluded in ((rows, []), (scattered, np.sort(scattered))):
         off = y.copy()

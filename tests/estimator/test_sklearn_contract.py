@@ -16,8 +16,8 @@ def kept(tmp_path_factory):
 
 
 @parametrize_with_checks([AutoKernelGPRegressor(n_iter=1)])
-def test_the_default_with_one_iteration_passes_the_checks_of_scikit_learn(estimator, check):
-    check(estimator)
+def test_the_default_with_one_iteration_passes_the_checks_of_scikit_learn(estimator, check, kept):
+    check(estimator.set_params(memory=kept))  # what one check has evaluated is known to the next
 
 
 @pytest.mark.slow
