@@ -15,6 +15,7 @@ from autokernel.data.columns import NO_VALUE, Column, Columns
 from autokernel.data.dates import has_no_value, is_number, refuse_times
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
+from autokernel.data.scales import target_offset
 from autokernel.data.tables import (
     WHOLE_TEXTS,
     chosen_columns,
@@ -65,6 +66,7 @@ class FitData:
     end: float  # largest known value of the first column, also in rows of weight zero
     target_name: str | None = None  # that of a Series
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
+    log_offset: float = 0.0  # what is added to y before its logarithm is taken
 
     def without(self, rows: IntArray) -> "FitData":
         """Return the data without some rows."""
@@ -141,6 +143,7 @@ def check_fit_data(
     check_range(inputs[kept], values[kept])
     names = None if names is None else list(map(str, names))
     columns = Columns.of_names(names, inputs.shape[1], kinds)
+    log_offset = target_offset(values[kept], weights[kept])
     first_equal = _first_equal(columns, inputs, values, errors, kept)
     rows = np.flatnonzero(first_equal == np.arange(len(values)))
     weights = np.bincount(first_equal[kept], weights[kept], len(values)).astype(np.float64)
@@ -157,6 +160,7 @@ def check_fit_data(
         first_equal=first_equal,
         end=end,
         resolution=resolution,
+        log_offset=log_offset,
     )
 
 

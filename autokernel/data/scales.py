@@ -268,9 +268,10 @@ def log_offset(x: FloatArray) -> float:
     return float(f"{positive.min() / 2:.0e}")
 
 
-def target_offset(y: FloatArray) -> float:
+def target_offset(y: FloatArray, weights: FloatArray | None = None) -> float:
     """Return what is added to a target (n,) before its logarithm is taken, if few rows are zero."""
-    return log_offset(y) if np.mean(y == 0) <= MAX_SHARE_OF_ZEROS else 0.0
+    share = float(np.average(y == 0, weights=weights))
+    return log_offset(y) if share <= MAX_SHARE_OF_ZEROS else 0.0
 
 
 def check_possible(
@@ -280,17 +281,18 @@ def check_possible(
     *,
     argument: str,
     what: str,
-    is_target: bool = False,
+    of_target: float | None = None,
 ) -> None:
     """Raise a ``ValueError`` if the user wants a scale that does not have all numbers.
 
     Missing values are no numbers. The message counts the values by ``rows`` (n,) if they are given.
+    For numbers of the target, ``of_target`` is what is added before their logarithm is taken.
     """
     if name == IDENTITY:
         return
-    scale, offset = SCALES[name], 0.0
+    scale, offset, is_target = SCALES[name], 0.0, of_target is not None
     if name == "log":
-        offset = target_offset(values) if is_target else log_offset(values)
+        offset = log_offset(values) if of_target is None else of_target
     has = (scale.has_slope if is_target else scale.has)(values + offset)
     beyond = np.flatnonzero(~has & ~np.isnan(values))
     if len(beyond):
@@ -316,14 +318,15 @@ def scales_of_column(x: FloatArray) -> list[str]:
     return list(COLUMN_SCALES)
 
 
-def scales_of_target(y: FloatArray, min_ratio: float = MIN_RATIO_OF_TARGET) -> list[str]:
+def scales_of_target(
+    y: FloatArray, min_ratio: float = MIN_RATIO_OF_TARGET, *, offset: float = 0.0
+) -> list[str]:
     """Name the scales besides the identity on which a target may be simple.
 
     The log and the square root need numbers of which the largest is ``min_ratio`` times the
     smallest. Numbers over many decades need some in between: zeros that are rounded have none.
-    With a few zeros, the log has an offset, and there is no other scale.
+    With a few zeros, the log has an ``offset``, and there is no other scale.
     """
-    offset = target_offset(y)
     low, high = float(y.min()) + offset, float(y.max()) + offset
     if len(np.unique(y)) < MIN_DISTINCT or low <= 0:
         return []

@@ -10,7 +10,7 @@ from autokernel.data.columns import Inputs
 from autokernel.data.dates import parts_of_year
 from autokernel.typing import BoolArray, FloatArray
 
-N_RANDOM_SETS = 9999  # of rows, with which some are compared
+N_RANDOM_SETS, N_BLOCKS = 9999, 99  # of rows, with which some are compared
 MIN_PROBABILITY = 1e-3  # of as much in common by chance
 _THURSDAY, _LEAP_YEAR = date(1970, 1, 1), 2000  # the first day of numbers of weekdays and of days
 
@@ -37,11 +37,11 @@ def shared_by(inputs: Inputs, is_chosen: BoolArray, seed: int) -> Shared | None:
         is_known = ~np.isnan(shared.groups)
         _, codes = np.unique(shared.groups[is_known], return_inverse=True)
         counts = np.bincount(codes, weights=is_chosen[is_known])
-        drawn = rng.multivariate_hypergeometric(
-            np.bincount(codes), int(counts.sum()), size=N_RANDOM_SETS
-        )
-        pairs, by_chance = (counts**2).sum(), (drawn**2).sum(axis=1)
-        if np.mean(by_chance >= pairs) < MIN_PROBABILITY:
+        n_in_each, n, pairs, n_more = np.bincount(codes), int(counts.sum()), (counts**2).sum(), 0
+        for _ in range(N_BLOCKS):  # as all sets at once would need much memory
+            drawn = rng.multivariate_hypergeometric(n_in_each, n, size=N_RANDOM_SETS // N_BLOCKS)
+            n_more += int(np.sum((drawn**2).sum(axis=1) >= pairs))
+        if n_more < MIN_PROBABILITY * N_RANDOM_SETS:
             return shared
     return None
 

@@ -18,6 +18,7 @@ from autokernel.expression import IDENTITY, TARGET_SCALES
 from autokernel.typing import FloatArray
 
 MIN_SPREAD = 1e-100  # of numbers, so that its square does not vanish
+ROUNDING = 1e-15  # of the shift, within which a target is zero
 _ROUNDS = 20  # of weights and the spread that they give
 
 
@@ -35,12 +36,12 @@ class Target:
     scales: Mapping[str, Scale]  # by name
 
     @classmethod
-    def of(cls, y: FloatArray, noise: RowNoise) -> "Target":
+    def of(cls, y: FloatArray, noise: RowNoise, *, log_offset: float = 0.0) -> "Target":
         """Standardise targets (n_samples,), and find the scales that have at least two of them.
 
         The standardisation is that of ``GaussianProcessRegressor(normalize_y=True)``, except for a
         constant, whose width is the rounding of its value, so that no unit makes it vary. Rows with
-        known errors count less.
+        known errors count less. The ``log_offset`` is added before a logarithm is taken.
         """
         weights = _standardising_weights(y, noise)
         shift, width = float(y[0]), _rounding(float(y[0]))
@@ -52,7 +53,7 @@ class Target:
             found[IDENTITY] = Identity(IDENTITY, -shift / width, shift=shift, width=width)
             shift = 0.0
         for name in TARGET_SCALES:
-            offset = target_offset(y) if name == "log" else 0.0
+            offset = log_offset if name == "log" else 0.0
             has = SCALES[name].has_slope(y + offset)
             t = SCALES[name].function(y[has] + offset)
             if len(t) > 1 and np.ptp(t) > 0:
@@ -79,8 +80,9 @@ class Target:
         return (y - self.shift) / self.width
 
     def inverse(self, u: FloatArray) -> FloatArray:
-        """Convert standardised targets to the units of the user."""
-        return self.shift + self.width * u
+        """Convert standardised targets to the units of the user; what is left of rounding is 0."""
+        y = self.shift + self.width * u
+        return np.where(np.abs(y) <= ROUNDING * abs(self.shift), 0.0, y)
 
     def on(self, name: str) -> Scale:
         """Return a scale by its name."""

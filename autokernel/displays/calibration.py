@@ -74,7 +74,7 @@ class CalibrationDisplay:
         """
         check_is_fitted(estimator, "best_kernel_")
         if X is None and y is None:
-            n = len(estimator.X_train_)
+            n = len(estimator._fitted.rows)
             if n > MOST_LEFT_OUT:
                 raise ValueError(
                     f"X and y must be rows that were not fitted, got None: there are {n} rows, and "

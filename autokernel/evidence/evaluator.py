@@ -13,7 +13,7 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from autokernel.data.checks import check_training_data
-from autokernel.data.scales import check_possible
+from autokernel.data.scales import check_possible, target_offset
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
 from autokernel.evidence.evaluation import NO_SCORE, Evaluation, record_fit
@@ -456,7 +456,8 @@ def evaluate_kernel(
     for leaf in expression.leaves:
         x, label = X[:, leaf.column], leaf.column if names is None else names[leaf.column]
         check_possible(leaf.scale, x, argument="expression", what=f"column {label!r}")
-    check_possible(expression.target, y, argument="expression", what="the target", is_target=True)
+    target, offset = expression.target, target_offset(y)
+    check_possible(target, y, argument="expression", what="the target", of_target=offset)
     own = [one for one in (*base_kernels, *operators) if not isinstance(one, str)]
     known = parameters_of((*BASE_KERNELS.values(), *own, *expression.nodes))
     evaluator = Evaluator(

@@ -75,6 +75,7 @@ def _fit_tail(ordered: FloatArray) -> tuple[float, float, int]:
 _DEGREES = 5.0  # degrees of freedom, for heavier tails than the posterior's
 _MIN_SHARE = 0.05  # of the draws for a mode, whose Laplace mass may be far too small
 _MAX_MIN_SHARES = 0.2  # sum of these smallest shares, reached if there are many modes
+_MIN_SHRINKING = 1e-6  # of a variance of a proposal in one step
 _MIN_CURVATURE = 0.1  # nats per squared log parameter; the priors have one or more
 
 
@@ -156,7 +157,7 @@ class FoldedT:
         C[self.held, :] = C[:, self.held] = 0.0
         C[self.held, self.held] = inner @ z[:, self.held] ** 2
         values, vectors = np.linalg.eigh(trust * C + (1 - trust) * np.eye(n_params))
-        step = vectors * np.sqrt(values) @ vectors.T
+        step = vectors * np.sqrt(np.maximum(values, _MIN_SHRINKING)) @ vectors.T
         return FoldedT(self.centre + self.factor @ (trust * centre), self.factor @ step, self.held)
 
     @property

@@ -161,7 +161,8 @@ def _shared_by_far_rows(
     shared = shared_by(model.mixture.data.inputs, is_far, seed=0) if is_far.any() else None
     if shared is None:
         return
-    found, counts = np.unique(shared.groups[is_far], return_counts=True)
+    known = shared.groups[is_far & ~np.isnan(shared.groups)]
+    found, counts = np.unique(known, return_counts=True)
     order, axis = np.argsort(-counts, kind="stable"), axes[shared.column]
     if shared.kind == "day":
         n, most = counts[counts > 1].sum(), order[: min(MAX_NAMED, (counts > 1).sum())]

@@ -35,7 +35,7 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
         ("B", second, *interval(of_second).tolist(), np.nan),
         ("A - B", *_signed((first - second, of_first - of_second))),
     ]
-    if model.scale.name == "log":  # where predictions are positive
+    if model.scale.name == "log" and not model.scale.offset:  # where predictions are positive
         ratio = np.log(first / second), np.log(of_first / of_second)
         *ends, probability = _signed(ratio)
         rows.append(("A / B", *np.exp(ends).tolist(), probability))

@@ -218,7 +218,8 @@ class _Report:
             yield table(self.estimator.leaderboard())
 
     def calibration(self) -> Iterator[str]:
-        if len(self.estimator.X_train_) > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
+        n = len(self.estimator._fitted.rows)
+        if n > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
             yield paragraph(
                 "Leaving rows out one by one needs exact predictions and at most "
                 f"{MOST_LEFT_OUT} rows. CalibrationDisplay.from_estimator(model, X, y) shows "

@@ -34,7 +34,8 @@ SHARE_OF_TIME = 0.1  # of max_time, before the search
 def training_data(given: FitData, like: TrainingData | None = None) -> TrainingData:
     """Return data in the units of the search, or in the same units as other ones."""
     if like is None:
-        columns, target = given.columns.of_rows(given.X), Target.of(given.y, given.noise)
+        columns = given.columns.of_rows(given.X)
+        target = Target.of(given.y, given.noise, log_offset=given.log_offset)
     else:
         columns, target = like.inputs.columns, like.target
     inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.width**-2)

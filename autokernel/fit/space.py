@@ -387,14 +387,14 @@ def targets_of(
     if name == IDENTITY or target.is_constant:
         return (IDENTITY,)
     if name == AUTO:
-        return (IDENTITY, *scales_of_target(given.y, min_ratio))
+        return (IDENTITY, *scales_of_target(given.y, min_ratio, offset=given.log_offset))
     _check_target(name, given, argument="target_scale")
     return (name,)
 
 
 def _check_target(name: str, given: FitData, *, argument: str) -> None:
-    what = "the target"
-    check_possible(name, given.y, given.rows, argument=argument, what=what, is_target=True)
+    y, rows, offset = given.y, given.rows, given.log_offset
+    check_possible(name, y, rows, argument=argument, what="the target", of_target=offset)
 
 
 def with_periods(kernels: Sequence[BaseKernel], periods: Sequence[float]) -> tuple[BaseKernel, ...]:

@@ -100,7 +100,7 @@ def kernels_of_groups(grammar: Grammar) -> list[Expression]:
         return []
     [x] = seasons
     found = [level * x[LINEAR] + level * x[PERIODIC] for level in levels]
-    return [one for one in found if grammar.spans(one)]
+    return [one for one in found if grammar.spans(one.on(grammar.targets[0]))]
 
 
 def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:

@@ -149,6 +149,9 @@ def test_levels_that_differ_in_their_lines_and_seasons_are_found_to():
     model = AutoKernelGPRegressor(n_iter=2, random_state=0).fit(X, y + 0.3 * rng.normal(size=80))
     found = "CAT[shop] * LIN[time] + CAT[shop] * PER[time]"
     assert found in list(model.search_history_["kernel"][:12])
+    on_log = AutoKernelGPRegressor(n_iter=0, target_scale="log", random_state=0)
+    on_log.fit(X, np.exp(y))
+    assert f"log(y) ~ {found}" in list(on_log.search_history_["kernel"])
     assert model.best_expression_ == found
     two = AutoKernelGPRegressor(n_iter=0).fit(X.assign(size=rng.uniform(size=80)), y)
     assert found not in set(two.search_history_["kernel"])

@@ -261,6 +261,21 @@ def test_rows_that_have_something_in_common_come_again_and_are_kept(shared):
         assert found if chosen is rows else "rows that are far off" not in text
 
 
+def test_far_rows_without_a_date_share_no_date():
+    rng = np.random.default_rng(0)
+    n, days = 400, pd.date_range("2021-01-01", periods=400)
+    monday = np.flatnonzero(days.day_name() == "Monday")[:6]
+    unknown = np.setdiff1d(np.arange(n), monday)[:20]
+    z = rng.uniform(size=n)
+    y = z + 0.1 * rng.normal(size=n)
+    y[[*monday, *unknown[:7]]] += 4
+    X = pd.DataFrame({"day": days, "z": z})
+    X.loc[unknown, "day"] = pd.NaT
+    settings = {"outliers": None, "noise": "constant"}
+    text = refitted(X, y, "LIN[z]", **settings).describe()
+    assert "6 of the 13 rows that are far off are on a Monday" in text
+
+
 def test_rows_without_a_density_on_the_scale_are_said_to_be_at_its_end():
     x = np.linspace(0, 1, 60)[:, None]
     y = (2 + np.sin(9 * x[:, 0]) + 0.05 * np.random.default_rng(0).normal(size=60)) ** 2

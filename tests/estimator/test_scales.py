@@ -384,11 +384,33 @@ def test_a_target_with_many_zeros_has_no_logarithm():
         small(target_scale="log").fit(X, y)
 
 
+def test_whether_zeros_are_few_depends_on_all_rows_that_are_given():
+    X, y = with_zeros()
+    y[np.argmax(y)] = 1e6  # an outlier, without which more than 5 % are zero
+    model = small(target_scale="log", outliers="auto").fit(X, y)
+    assert np.argmax(y) in model.outliers_
+    four = with_zeros(n_zeros=4)[1]
+    every = np.concatenate([np.arange(60), np.flatnonzero(four > 0)[:30]])
+    model = small(target_scale="log").fit(X[every], four[every])  # 4 of 90
+    assert model.best_expression_.startswith("log(y) ~ ")
+    with pytest.raises(ValueError, match="zero in at most 5 %"):
+        small(target_scale="log").fit(X, four)
+
+
+def test_no_ratio_is_said_where_a_prediction_may_be_zero():
+    X, y = with_zeros()
+    model = small(target_scale="log", max_leaves=1).fit(X, y)
+    assert "A / B" not in list(model.compare(X[:5], X[5:9])["quantity"])
+    assert "A / B" in list(model.refit(X[y > 0], y[y > 0]).compare(X[:5], X[5:9])["quantity"])
+    low = AutoKernelGPRegressor(**PLAIN).refit(X, y, "log(y) ~ LIN[0]")
+    assert low.predict_quantiles([[-90.0], [90.0]], [0.001]).min() == 0.0
+
+
 @pytest.mark.parametrize(("mean", "variance"), [(-1.9, 0.3), (0.0, 0.05), (1.5, 0.9)])
 def test_no_draw_on_the_scale_of_a_sum_is_below_zero(mean, variance):
     _, y = with_zeros()
-    scale, std = Target.of(y, RowNoise.equal(len(y))).on("log"), np.sqrt(variance)
-    target = Target.of(y, RowNoise.equal(len(y)))
+    target = Target.of(y, RowNoise.equal(len(y)), log_offset=0.05)
+    scale, std = target.on("log"), np.sqrt(variance)
     zero, mean_, variance_ = target.forward(np.zeros(1)), np.array([mean]), np.array([variance])
     assert scale.inverse(np.array([-50.0])) == pytest.approx(zero)
     mass = np.exp(scale.log_density(zero, mean_, variance_))[0]
