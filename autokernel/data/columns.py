@@ -126,7 +126,8 @@ class Columns:
         every = []
         for column, x in zip(self.every, X.T, strict=True):
             known = x[~np.isnan(x)]
-            own = {"log": Scale("log", log_offset(known), offset=log_offset(known))}
+            offset = log_offset(known)
+            own = {"log": Scale("log", offset, offset=offset)}
             every.append(
                 replace(column, places=_places(known), scales=own) if len(known) else column
             )

@@ -84,7 +84,7 @@ class Scale:
 
     def has(self, x: FloatArray) -> BoolArray:
         """Return which numbers (n,) of the user the scale has."""
-        return SCALES[self.name].has(x + self.offset) & (x >= 0 if self.offset else True)
+        return self._has_rounded(x + self.offset, SCALES[self.name].has)
 
     def forward(self, u: FloatArray) -> FloatArray:
         """Compute ``t(u)`` of a column; a number beyond the scale counts as the smallest one."""
@@ -281,18 +281,18 @@ def check_possible(
     *,
     argument: str,
     what: str,
-    of_target: float | None = None,
+    offset_of_target: float | None = None,
 ) -> None:
     """Raise a ``ValueError`` if the user wants a scale that does not have all numbers.
 
     Missing values are no numbers. The message counts the values by ``rows`` (n,) if they are given.
-    For numbers of the target, ``of_target`` is what is added before their logarithm is taken.
+    For the target, ``offset_of_target`` is what is added before its logarithm is taken.
     """
     if name == IDENTITY:
         return
-    scale, offset, is_target = SCALES[name], 0.0, of_target is not None
+    scale, offset, is_target = SCALES[name], 0.0, offset_of_target is not None
     if name == "log":
-        offset = log_offset(values) if of_target is None else of_target
+        offset = log_offset(values) if offset_of_target is None else offset_of_target
     has = (scale.has_slope if is_target else scale.has)(values + offset)
     beyond = np.flatnonzero(~has & ~np.isnan(values))
     if len(beyond):

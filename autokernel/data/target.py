@@ -67,7 +67,8 @@ class Target:
     def raw(cls, y: FloatArray) -> "Target":
         """Return the target of numbers (n_samples,) that are used as they come."""
         others = {name: Scale(name) for name in TARGET_SCALES}
-        others["log"] = Scale("log", target_offset(y), offset=target_offset(y))
+        offset = target_offset(y)
+        others["log"] = Scale("log", offset, offset=offset)
         return cls(0.0, 1.0, {IDENTITY: Identity(IDENTITY), **others})
 
     @property

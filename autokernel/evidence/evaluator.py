@@ -457,7 +457,7 @@ def evaluate_kernel(
         x, label = X[:, leaf.column], leaf.column if names is None else names[leaf.column]
         check_possible(leaf.scale, x, argument="expression", what=f"column {label!r}")
     target, offset = expression.target, target_offset(y)
-    check_possible(target, y, argument="expression", what="the target", of_target=offset)
+    check_possible(target, y, argument="expression", what="the target", offset_of_target=offset)
     own = [one for one in (*base_kernels, *operators) if not isinstance(one, str)]
     known = parameters_of((*BASE_KERNELS.values(), *own, *expression.nodes))
     evaluator = Evaluator(

@@ -394,7 +394,7 @@ def targets_of(
 
 def _check_target(name: str, given: FitData, *, argument: str) -> None:
     y, rows, offset = given.y, given.rows, given.log_offset
-    check_possible(name, y, rows, argument=argument, what="the target", of_target=offset)
+    check_possible(name, y, rows, argument=argument, what="the target", offset_of_target=offset)
 
 
 def with_periods(kernels: Sequence[BaseKernel], periods: Sequence[float]) -> tuple[BaseKernel, ...]:

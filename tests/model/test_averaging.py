@@ -129,9 +129,10 @@ def test_only_laplaces_score_is_corrected_and_not_that_of_noise_which_is_exact(c
     found = subject(parse_expression(text))
     (kernel,) = posterior_over_kernels(subject, [found])
     if (criterion, text) == ("laplace", "SE[0]"):
-        sample = subject.sample(found, max_draws=200)
-        expected = sample.log_evidence + found.log_structure_prior
-        assert kernel.log_score == pytest.approx(expected, abs=1e-9)
+        n_draws = (200, 400)  # the second if the weights of the first are not reliable
+        evidences = [subject.sample(found, max_draws=n).log_evidence for n in n_draws]
+        scores = np.array(evidences) + found.log_structure_prior
+        assert np.abs(kernel.log_score - scores).min() < 1e-9
         assert kernel.log_score != found.score
     else:
         assert kernel.log_score == found.score
