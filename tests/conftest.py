@@ -12,7 +12,7 @@ from hypothesis import settings  # noqa: E402
 
 from tests.dense import dense_covariance, dense_log_posterior  # noqa: E402
 
-collect_ignore = ["reference/make.py"]  # needs other packages, and runs by hand
+collect_ignore_glob = ["reference/make*.py"]  # some need other packages; they run by hand
 
 __all__ = ["dense_covariance", "dense_log_posterior"]  # fixtures of several folders
 
