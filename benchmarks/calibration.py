@@ -1,20 +1,30 @@
-"""Whether events that are given a probability happen as often, on data drawn from known kernels.
+"""Whether what is stated is right on average: calibration by simulation from the package's priors.
 
-Kernels on two columns are drawn from a list, their parameters and the noise from the priors, and 60
-uniform rows from the process. The events are those of ``inclusion_probabilities_``: the target
-depends on a column, repeats along it, is linear in it. The 90 % intervals of
-``parameters_`` are counted where the kernel that is reported is the true one.
+Parameters are drawn from their priors, and 60 rows from the process. If inference is exact, the
+rank of a true value among the draws of its posterior is uniform, and an event with probability p
+happens in a share p of all cases (Cook, Gelman & Rubin 2006; Talts et al. 2018, arXiv:1804.06788;
+for structures, arXiv:2508.11814).
+
+``given``: the kernel is known. Ranks of its parameters, 90 % intervals, and the probabilities of
+smaller values of the function and of a target at a new place between the rows and beyond them.
+
+``unknown``: the structure is drawn from the prior over all with at most two leaves, and found by
+the estimator, whose priors are those of a standardised target. So only targets whose mean and
+deviation are nearly zero and one are taken: a choice that looks at the data changes no posterior.
+The probabilities are those of ``posterior_`` and of ``inclusion_probabilities_``.
 
 Rows go to results/calibration.csv; those of the current commit are not measured again.
 
-    python benchmarks/calibration.py --jobs 2       # half an hour of CPU time
+    python benchmarks/calibration.py --jobs 2       # 50 minutes of CPU time
     python benchmarks/calibration.py --small
 """
 
 import time
-from collections.abc import Mapping, Sequence
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from functools import cache
+from itertools import combinations_with_replacement, pairwise, product
 
 from common import (  # isort: skip
     Row,
@@ -24,142 +34,303 @@ from common import (  # isort: skip
     print_table,
     rounded,
 )
-from runs import covariance, same_kernel  # isort: skip
+from runs import covariance, names_of_parameters  # isort: skip
 
 import numpy as np
+from scipy.special import ndtr
+from scipy.stats import kstest
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.expression import Expression, Leaf, normal_form, slots_of
-from autokernel.kernels import ADD, NOISE_VARIANCE, PRESETS, Role
+from autokernel.evidence import Evaluator
+from autokernel.evidence.posterior import LogPosterior
+from autokernel.explain.words import interval
+from autokernel.expression import (
+    NOISE,
+    Expression,
+    Leaf,
+    arrange,
+    grammar_prior,
+    normal_form,
+)
+from autokernel.inference import ExactPredictor, TrainingData
+from autokernel.kernels import ADD, NOISE_VARIANCE
+from autokernel.model import MixturePredictor, PosteriorAveraging, posterior_over_kernels
 
 NAME = "calibration"  # of the CSV file
 KERNELS = (
-    "NOISE",
     "SE[0]",
-    "LIN[0]",
+    "RQ[0]",
     "PER[0]",
-    "RQ[1]",
-    "LIN[0] + SE[0]",
-    "LIN[0] + LIN[1]",
-    "SE[0] + SE[1]",
+    "LIN[0] + PER[0]",
+    "SE[0] * PER[0]",
     "SE[0] * SE[1]",
-    "LIN[0] + PER[1]",
-    "PER[0] + SE[1]",
-    "PER[0] * SE[0]",
-    "LIN[0] * SE[1]",
-    "LIN[0] + PER[0] + SE[1]",
-    "PER[1] * SE[1] + LIN[1]",
+    "CAT[2] + SE[0]",
 )
-N_ROWS = 60
+UNKNOWN = "unknown"  # structure
+N_ROWS, N_LEVELS = 60, 4
+BEYOND = 1.3  # extents, up to which a new place lies beyond the rows
+BASE_KERNELS = ("SE", "LIN", "PER")  # of unknown structures
+MAX_OFF = 0.1  # of the mean and the deviation of a target from zero and one
 EVENTS = ("depends", "repeats", "linear")
-EDGES = (0.0, 0.05, 0.2, 0.4, 0.6, 0.7, 0.9, 0.97, 1.0)
+EDGES = (0.0, 0.05, 0.25, 0.5, 0.75, 1.0)  # of classes of probabilities
 
 
 @dataclass(frozen=True, slots=True)
 class Case:
     """What a row is measured for."""
 
-    truth: str
+    truth: str  # a kernel, or UNKNOWN
     seed: int
-    n_iter: int
 
 
 def measure(case: Case) -> Row:
-    """Draw data, fit, and write the probabilities with what is true."""
-    rng = np.random.default_rng([case.seed, KERNELS.index(case.truth)])
-    truth = parse_expression(case.truth)
-    declared = [parameter for node, _ in slots_of(truth) for parameter in node.parameters]
-    pairs = [one.prior_in(PRESETS["default"]) for one in (*declared, NOISE_VARIANCE)]
-    params = np.array([rng.gamma(shape, 1 / rate) for shape, rate in pairs])
-    X = rng.uniform(size=(N_ROWS, 2))
-    K = covariance(truth, params[:-1], X) + params[-1] * np.eye(N_ROWS)
-    y = np.linalg.cholesky(K + 1e-9 * np.eye(N_ROWS)) @ rng.normal(size=N_ROWS)
+    """Draw data, and write the ranks or the probabilities."""
+    rng = np.random.default_rng([55, case.seed, len(case.truth), *case.truth.encode()])
+    found = _unknown(case, rng) if case.truth == UNKNOWN else _given(case, rng)
+    return {"drawn": "", "ranks": "", "held": "", "pareto_k": "", "probabilities": "", **found}
+
+
+def draw(expression: Expression, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
+    """Draw log parameters from their priors, the function and targets at the rows of X."""
+    rows = TrainingData(X[:N_ROWS], rng.normal(size=N_ROWS))  # periods depend on X
+    posterior = LogPosterior.exact(expression, rows, priors={})
+    theta = posterior.prior.quantile(rng.uniform(size=len(posterior.centre)), posterior.upper)
+    K = covariance(expression, np.exp(theta[:-1]), X)
+    f = np.linalg.cholesky(K + 1e-10 * (1 + np.trace(K)) * np.eye(len(X))) @ rng.normal(size=len(X))
+    return theta, f, f + np.exp(theta[-1] / 2) * rng.normal(size=len(X))
+
+
+def _given(case: Case, rng: np.random.Generator) -> Row:
+    expression = arrange(parse_expression(case.truth))[0]
+    n = N_ROWS + 2  # one new place between the rows, and one beyond them
+    X = np.column_stack([rng.uniform(size=(n, 2)), rng.integers(N_LEVELS, size=n)])
+    X[-1, 0] = rng.uniform(1, BEYOND)
+    theta, f, y = draw(expression, X, rng)
+    data = TrainingData(X[:N_ROWS], y[:N_ROWS])
     began = time.process_time()
-    model = AutoKernelGPRegressor(n_iter=case.n_iter, random_state=case.seed).fit(X, y)
+    evaluator = Evaluator(data, priors={}, seed=case.seed)
+    kernels = posterior_over_kernels(evaluator, [evaluator(expression)])
+    mixture = MixturePredictor(PosteriorAveraging().components(kernels), data, ExactPredictor)
     seconds = time.process_time() - began
-    table = model.inclusion_probabilities_
-    right = same_kernel(case.truth, model.best_expression_)
-    held = held_of(model, params, truth) if right and normal_form(truth) == truth else ""
+    draws = kernels[0].draws
+    below = (draws < theta).sum(axis=0) + rng.uniform(size=len(theta))
+    ranks = dict(zip(names_of(expression), below / (len(draws) + 1), strict=True))
+    for place, number in (("inside", N_ROWS), ("beyond", N_ROWS + 1)):
+        for what, noise, value in (("f", 0.0, f[number]), ("y", 1.0, y[number])):
+            ranks[f"{what} {place}"] = probability_below(value, X[[number]], mixture, noise)
+    low, high = interval(draws)
     return {
-        **{
-            f"{event}_{column}": f"{table[event][column]:.4f}:{int(is_true)}"
-            for event in EVENTS
-            for column, is_true in enumerate(truths_of(truth, params, np.ptp(X, axis=0))[event])
-        },
-        "held": held,
-        "kernel": model.best_expression_,
+        "ranks": packed(ranks),
+        "held": "".join(map(str, ((low < theta) & (theta < high)).astype(int))),
+        "pareto_k": f"{kernels[0].pareto_k:.2f}",
         "cpu_seconds": rounded(seconds),
     }
 
 
-def truths_of(truth: Expression, params: np.ndarray, extents: np.ndarray) -> dict[str, list[bool]]:
-    """Say for each column whether the events are true."""
-    found: dict[str, list[bool]] = {event: [] for event in EVENTS}
-    for column in range(2):
-        terms = [
-            term for term in truth.terms(ADD) if any(leaf.column == column for leaf in term.leaves)
-        ]
-        periods = [
-            params[entries.start + number]
-            for node, entries in slots_of(truth)
-            for number, parameter in enumerate(node.parameters)
-            if node.column == column and parameter.role == Role.PERIOD
-        ]
-        found["depends"].append(bool(terms))
-        found["repeats"].append(any(period < extents[column] for period in periods))
-        is_linear = all(isinstance(term, Leaf) and term.kernel.is_linear for term in terms)
-        found["linear"].append(bool(terms) and is_linear)
+def probability_below(
+    value: float, x: np.ndarray, mixture: MixturePredictor, noise: float
+) -> float:
+    """Compute the probability of smaller values, of the function if ``noise`` is zero."""
+    found = 0.0
+    for weight, one in zip(mixture.weights, mixture.predictors, strict=True):
+        mean, variance = one.function(x)
+        std = np.sqrt(np.maximum(variance + noise * one.noise_variance, 1e-300))
+        found += weight * float(ndtr((value - mean) / std)[0])
     return found
 
 
-def held_of(model: AutoKernelGPRegressor, params: np.ndarray, truth: Expression) -> str:
-    """Say which 90 % intervals of lengths hold the true value, as ``name:0 or 1``."""
-    intervals = model.parameters_
-    names = [parameter.name for node, _ in slots_of(truth) for parameter in node.parameters]
-    held = []
-    for row, name in enumerate([*names, NOISE_VARIANCE.name]):
-        if name in ("lengthscale", "period", NOISE_VARIANCE.name):
-            inside = intervals["low"][row] < params[row] < intervals["high"][row]
-            held.append(f"{name}:{int(inside)}")
-    return " ".join(held)
+def names_of(expression: Expression) -> list[str]:
+    """Name the parameters, with the number of the node where a name occurs twice."""
+    nodes = names_of_parameters(expression)
+    every = [name for names in nodes for name in names]
+    return [
+        f"{name} {number}" if every.count(name) > 1 else name
+        for number, names in enumerate(nodes)
+        for name in names
+    ] + [NOISE_VARIANCE.name]
+
+
+@cache
+def structures() -> tuple[tuple[Expression, ...], np.ndarray]:
+    """List all structures with at most two leaves, and their prior probabilities."""
+    leaves = [f"{name}[{column}]" for name, column in product(BASE_KERNELS, range(2))]
+    pairs = combinations_with_replacement(leaves, 2)
+    texts = [*leaves, *(f"{a} {sign} {b}" for a, b in pairs for sign in "+*")]
+    forms = {one.canonical: one for text in texts for one in [normal_form(parse_expression(text))]}
+    every = (NOISE, *forms.values())
+    log_prior = [
+        grammar_prior(one, n_kernels=len(BASE_KERNELS), n_operators=2, n_columns=2) for one in every
+    ]
+    weights = np.exp(log_prior)
+    return every, weights / weights.sum()
+
+
+def standardised(rng: np.random.Generator) -> Iterator[tuple[Expression, np.ndarray, np.ndarray]]:
+    """Draw structures with data, and yield those whose target is nearly standardised."""
+    every, probabilities = structures()
+    while True:
+        truth = every[rng.choice(len(every), p=probabilities)]
+        X = rng.uniform(size=(N_ROWS, 2))
+        X[:2] = [[0, 1], [1, 0]]  # the ends of the unit interval
+        y = draw(truth, X, rng)[-1]
+        if max(abs(y.mean()), abs(y.std() - 1)) < MAX_OFF:
+            yield truth, X, y
+
+
+def _unknown(case: Case, rng: np.random.Generator) -> Row:
+    truth, X, y = next(standardised(rng))
+    model = AutoKernelGPRegressor(
+        base_kernels=BASE_KERNELS,
+        max_leaves=2,
+        column_scales=None,
+        target_scale=None,
+        outliers=None,
+        noise="constant",
+        random_state=case.seed,
+    )
+    began = time.process_time()
+    model.fit(X, y)
+    seconds = time.process_time() - began
+    probabilities = {
+        normal_form(parse_expression(text)).canonical: value
+        for text, value in zip(*map(model.posterior_.get, ("kernel", "probability")), strict=True)
+    }
+    table = model.inclusion_probabilities_
+    probabilities |= {f"{event} {c}": table[event][c] for event in EVENTS for c in range(2)}
+    return {
+        "drawn": truth.canonical,
+        "probabilities": packed(probabilities),
+        "cpu_seconds": rounded(seconds),
+    }
+
+
+def packed(numbers: Mapping[str, float]) -> str:
+    """Write numbers by name."""
+    return "; ".join(f"{name}: {value:.4f}" for name, value in numbers.items())
+
+
+def unpacked(text: str) -> dict[str, float]:
+    """Read numbers by name."""
+    pairs = (part.rsplit(": ", 1) for part in text.split("; "))
+    return {name: float(value) for name, value in pairs}
+
+
+def events_of(truth: Expression) -> dict[str, bool]:
+    """Say which events of a column are true."""
+    found = {}
+    for column in range(2):
+        terms = [term for term in truth.terms(ADD) if column in term.columns]
+        straight = all(isinstance(term, Leaf) and term.kernel.is_linear for term in terms)
+        leaves = [leaf for leaf in truth.leaves if leaf.column == column]
+        found[f"depends {column}"] = bool(terms)
+        found[f"repeats {column}"] = any(leaf.kernel.name == "PER" for leaf in leaves)
+        found[f"linear {column}"] = bool(terms) and straight
+    return found
 
 
 def summarise(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print how often events happen, by their probability, and how often intervals hold."""
-    pairs = [
-        (event, *map(float, row[f"{event}_{column}"].split(":")))
-        for row in rows
-        for event in EVENTS
-        for column in range(2)
-    ]
-    table = []
+    """Print whether ranks are uniform, how often intervals hold, and how often events happen."""
+    by_truth = defaultdict[str, list[Mapping[str, str]]](list)
+    for row in rows:
+        by_truth[row["truth"]].append(row)
+    unknown = by_truth.pop(UNKNOWN, [])
+    for truth, some in by_truth.items():
+        print(f"\n{truth}: {len(some)} draws, {_mean_seconds(some):.3f} CPU seconds each")
+        print_table(_ranks(some))
+    if unknown:
+        print(
+            f"\nunknown structure: {len(unknown)} draws, {_mean_seconds(unknown):.1f} CPU seconds"
+        )
+        print_table(_classes(unknown))
+        if table := _structures(unknown):
+            print_table(table)
+
+
+def _mean_seconds(rows: Sequence[Mapping[str, str]]) -> float:
+    return float(np.mean([float(row["cpu_seconds"]) for row in rows]))
+
+
+def _ranks(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
+    """Compare ranks with a uniform distribution, by Kolmogorov's simultaneous 95 % band."""
+    ranks = [unpacked(row["ranks"]) for row in rows]
+    band = 1.358 / np.sqrt(len(rows))
+    table: list[dict[str, object]] = []
+    for number, name in enumerate(ranks[0]):
+        own = np.array([one[name] for one in ranks])
+        distance = kstest(own, "uniform").statistic
+        is_parameter = number < len(rows[0]["held"])
+        if is_parameter:
+            held = np.array([int(row["held"][number]) for row in rows])
+        else:
+            held = np.abs(own - 0.5) < 0.45
+        table.append(
+            {
+                "of": name,
+                "mean rank": f"{own.mean():.3f}",
+                "distance": f"{distance:.3f}",
+                "band": f"{band:.3f}{' *' * bool(distance > band)}",
+                "90 % holds": f"{held.mean():.3f}",
+            }
+        )
+    return table
+
+
+def _classes(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
+    """Compare probabilities in classes with the shares of events that happened."""
+    pairs = defaultdict[str, list[tuple[float, bool]]](list)
+    for row in rows:
+        stated = unpacked(row["probabilities"])
+        truth = (
+            parse_expression("NOISE") if row["drawn"] == "NOISE" else parse_expression(row["drawn"])
+        )
+        for event, is_true in events_of(truth).items():
+            pairs[event.split()[0]].append((stated[event], is_true))
+        for form in structures()[0]:
+            happened = form.canonical == truth.canonical
+            pairs["structure"].append((stated.get(form.canonical, 0.0), happened))
+    table: list[dict[str, object]] = []
     for low, high in pairwise(EDGES):
         line: dict[str, object] = {"probability": f"{low:.2f} to {high:.2f}"}
-        for name in ("all", *EVENTS):
-            some = [
-                (p, true)
-                for event, p, true in pairs
-                if name in ("all", event) and low <= p and (p < high or high == 1.0)
-            ]
-            mean, share = np.mean(some, axis=0) if some else (np.nan, np.nan)
-            line[name] = f"{share:.2f} of {len(some)} (mean {mean:.2f})" if some else ""
+        for event, every in pairs.items():
+            some = np.array([(p, t) for p, t in every if low <= p and (p < high or high == 1)])
+            line[event] = _compared(some) if len(some) else ""
         table.append(line)
-    print_table(table)
-    held = [part.split(":") for row in rows for part in row["held"].split()]
-    for name in sorted({name for name, _ in held}):
-        own = [int(value) for other, value in held if other == name]
-        print(f"90 % interval of the {name} holds it in {np.mean(own):.2f} of {len(own)}")
+    return table
+
+
+def _compared(pairs: np.ndarray) -> str:
+    """Write the mean probability, the share that happened, and the distance in standard errors."""
+    p, happened = pairs.T
+    error = np.sqrt((p * (1 - p)).sum()) or np.nan
+    z = (happened.sum() - p.sum()) / error
+    return f"{happened.mean():.3f} of {len(p)} (stated {p.mean():.3f}, {z:+.1f})"
+
+
+def _structures(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
+    """Compare the sum of the probabilities of each structure with how often it was drawn."""
+    every = [(row["drawn"], unpacked(row["probabilities"])) for row in rows]
+    table: list[dict[str, object]] = []
+    for form in structures()[0]:
+        text = form.canonical
+        p = np.array([stated.get(text, 0.0) for _, stated in every])
+        n = sum(drawn == text for drawn, _ in every)
+        if max(n, p.sum()) >= 5:
+            z = (n - p.sum()) / np.sqrt((p * (1 - p)).sum())
+            table.append(
+                {"structure": text, "drawn": n, "stated": f"{p.sum():.1f}", "z": f"{z:+.1f}"}
+            )
+    return table
 
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=list(KERNELS), seeds=10)
-    parser.add_argument("--n-iter", type=int, default=10)
-    arguments = parse(parser, small={"datasets": ["SE[0]"], "seeds": 2})
+    parser = make_parser(__doc__, datasets=[*KERNELS, UNKNOWN], seeds=1000)
+    parser.add_argument("--unknown", type=int, default=500, help="draws of unknown structures")
+    arguments = parse(parser, small={"datasets": ["SE[0]", UNKNOWN], "seeds": 10, "unknown": 2})
     units = [
-        Case(truth, seed, arguments.n_iter)
-        for seed in range(arguments.seeds)
+        Case(truth, seed)
         for truth in arguments.datasets
+        for seed in range(arguments.unknown if truth == UNKNOWN else arguments.seeds)
     ]
     summarise(collect(NAME, units, measure, arguments))
 

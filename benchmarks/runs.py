@@ -21,6 +21,7 @@ KERNELS: Mapping[str, Callable[..., np.ndarray]] = {
         variance * np.exp(-((x - z) ** 2) / (2 * lengthscale**2))
     ),
     "LIN": lambda x, z, variance, offset: variance * x * z + offset,
+    "CAT": lambda x, z, variance, offset: variance * (x == z) + offset,
     "PER": lambda x, z, lengthscale, variance, period: (
         variance * np.exp(-(np.sin(np.pi * (x - z) / period) ** 2) / (2 * lengthscale**2))
     ),
@@ -66,7 +67,7 @@ def names_of_parameters(expression: Expression) -> list[list[str]]:
 
 
 def covariance(expression: Expression, params: np.ndarray, X: np.ndarray) -> np.ndarray:
-    """Compute the covariance of sums and products of four kernels, without noise."""
+    """Compute the covariance of sums and products of these kernels, without noise."""
     if not expression.leaves:
         return np.zeros((len(X), len(X)))
 

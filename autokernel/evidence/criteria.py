@@ -183,7 +183,7 @@ class Importance(Criterion):
         sample = importance_sample(
             fit._posterior,
             _maxima_to_sample(fit),
-            rng=fit.rng,
+            uniforms=fit.rng.random,
             max_draws=self.max_draws,
             standard_error=self.standard_error,
         )

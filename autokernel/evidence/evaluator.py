@@ -17,7 +17,7 @@ from autokernel.data.scales import check_possible, target_offset
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
 from autokernel.evidence.evaluation import NO_SCORE, Evaluation, record_fit
-from autokernel.evidence.importance import ImportanceSample, importance_sample
+from autokernel.evidence.importance import ImportanceSample, even_points, importance_sample
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import (
@@ -26,7 +26,7 @@ from autokernel.evidence.maximum import (
     find_best_maximum,
     measure_maximum,
 )
-from autokernel.evidence.mode_search import ModeSearch
+from autokernel.evidence.mode_search import ModeSearch, modes_of_other_periods
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.screening import (
     FIRST_ROWS,
@@ -261,7 +261,8 @@ class Evaluator:
     ) -> ImportanceSample:
         """Draw from the posterior of a kernel's parameters around its best mode.
 
-        The points depend on the posterior alone, and neither on the seed nor on orders.
+        If the kernel has periods, draws are also made around modes with other periods. The points
+        depend on the posterior alone, and neither on the seed nor on orders.
 
         An ``EvaluationError`` is raised if the kernel has no Hessian, no draw has a finite density,
         or the kernel fails at one.
@@ -269,10 +270,15 @@ class Evaluator:
         mode = Point(evaluation.theta, evaluation.log_posterior)
         with kernel_errors(), one_blas_thread():
             posterior = self._posterior(evaluation.expression, deadline)
+            maxima = [measure_maximum(posterior, mode, evaluation.hessian)]
+            for other in modes_of_other_periods(posterior, mode):
+                if not any(known.stands_at(other.theta) for known in maxima):
+                    with suppress(NotAMaximumError):  # the draws around the others remain
+                        maxima.append(measure_maximum(posterior, other))
             return importance_sample(
                 posterior,
-                [measure_maximum(posterior, mode, evaluation.hessian)],
-                rng=np.random.default_rng(0),  # the same points whatever the seed
+                maxima,
+                uniforms=even_points(),
                 max_draws=max_draws,
                 standard_error=_STANDARD_ERROR_OF_DRAWS,
             )

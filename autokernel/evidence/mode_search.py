@@ -205,6 +205,31 @@ def _new(points: Iterable[Point], known: Sequence[Point]) -> list[Point]:
 _distinct_modes = partial(distinct_points, distance=_DISTINCT_DISTANCE)
 
 
+_MAX_NATS_OF_OTHER = 6.0  # below the best mode
+_N_OTHER_PERIODS = 16  # starts, at as many quantiles of the prior
+_MAX_OTHER_PERIODS = 12  # modes that are returned
+
+
+def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
+    """Find modes that have other periods than the best one and are nearly as probable, best first.
+
+    Each run starts from the mode with one period at a quantile of its prior. There are none if all
+    periods are known.
+    """
+    levels = (np.arange(_N_OTHER_PERIODS)[:, None] + 0.5) / _N_OTHER_PERIODS
+    quantiles = posterior.prior.quantile(levels, posterior.upper)
+    starts: list[Point] = []
+    for entry in np.flatnonzero(posterior.is_period):
+        if posterior.likelihood.parameters[entry].start is None:
+            thetas = np.tile(mode.theta, (_N_OTHER_PERIODS, 1))
+            thetas[:, entry] = quantiles[:, entry]
+            starts += map(Point, thetas)
+    ends = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), [mode]), mode)
+    ends = _new(_runs(posterior, ends, steps=_SHORT_STEPS), [mode])
+    least = mode.log_posterior - _MAX_NATS_OF_OTHER
+    return [end for end in ends if end.log_posterior > least][:_MAX_OTHER_PERIODS]
+
+
 _MAX_FULL_ROWS = 250  # with more rows, modes are searched on a subsample
 _SUBSAMPLE_ROWS, _SUBSAMPLE_ROWS_PERIODIC = 150, 250  # fewer would be too few per cycle
 _ROUGH_ROWS = 100  # of a rough fit

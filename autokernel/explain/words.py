@@ -25,7 +25,8 @@ def interval(draws: FloatArray) -> FloatArray:
     """Compute the ends (2, ...) of 90 % intervals of draws (n_draws, ...); nan for one draw."""
     if len(draws) == 1:
         return np.full((2, *draws.shape[1:]), np.nan)
-    return np.quantile(draws, INTERVAL_ENDS, axis=0)
+    # a new draw is below the k-th of n with probability k / (n + 1)
+    return np.quantile(draws, INTERVAL_ENDS, axis=0, method="weibull")
 
 
 def number(value: float, digits: int = _DIGITS) -> str:

@@ -26,8 +26,8 @@ from autokernel.typing import FloatArray, IntArray
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
 _MAX_KERNELS = 12
 _MIN_PROBABILITY = 1e-3
-_N_DRAWS, _N_FEW_DRAWS = 200, 100  # for each kernel, and for one that is not probable
-_N_MORE_DRAWS = 400  # at most, for a probable kernel whose weights are not reliable
+_N_DRAWS, _N_FEW_DRAWS = 256, 128  # for each kernel, and for one that is not probable
+_N_MORE_DRAWS = 512  # at most, for a probable kernel whose weights are not reliable
 _PROBABLE = 0.1
 _MAX_RELIABLE_PARETO_K = 0.7  # Vehtari et al. 2024, JMLR 25
 _N_KEPT_DRAWS = 100  # of each kernel

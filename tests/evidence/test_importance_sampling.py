@@ -31,6 +31,10 @@ N_SEEDS = 12
 SOUND_PARETO_K = 0.5  # below it, weights have a finite variance
 
 
+def uniforms(seed):
+    return np.random.default_rng(seed).random
+
+
 @dataclass(frozen=True, eq=False)
 class Problem:
     """A log density with its modes, and the log of its integral over the box."""
@@ -42,7 +46,7 @@ class Problem:
     upper: FloatArray
 
     def estimate(self, seed=0, **limits):
-        return importance_sample(self, self.maxima, rng=np.random.default_rng(seed), **limits)
+        return importance_sample(self, self.maxima, uniforms=uniforms(seed), **limits)
 
     def counted(self, seed=0, **limits):
         """Return the estimate and the points at which it has asked for the density."""
@@ -364,7 +368,7 @@ def test_the_density_on_the_inner_side_integrates_to_one():
 
 
 def test_draws_follow_the_density(held):
-    draws = held.draw(4000, np.random.default_rng(0))
+    draws = held.draw(uniforms(0)((4000, 4)))
     # the marginals of a t are t
     for index, sign in ((0, -1.0), (2, 1.0)):
         distance = sign * (draws[:, index] - TOP[index])
@@ -434,7 +438,7 @@ def test_the_density_of_a_mixture_is_the_sum_of_its_parts():
 )
 def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_held):
     target = held if is_held else around(free())
-    draws = target.draw(20_000, np.random.default_rng(1))
+    draws = target.draw(uniforms(1)((20_000, 4)))
     part = FoldedT(target.centre + shift, scales * target.factor, target.held)
     for _ in range(20):
         part = part.refit(draws, np.full(20_000, 1 / 20_000))
@@ -451,7 +455,9 @@ def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_h
 def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():
     mixture = mixture_of(free(), free(theta=TOP + 50))
     rng = np.random.default_rng(0)
-    draws = np.concatenate([mixture.components[i].draw(2000, rng) for i in (0, 1, 1, 1)])
+    draws = np.concatenate(
+        [mixture.components[i].draw(rng.random((2000, 4))) for i in (0, 1, 1, 1)]
+    )
     for _ in range(5):
         mixture = mixture.refit(draws, np.full(8000, 1 / 8000))
     np.testing.assert_allclose(mixture.shares, [0.25, 0.75], atol=1e-3)  # tails alone are shared

@@ -62,7 +62,7 @@ class Sampler:
         if number >= self.n_in_time:
             raise OutOfTimeError("over")
         self.sampled.append((number, max_draws))
-        correction = self.corrections.get(number, 0.0) * (2 if max_draws > 200 else 1)
+        correction = self.corrections.get(number, 0.0) * (2 if max_draws > 256 else 1)
         theta = np.repeat(np.arange(4.0)[:, None], evaluation.n_params, axis=1)
         log_evidence, k = evaluation.log_evidence + correction, self.shapes.get(number, 0.3)
         return ImportanceSample(theta, self.weights, log_evidence, 0.01, k)
@@ -116,7 +116,7 @@ def test_a_probable_kernel_whose_weights_are_not_reliable_is_drawn_from_again():
     sampler.shapes = {1: 0.71, 2: 0.7, 3: 0.9}
     kernels = posterior_over_kernels(sampler, scored(0.0, -1.0, -1.0, -4.5))
     # the last one has a probability below 0.1
-    assert sampler.sampled == [(0, 200), (1, 200), (2, 200), (3, 100), (1, 400)]
+    assert sampler.sampled == [(0, 256), (1, 256), (2, 256), (3, 128), (1, 512)]
     scores = {int(one.evaluation.theta[0]): one.log_score for one in kernels}
     assert scores == pytest.approx({0: 0.0, 1: 0.0, 2: -0.5, 3: -4.5}, abs=1e-12)
 
@@ -129,7 +129,7 @@ def test_only_laplaces_score_is_corrected_and_not_that_of_noise_which_is_exact(c
     found = subject(parse_expression(text))
     (kernel,) = posterior_over_kernels(subject, [found])
     if (criterion, text) == ("laplace", "SE[0]"):
-        n_draws = (200, 400)  # the second if the weights of the first are not reliable
+        n_draws = (256, 512)  # the second if the weights of the first are not reliable
         evidences = [subject.sample(found, max_draws=n).log_evidence for n in n_draws]
         scores = np.array(evidences) + found.log_structure_prior
         assert np.abs(kernel.log_score - scores).min() < 1e-9
