@@ -90,11 +90,18 @@ def measure(case: Case) -> Row:
     return {"drawn": "", "ranks": "", "held": "", "pareto_k": "", "probabilities": "", **found}
 
 
-def draw(expression: Expression, X: np.ndarray, rng: np.random.Generator) -> tuple[np.ndarray, ...]:
-    """Draw log parameters from their priors, the function and targets at the rows of X."""
-    rows = TrainingData(X[:N_ROWS], rng.normal(size=N_ROWS))  # periods depend on X
+def draw(
+    expression: Expression, X: np.ndarray, rng: np.random.Generator
+) -> tuple[np.ndarray, ...] | None:
+    """Draw log parameters from their priors, the function and targets at the rows of X.
+
+    There is nothing if a period is longer than the space of kernels allows, which is two cycles.
+    """
+    rows = TrainingData(X[:N_ROWS], rng.normal(size=N_ROWS))
     posterior = LogPosterior.exact(expression, rows, priors={})
-    theta = posterior.prior.quantile(rng.uniform(size=len(posterior.centre)), posterior.upper)
+    theta = posterior.prior.quantile(rng.uniform(size=len(posterior.centre)))
+    if np.any(theta > posterior.upper):
+        return None
     K = covariance(expression, np.exp(theta[:-1]), X)
     f = np.linalg.cholesky(K + 1e-10 * (1 + np.trace(K)) * np.eye(len(X))) @ rng.normal(size=len(X))
     return theta, f, f + np.exp(theta[-1] / 2) * rng.normal(size=len(X))
@@ -105,7 +112,9 @@ def _given(case: Case, rng: np.random.Generator) -> Row:
     n = N_ROWS + 2  # one new place between the rows, and one beyond them
     X = np.column_stack([rng.uniform(size=(n, 2)), rng.integers(N_LEVELS, size=n)])
     X[-1, 0] = rng.uniform(1, BEYOND)
-    theta, f, y = draw(expression, X, rng)
+    while (drawn := draw(expression, X, rng)) is None:
+        pass
+    theta, f, y = drawn
     data = TrainingData(X[:N_ROWS], y[:N_ROWS])
     began = time.process_time()
     evaluator = Evaluator(data, priors={}, seed=case.seed)
@@ -172,9 +181,10 @@ def standardised(rng: np.random.Generator) -> Iterator[tuple[Expression, np.ndar
         truth = every[rng.choice(len(every), p=probabilities)]
         X = rng.uniform(size=(N_ROWS, 2))
         X[:2] = [[0, 1], [1, 0]]  # the ends of the unit interval
-        y = draw(truth, X, rng)[-1]
-        if max(abs(y.mean()), abs(y.std() - 1)) < MAX_OFF:
-            yield truth, X, y
+        if drawn := draw(truth, X, rng):
+            y = drawn[-1]
+            if max(abs(y.mean()), abs(y.std() - 1)) < MAX_OFF:
+                yield truth, X, y
 
 
 def _unknown(case: Case, rng: np.random.Generator) -> Row:
