@@ -16,7 +16,7 @@ from scipy.signal import find_peaks
 
 from autokernel.explain.decomposition import ExplainedFunction
 from autokernel.explain.parts import Part
-from autokernel.explain.words import INTERVAL_ENDS
+from autokernel.explain.words import interval
 from autokernel.typing import BoolArray, FloatArray
 
 N_DRAWS = 200
@@ -86,7 +86,7 @@ class Curve:
         value = float(quantity(self.mean[None])[0])
         if np.ptp(self.draws, axis=0).max() == 0:
             return value, np.nan, np.nan
-        low, high = np.quantile(quantity(self.draws), INTERVAL_ENDS)
+        low, high = interval(quantity(self.draws))
         return value, float(low), float(high)
 
     @property

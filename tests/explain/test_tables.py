@@ -11,6 +11,7 @@ import pytest
 from autokernel import Criterion, NotAMaximumError
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.explain.tables import Table, Text
+from autokernel.explain.words import interval
 from autokernel.expression import parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData
 from tests.explain.models import refitted, with_kernel
@@ -126,12 +127,12 @@ def test_columns_do_not_matter_to_noise_alone():
     assert model.best_expression_ == "NOISE"
     (row,) = rows_of(model.inclusion_probabilities_)
     assert row["depends"] < 0.5
-    (interval,) = rows_of(model.parameters_)
-    assert interval["leaf"] == "noise"
-    assert interval["parameter"] == "noise_variance"
-    assert interval["low"] < 1 < interval["high"]  # in multiples of the variance of y
+    (noise,) = rows_of(model.parameters_)
+    assert noise["leaf"] == "noise"
+    assert noise["parameter"] == "noise_variance"
+    assert noise["low"] < 1 < noise["high"]  # in multiples of the variance of y
     # a variance of 30 values is known to sqrt(2 / 30): 0.26, and a 90 % interval to 1.64 of that
-    assert interval["high"] / interval["low"] == pytest.approx(np.exp(2 * 1.64 * 0.26), rel=0.2)
+    assert noise["high"] / noise["low"] == pytest.approx(np.exp(2 * 1.64 * 0.26), rel=0.2)
 
 
 @pytest.mark.parametrize("name", FITS)
@@ -284,3 +285,11 @@ def test_a_text_reads_without_print_and_is_a_string():
     markdown = text._repr_markdown_()
     assert r"SE\[a\_b\] \* LIN\[b\], \$ 1." in markdown
     assert "\n1. A word" in markdown
+
+
+def test_an_interval_holds_nine_of_ten_new_draws_of_any_distribution():
+    # a new draw is below the k-th smallest of 99 with probability k / 100
+    np.testing.assert_allclose(interval(np.arange(1.0, 100.0)), [5, 95], rtol=1e-12)
+    found = interval(np.arange(1.0, 40.0)[:, None] * [1.0, -2.0])
+    np.testing.assert_allclose(found, [[2, -76], [38, -4]], rtol=1e-12)
+    assert np.isnan(interval(np.ones((1, 2)))).all()  # one draw says nothing

@@ -183,6 +183,29 @@ def test_draws_have_the_moments_of_the_posterior_of_the_parameters():
     np.testing.assert_array_equal(at_mode.draws, found.theta[None])
 
 
+@pytest.mark.parametrize("seed", [1, 6])
+def test_draws_of_a_period_hold_all_that_are_probable(seed):
+    """Against draws from the prior, weighted by the likelihood."""
+    rng = np.random.default_rng(seed)
+    x = rng.uniform(size=16)  # so few noisy rows show several periods
+    y = np.sin(2 * np.pi * x / 0.23) + 0.4 * rng.normal(size=16)
+    data = TrainingData(x[:, None], (y - y.mean()) / y.std())
+    subject = Evaluator(data, priors={}, seed=0)
+    found = subject(parse_expression("PER[0]"))
+    (kernel,) = posterior_over_kernels(subject, [found])
+    posterior = LogPosterior.exact(found.expression, data, priors={})
+    theta = posterior.prior.quantile(rng.uniform(size=(4000, 4)), posterior.upper)
+    weights = softmax([posterior.likelihood.value(point) for point in theta])
+
+    def is_other(logs):
+        return np.abs(logs[:, 2] - found.theta[2]) > 0.15
+
+    expected = weights @ is_other(theta)
+    error = np.sqrt(expected * (1 - expected) * np.sum(weights**2))
+    assert expected > 5 * error  # that of the draws from the prior
+    assert np.mean(is_other(kernel.draws)) == pytest.approx(expected, abs=4 * error)
+
+
 @given(seed=seeds, n=st.integers(1, 300), n_weights=st.integers(1, 60))
 def test_systematic_resampling_takes_each_index_in_proportion_to_its_weight(seed, n, n_weights):
     rng = np.random.default_rng(seed)
