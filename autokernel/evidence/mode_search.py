@@ -225,7 +225,8 @@ def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
             thetas[:, entry] = quantiles[:, entry]
             starts += map(Point, thetas)
     ends = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), [mode]), mode)
-    ends = _new(_runs(posterior, ends, steps=_SHORT_STEPS), [mode])
+    run = partial(maximise, posterior, max_iterations=MAX_STEPS)  # to full precision
+    ends = _new(_distinct_modes(run(end.theta, curvature=end.curvature) for end in ends), [mode])
     least = mode.log_posterior - _MAX_NATS_OF_OTHER
     return [end for end in ends if end.log_posterior > least][:_MAX_OTHER_PERIODS]
 
