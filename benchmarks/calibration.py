@@ -23,7 +23,6 @@ import time
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 from itertools import combinations_with_replacement, pairwise, product
 
 from common import (  # isort: skip
@@ -159,7 +158,6 @@ def names_of(expression: Expression) -> list[str]:
     ] + [NOISE_VARIANCE.name]
 
 
-@cache
 def structures() -> tuple[tuple[Expression, ...], np.ndarray]:
     """List all structures with at most two leaves, and their prior probabilities."""
     leaves = [f"{name}[{column}]" for name, column in product(BASE_KERNELS, range(2))]
@@ -288,14 +286,13 @@ def _ranks(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
 def _classes(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
     """Compare probabilities in classes with the shares of events that happened."""
     pairs = defaultdict[str, list[tuple[float, bool]]](list)
+    every_form, _ = structures()
     for row in rows:
         stated = unpacked(row["probabilities"])
-        truth = (
-            parse_expression("NOISE") if row["drawn"] == "NOISE" else parse_expression(row["drawn"])
-        )
+        (truth,) = (form for form in every_form if form.canonical == row["drawn"])
         for event, is_true in events_of(truth).items():
             pairs[event.split()[0]].append((stated[event], is_true))
-        for form in structures()[0]:
+        for form in every_form:
             happened = form.canonical == truth.canonical
             pairs["structure"].append((stated.get(form.canonical, 0.0), happened))
     table: list[dict[str, object]] = []
