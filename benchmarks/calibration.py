@@ -36,8 +36,7 @@ from common import (  # isort: skip
 from runs import covariance, names_of_parameters  # isort: skip
 
 import numpy as np
-from scipy.special import ndtr
-from scipy.stats import kstest
+from scipy.stats import kstest, norm
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluator
@@ -143,7 +142,7 @@ def probability_below(
     for weight, one in zip(mixture.weights, mixture.predictors, strict=True):
         mean, variance = one.function(x)
         std = np.sqrt(np.maximum(variance + noise * one.noise_variance, 1e-300))
-        found += weight * float(ndtr((value - mean) / std)[0])
+        found += weight * float(norm.cdf(value, mean, std)[0])
     return found
 
 
