@@ -266,6 +266,28 @@ def test_pareto_shape_is_near_to_the_most_likely_one_and_leans_towards_a_half():
     assert pareto_shape(weights) == pytest.approx(expected, abs=0.02)
 
 
+def shape_by_loops(weights):
+    """The estimate of Zhang & Stephens (2009), section 3.1, as they write it, and the prior."""
+    ordered, size = np.sort(weights), tail_size(len(weights))
+    x = ordered[-size:] - ordered[-size - 1]
+    n, m = len(x), 30 + int(np.floor(np.sqrt(len(x))))
+    quartile = x[int(np.floor(n / 4 + 0.5)) - 1]  # which they count from one
+    points = [1 / x[-1] + (1 - np.sqrt(m / (j - 0.5))) / (3 * quartile) for j in range(1, m + 1)]
+
+    def k_at(point):
+        return -np.mean(np.log(1 - point * x))
+
+    profile = np.array([n * (np.log(p / k_at(p)) + k_at(p) - 1) for p in points])
+    shares = [1 / np.exp(profile - one).sum() for one in profile]
+    return (-n * k_at(np.dot(points, shares)) + 10 * 0.5) / (n + 10)
+
+
+@pytest.mark.parametrize("n", [27, 31, 35, 40, 200, 1000])
+def test_pareto_shape_is_that_of_the_published_algorithm(n):
+    weights = np.exp(1.5 * np.random.default_rng(n).normal(size=n))
+    assert pareto_shape(weights) == pytest.approx(shape_by_loops(weights), rel=1e-9)
+
+
 def test_pareto_shape_without_a_tail_or_with_too_short_a_one_is_infinite():
     assert pareto_shape(np.full(200, 0.3)) == -np.inf
     assert pareto_shape(np.append(np.zeros(196), [1, 2, 3, 4])) == np.inf
@@ -450,6 +472,15 @@ def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_h
     assert np.all(np.sign(np.diag(part.factor))[target.held] == [-1, 1][: target.held.sum()])
     # nothing near leaves the part as it is
     assert target.refit(np.full((5, 3), 1e9), np.zeros(5)) is target
+
+
+@pytest.mark.parametrize("factor", [0.1, 2.0])
+def test_refitting_does_not_depend_on_the_sum_of_the_weights(held, factor):
+    draws, rng = held.draw(40, np.random.default_rng(1)), np.random.default_rng(2)
+    weights = rng.dirichlet(np.ones(40))
+    one, other = (held.refit(draws, some) for some in (weights, factor * weights))
+    np.testing.assert_allclose(other.centre, one.centre, rtol=1e-9)
+    np.testing.assert_allclose(other.factor, one.factor, rtol=1e-9, atol=1e-12)
 
 
 def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():

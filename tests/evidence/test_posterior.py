@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from autokernel import evaluate_kernel
-from autokernel.deadline import Deadline
+from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.laplace import boundary_log_mass
 from autokernel.evidence.posterior import difference_hessian
 from autokernel.exceptions import OutOfTimeError
+from autokernel.expression import Leaf
 from autokernel.kernels.parameters import PRESETS
 from tests.high_precision import PreciseLogPosterior
 from tests.maxima import posterior_of
+from tests.own_kernels import OrnsteinUhlenbeck
 
 PRIORS = PRESETS["paper"]
 
@@ -40,6 +42,25 @@ def test_the_step_scale_of_a_period_is_a_part_of_a_cycle_over_the_extent_of_its_
     np.testing.assert_allclose(posterior.step_units(theta), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-8, 1e3])
+def test_bounds_are_a_million_from_the_prior_means_two_cycles_and_the_floor_of_the_noise(unit):
+    months = unit * np.linspace(0, 1, 24)[:, None]
+    y = np.sin(np.arange(24.0))
+    posterior = posterior_of("PER[0] + SE[0]", months, y)
+    centre = np.log([1, 2 / 3, 1, 1, 2 / 3, 1 / 100])  # of the priors of the paper
+    lower, upper = centre - np.log(1e6), centre + np.log(1e6)
+    longest = np.log(unit * 12 / 23)
+    assert longest <= posterior.upper[2] < longest + 0.1  # cycles may be a little unequal
+    upper[2] = min(upper[2], posterior.upper[2])
+    lower[2] = min(lower[2], upper[2] - np.log(1e6))
+    lower[-1] = np.log(1e-8 * np.mean(y**2))
+    np.testing.assert_allclose(posterior.upper, upper, rtol=1e-12)
+    np.testing.assert_allclose(posterior.lower, lower, rtol=1e-12)
+    np.testing.assert_allclose(posterior.centre, np.clip(centre, lower, upper), atol=1e-12)
+    constant = posterior_of("PER[0]", np.ones((24, 1)), y)  # shows no cycle of any length
+    np.testing.assert_allclose(constant.upper, constant.centre + np.log(1e6))
+
+
 def test_the_posterior_on_some_rows_is_that_of_these_rows(posterior):
     rows = np.array([3, 0, 7, 11])
     part = posterior.on_rows(rows)
@@ -59,6 +80,32 @@ def test_after_the_deadline_nothing_is_predicted(posterior):
         with pytest.raises(OutOfTimeError):
             call(theta)
     assert part.n_evaluations == 0
+
+
+class Noting(OrnsteinUhlenbeck):
+    """Notes of how many pairs its values are computed."""
+
+    def __init__(self):
+        self._sizes = []
+
+    def value(self, params, pairs):
+        self._sizes.append(pairs.shape[-1])
+        return super().value(params, pairs)
+
+
+@pytest.mark.parametrize(
+    ("n", "deadline", "n_timed"),
+    [(1001, NEVER, None), (1001, Deadline(1e6), 500), (1000, Deadline(1e6), None)],
+    ids=["no deadline", "many rows", "few rows"],
+)
+def test_the_first_call_is_timed_on_few_of_many_rows_if_there_is_a_deadline(n, deadline, n_timed):
+    kernel, x = Noting(), np.linspace(0, 1, n)
+    late = posterior_of(Leaf(kernel, 0), x[:, None], np.sin(9 * x), deadline=deadline)
+    late.value(np.log([0.5, 1.0, 0.1]))
+    late.value(np.log([0.6, 1.0, 0.1]))
+    rows = [n, n] if n_timed is None else [n_timed, n, n]
+    assert sorted(set(kernel._sizes)) == sorted({m * (m + 1) // 2 for m in rows})
+    assert late.n_evaluations == 2
 
 
 # ---- the Hessian against gradients that are known in closed form

@@ -12,6 +12,7 @@ from autokernel.kernels import (
     LENGTHSCALE,
     NOISE_VARIANCE,
     OFFSET,
+    OPERATORS,
     PERIOD,
     PRESETS,
     VARIANCE,
@@ -47,6 +48,19 @@ def every_prior(priors):
 def test_the_preset_paper_gives_the_published_values():
     expected = {name: {prior} for name, prior in PUBLISHED.items()}
     assert every_prior(PRESETS["paper"]) == expected
+
+
+@pytest.mark.parametrize("priors", PRESETS.values(), ids=PRESETS)
+def test_priors_and_places_of_changes_are_those_of_the_page_on_theory(priors):
+    """The papers have none for them."""
+    (location, _), (centre, _, _) = (OPERATORS[name].parameters for name in ("CP", "CW"))
+    np.testing.assert_allclose(location.grid, np.linspace(0, 1, 21)[1:-1])
+    np.testing.assert_allclose(centre.grid, np.linspace(0, 1, 11)[1:-1])
+    place, length, width = (2, 3), (2, 6), (1, 50)
+    found = {p.name: p.prior_in(priors) for p in OPERATORS["CP"].parameters}
+    assert found == {"location": place, "width": width}
+    found = {p.name: p.prior_in(priors) for p in OPERATORS["CW"].parameters}
+    assert found == {"centre": place, "length": length, "width": width}
 
 
 def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes():
@@ -128,6 +142,7 @@ def test_a_mapping_replaces_entries_of_the_default():
         ({"variance": 2.0}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (2, 3, 4)}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (0, 3)}, "of positive numbers, got (0, 3)"),
+        ({"variance": (2, np.inf)}, "of positive numbers, got (2, inf)"),
         ({"variance": (np.nan, 3)}, "of positive numbers, got (nan, 3)"),
         ({"variance": ("2", 3)}, "of positive numbers, got ('2', 3)"),
         ({"period": (2, 2), "alpha": "22"}, "priors['alpha'] must be a pair (shape, rate)"),
