@@ -156,9 +156,7 @@ ADD, MULTIPLY = Add(), Multiply()
 
 
 def _reduce(ufunc: np.ufunc, arrays: Sequence[FloatArray]) -> FloatArray:
-    """Combine arrays elementwise into a new one, or return the only one."""
-    if len(arrays) == 1:
-        return arrays[0]
+    """Combine two arrays or more elementwise into a new one."""
     out = ufunc(arrays[0], arrays[1])
     for array in arrays[2:]:
         ufunc(out, array, out=out)

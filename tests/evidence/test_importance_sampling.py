@@ -476,7 +476,7 @@ def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_h
 
 @pytest.mark.parametrize("factor", [0.1, 2.0])
 def test_refitting_does_not_depend_on_the_sum_of_the_weights(held, factor):
-    draws, rng = held.draw(40, np.random.default_rng(1)), np.random.default_rng(2)
+    draws, rng = held.draw(uniforms(1)((40, 4))), np.random.default_rng(2)
     weights = rng.dirichlet(np.ones(40))
     one, other = (held.refit(draws, some) for some in (weights, factor * weights))
     np.testing.assert_allclose(other.centre, one.centre, rtol=1e-9)
