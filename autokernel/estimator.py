@@ -277,7 +277,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = CONSTRAINTS
-    _described: tuple[object, Description]  # the last explanation, and what it is of
+    _described: tuple[object, Description]  # the arguments of the last description, and itself
 
     def __init__(
         self,
@@ -489,8 +489,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray, **more: Any) -> None:
         """Set all attributes of a fit at once: Ctrl-C finds the old ones or the new ones."""
-        of_old = ("feature_names_in_", "_described")
-        old = {name: one for name, one in vars(self).items() if name not in of_old}
+        dropped = ("feature_names_in_", "_described")
+        old = {name: one for name, one in vars(self).items() if name not in dropped}
         new = {**old, **_attributes_of(model, X, y), **more}
         if "search_history_" not in new:
             new |= {"n_iter_": 0, "stop_reason_": "refit"}
@@ -898,7 +898,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Explain the fitted function: one explanation has its words, facts and pictures.
 
-        The last one is kept, as its draws take longer than predictions.
+        The last one is kept, with the factorisations of its draws, until the next fit or other
+        units, as it takes longer than predictions.
         """
         check_is_fitted(self, "best_kernel_")
         tried: list[str] = []
@@ -915,10 +916,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             "n_searched": n,
             "has_tried_log": any(text.startswith("log(y) ~") for text in tried),
         }
-        key = (self._fitted, copy(units), given)  # models are equal only to themselves
-        if not hasattr(self, "_described") or self._described[0] != key:
-            self._described = key, Description(self._fitted, units, **given)
-        return self._described[1]
+        key = (self._fitted, repr(units), given)  # models are equal only to themselves
+        known = getattr(self, "_described", None)  # read once, as threads may share an estimator
+        if known is None or known[0] != key:
+            self._described = known = key, Description(self._fitted, units, **given)
+        return known[1]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -927,7 +929,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        made = ("best_kernel_", "_described")  # of what the others hold
+        made = ("best_kernel_", "_described")  # from the other attributes
         return {name: value for name, value in state.items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -21,7 +21,7 @@ Rows go to results/calibration.csv; those of the current commit are not measured
 
 import time
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations_with_replacement, pairwise, product
 
@@ -171,8 +171,8 @@ def structures() -> tuple[tuple[Expression, ...], np.ndarray]:
     return every, weights / weights.sum()
 
 
-def standardised(rng: np.random.Generator) -> Iterator[tuple[Expression, np.ndarray, np.ndarray]]:
-    """Draw structures with data, and yield those whose target is nearly standardised."""
+def standardised(rng: np.random.Generator) -> tuple[Expression, np.ndarray, np.ndarray]:
+    """Draw structures with data until a target is nearly standardised."""
     every, probabilities = structures()
     while True:
         truth = every[rng.choice(len(every), p=probabilities)]
@@ -181,11 +181,11 @@ def standardised(rng: np.random.Generator) -> Iterator[tuple[Expression, np.ndar
         if drawn := draw(truth, X, rng):
             y = drawn[-1]
             if max(abs(y.mean()), abs(y.std() - 1)) < MAX_OFF:
-                yield truth, X, y
+                return truth, X, y
 
 
 def _unknown(case: Case, rng: np.random.Generator) -> Row:
-    truth, X, y = next(standardised(rng))
+    truth, X, y = standardised(rng)
     model = AutoKernelGPRegressor(
         base_kernels=BASE_KERNELS,
         max_leaves=2,
@@ -307,9 +307,13 @@ def _classes(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
 def _compared(pairs: np.ndarray) -> str:
     """Write the mean probability, the share that happened, and the distance in standard errors."""
     p, happened = pairs.T
-    error = np.sqrt((p * (1 - p)).sum()) or np.nan
-    z = (happened.sum() - p.sum()) / error
+    z = distance(happened.sum(), p)
     return f"{happened.mean():.3f} of {len(p)} (stated {p.mean():.3f}, {z:+.1f})"
+
+
+def distance(n_happened: float, p: np.ndarray) -> float:
+    """Compute how far a number of events is from what is stated, in standard errors."""
+    return float((n_happened - p.sum()) / (np.sqrt((p * (1 - p)).sum()) or np.nan))
 
 
 def _structures(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
@@ -321,7 +325,7 @@ def _structures(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
         p = np.array([stated.get(text, 0.0) for _, stated in every])
         n = sum(drawn == text for drawn, _ in every)
         if max(n, p.sum()) >= 5:
-            z = (n - p.sum()) / np.sqrt((p * (1 - p)).sum())
+            z = distance(n, p)
             table.append(
                 {"structure": text, "drawn": n, "stated": f"{p.sum():.1f}", "z": f"{z:+.1f}"}
             )

@@ -259,10 +259,10 @@ class Evaluator:
     def sample(
         self, evaluation: Evaluation, *, max_draws: int, deadline: Deadline = NEVER
     ) -> ImportanceSample:
-        """Draw from the posterior of a kernel's parameters around its best mode.
+        """Draw from the posterior of a kernel's parameters.
 
-        If the kernel has periods, draws are also made around modes with other periods. The points
-        depend on the posterior alone, and neither on the seed nor on orders.
+        Draws are made around the best mode and, if the kernel has periods, around modes with other
+        periods. The points depend only on the posterior, and neither on the seed nor on orders.
 
         An ``EvaluationError`` is raised if the kernel has no Hessian, no draw has a finite density,
         or the kernel fails at one.

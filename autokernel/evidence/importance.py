@@ -33,7 +33,7 @@ def even_points() -> Uniforms:
     def points(shape: tuple[int, int]) -> FloatArray:
         n, dimension = shape
         sobol = qmc.Sobol(dimension, rng=rng)
-        return sobol.random_base2(max(1, n - 1).bit_length())[:n]
+        return sobol.random_base2((n - 1).bit_length())[:n]
 
     return points
 
@@ -154,10 +154,11 @@ class FoldedT:
 
         Axes of the cube belong to parameters in the order of their spread. As the factor is a
         symmetric root, another order of the parameters leads to the same points in this order.
-        Spreads that rounding distinguishes, as those of equal factors, count as equal.
+        Spreads are rounded, so that the rounding errors of equal ones do not order them.
         """
         spreads = np.round(np.log(np.linalg.norm(self.factor, axis=1)), _DIGITS_OF_SPREAD)
         ranks = np.argsort(np.argsort(spreads, kind="stable"))
+        uniforms = np.maximum(uniforms, np.finfo(float).tiny)
         z = ndtri(uniforms[:, 1:])[:, ranks]
         z /= np.sqrt(2 * gammaincinv(_DEGREES / 2, uniforms[:, :1]) / _DEGREES)  # chi-square
         return self.centre + np.where(self.held, np.abs(z), z) @ self.factor.T
@@ -288,7 +289,7 @@ def importance_sample(
     earlier ones. Sampling stops when both the standard error, in nats, and the Pareto k are small
     enough, or after ``max_draws`` draws, at least two.
 
-    The errors are those of independent ``uniforms``; they are smaller with :func:`even_points`.
+    The standard error assumes independent ``uniforms``, and is too large for :func:`even_points`.
     The mass of a mode far from all ``maxima`` is missed. A draw beyond the bounds has the weight
     zero and costs no call.
 

@@ -213,8 +213,9 @@ _MAX_OTHER_PERIODS = 12  # modes that are returned
 def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
     """Find modes that have other periods than the best one and are nearly as probable, best first.
 
-    Each run starts from the mode with one period at a quantile of its prior. There are none if all
-    periods are known.
+    Each run starts from the mode with one period at a quantile of its prior, and ends at full
+    precision. At most twelve modes within six nats are returned. Periods with a declared range of
+    starting values, such as those that the user knows, are not varied.
     """
     levels = (np.arange(_N_OTHER_PERIODS)[:, None] + 0.5) / _N_OTHER_PERIODS
     quantiles = posterior.prior.quantile(levels, posterior.upper)

@@ -22,7 +22,10 @@ _MOST_DECIMALS, _MOST_ZEROS = 7, 6
 
 
 def interval(draws: FloatArray) -> FloatArray:
-    """Compute the ends (2, ...) of 90 % intervals of draws (n_draws, ...); nan for one draw."""
+    """Compute the ends (2, ...) of 90 % intervals of draws (n_draws, ...); nan for one draw.
+
+    They are the least and the largest of less than 19 draws.
+    """
     if len(draws) == 1:
         return np.full((2, *draws.shape[1:]), np.nan)
     # a new draw is below the k-th of n with probability k / (n + 1)

@@ -358,11 +358,15 @@ def test_only_some_other_modes_of_some_height_are_sampled_and_one_may_fail(
 
 
 def test_the_parameters_of_importance_bound_the_draws():
-    plain = evaluate_kernel("SE[0]", *AMBIGUOUS, priors="paper")
+    plain = evaluate_kernel("SE[0]", *AMBIGUOUS, priors="paper", random_state=0)
 
     def n_draws(**parameters):
         fit = evaluate_kernel(
-            "SE[0]", *AMBIGUOUS, priors="paper", criterion=Importance(**parameters)
+            "SE[0]",
+            *AMBIGUOUS,
+            priors="paper",
+            criterion=Importance(**parameters),
+            random_state=0,
         )
         return fit.n_evaluations - plain.n_evaluations, fit.standard_error
 
@@ -373,7 +377,8 @@ def test_the_parameters_of_importance_bound_the_draws():
     assert 90 <= few <= 100 + most
     assert 4 * few < many <= 4000 + most
     assert fine < 0.02 < rough
-    assert n_draws(standard_error=10.0)[0] < many  # as soon as the tail is sound
+    # as soon as the tail is sound, which takes a second batch here
+    assert n_draws(standard_error=10.0)[0] <= 2 * FIRST_DRAWS + most
 
 
 # ---- noise alone

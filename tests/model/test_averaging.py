@@ -201,9 +201,10 @@ def test_draws_of_a_period_hold_all_that_are_probable(seed):
         return np.abs(logs[:, 2] - found.theta[2]) > 0.15
 
     expected = weights @ is_other(theta)
-    error = np.sqrt(expected * (1 - expected) * np.sum(weights**2))
-    assert expected > 4 * error  # that of the draws from the prior
-    assert np.mean(is_other(kernel.draws)) == pytest.approx(expected, abs=4 * error)
+    # of the weighted draws, and of a hundred from the posterior
+    error = np.sqrt(expected * (1 - expected) * (np.sum(weights**2) + 1 / 100))
+    assert expected > 3.5 * error
+    assert np.mean(is_other(kernel.draws)) == pytest.approx(expected, abs=3.5 * error)
 
 
 @given(seed=seeds, n=st.integers(1, 300), n_weights=st.integers(1, 60))
