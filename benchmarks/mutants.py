@@ -12,7 +12,7 @@ test should kill. Each mutant runs in a fork, and hence not on Windows.
     python benchmarks/mutants.py                      # 300 mutants: half an hour and more
     python benchmarks/mutants.py --again              # survivors without a reason
     python benchmarks/mutants.py --datasets evidence/laplace.py --all
-    python benchmarks/mutants.py --finished --any-commit
+    python benchmarks/mutants.py --finished           # all rows whose place is still in the code
 """
 
 import ast
@@ -108,6 +108,11 @@ class Mutant:
 def source(module: str) -> bytes:
     """Text of a module of the package."""
     return (TOP / "autokernel" / module).read_bytes()
+
+
+def line_of(mutant: Mutant) -> str:
+    """Text of the line of a mutant."""
+    return source(mutant.module).splitlines()[mutant.line - 1].strip().decode()
 
 
 def changed(mutant: Mutant) -> bytes:
@@ -394,7 +399,7 @@ def measure(mutant: Mutant, *, budget: int) -> Row:
     if status in (-signal.SIGPROF, -signal.SIGALRM):
         outcome = TIMEOUT
     return {
-        "code": source(mutant.module).splitlines()[mutant.line - 1].strip().decode(),
+        "code": line_of(mutant),
         "outcome": outcome if files else NOT_EXECUTED,
         "budget": budget,
         "tests": sum(map(len, files)),
@@ -403,9 +408,9 @@ def measure(mutant: Mutant, *, budget: int) -> Row:
     }
 
 
-def identity(row: Mapping[str, str]) -> tuple[str, ...]:
+def identity(row: Mapping[str, object]) -> tuple[str, ...]:
     """Return what names a mutant if lines move."""
-    return tuple(row[name] for name in IDENTITY)
+    return tuple(str(row[name]) for name in IDENTITY)
 
 
 def summarise(rows: Sequence[Mapping[str, str]]) -> None:
@@ -437,10 +442,9 @@ def main() -> None:
     parser.add_argument("--all", action="store_true", help="all mutants of the modules")
     parser.add_argument("--again", action="store_true", help="survivors without a reason again")
     arguments = parse(parser, small={"size": 20})
-    units, run_tests = shuffled(arguments.datasets), partial(measure, budget=arguments.budget)
-    print(f"{len(units)} mutants in all")
-    if not arguments.all:
-        units = units[: arguments.size * arguments.seeds]
+    every, run_tests = shuffled(arguments.datasets), partial(measure, budget=arguments.budget)
+    print(f"{len(every)} mutants in all")
+    units = every if arguments.all else every[: arguments.size * arguments.seeds]
     if arguments.again:
         known = {identity(row) for row in read_rows(REASONS)}
         last = {tuple(row[name] for name in FIELDS): row for row in read_rows(NAME)}
@@ -451,8 +455,11 @@ def main() -> None:
                 again.append(unit)
         if again:
             collect(NAME, again, run_tests, arguments)
-        arguments.any_commit = arguments.finished = True
-    summarise(collect(NAME, units, run_tests, arguments))
+    elif not arguments.finished:
+        collect(NAME, units, run_tests, arguments)
+    places = {identity({**asdict(unit), "code": line_of(unit)}) for unit in every}
+    last = {identity(row): row for row in read_rows(NAME)}
+    summarise([row for place, row in last.items() if place in places])
 
 
 if __name__ == "__main__":

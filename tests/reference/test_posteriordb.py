@@ -1,4 +1,4 @@
-"""A posterior of posteriordb: draws and evidences beside integrals on a grid.
+"""A posterior of posteriordb: draws and evidences compared with integrals on a grid.
 
 make_posterior.py has written the integrals, which agree with the means that posteriordb publishes.
 """
