@@ -67,7 +67,7 @@ MODULES = [
 ]
 TESTS = [
     *(f"{room}/test_*" for room in ("kernels", "inference", "evidence", "expression", "model")),
-    *("reference/test_*", "many_rows/test_*", "explain/test_effects"),
+    *("reference/test_*", "many_rows/test_*", "explain/test_effects", "test_own_kernels*"),
     *(f"estimator/test_{name}" for name in ("row_noise", "varying_noise", "gaps", "pairs")),
 ]
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]
@@ -304,7 +304,7 @@ def statement(mutant: Mutant) -> set[str]:
     return set(map(str, found))
 
 
-def tests_of(mutant: Mutant) -> list[dict[str, float]]:
+def tests_of(mutant: Mutant, budget: float) -> list[dict[str, float]]:
     """Tests that execute a mutant, with their seconds, by file, the fastest first.
 
     A line that runs when the module is imported concerns all tests that execute any other line.
@@ -322,7 +322,7 @@ def tests_of(mutant: Mutant) -> list[dict[str, float]]:
         seconds = one["seconds"]
         chosen = seconds if FIXTURE in names else names - {IMPORT}
         files.append({name: seconds[name] for name in sorted(chosen, key=lambda n: seconds[n])})
-    left, within = BUDGET, []
+    left, within = budget, []
     for tests in sorted(filter(None, files), key=lambda tests: sum(tests.values())):
         total = list(accumulate(tests.values()))
         within.append(dict(list(tests.items())[: bisect_right(total, left)]))
@@ -373,9 +373,9 @@ def run(files: Sequence[Mapping[str, float]], failed: Path) -> None:
             os._exit(status)
 
 
-def measure(mutant: Mutant) -> Row:
+def measure(mutant: Mutant, *, budget: int) -> Row:
     """Run the tests of one mutant."""
-    files = tests_of(mutant)
+    files = tests_of(mutant, budget)
     path, failed = copied() / "autokernel" / mutant.module, copied() / "failed"
     failed.write_text("")
     path.write_bytes(changed(mutant))
@@ -389,6 +389,7 @@ def measure(mutant: Mutant) -> Row:
     return {
         "code": source(mutant.module).splitlines()[mutant.line - 1].strip().decode(),
         "outcome": outcome if files else NOT_EXECUTED,
+        "budget": budget,
         "tests": sum(map(len, files)),
         "killed_by": failed.read_text(),
         "seconds": round(seconds, 1),
@@ -443,10 +444,11 @@ def main() -> None:
     """Measure what is missing and print the tables."""
     parser = make_parser(__doc__, datasets=MODULES, seeds=1, what="samples")
     parser.add_argument("--size", type=int, default=SIZE, help="mutants of a sample")
+    parser.add_argument("--budget", type=int, default=BUDGET, help="seconds of tests for a mutant")
     parser.add_argument("--all", action="store_true", help="all mutants of the modules")
     parser.add_argument("--again", action="store_true", help="survivors of any commit only")
     arguments = parse(parser, small={"size": 20})
-    units = shuffled(arguments.datasets)
+    units, run_tests = shuffled(arguments.datasets), partial(measure, budget=arguments.budget)
     print(f"{len(units)} mutants in all")
     if not arguments.all:
         units = units[: arguments.size * arguments.seeds]
@@ -455,9 +457,9 @@ def main() -> None:
         outcomes = [last.get(tuple(map(str, asdict(unit).values()))) for unit in units]
         again = [u for u, o in zip(units, outcomes, strict=True) if o in (SURVIVED, NOT_EXECUTED)]
         if again:
-            collect(NAME, again, measure, arguments)
+            collect(NAME, again, run_tests, arguments)
         arguments.any_commit = arguments.finished = True
-    summarise(collect(NAME, units, measure, arguments))
+    summarise(collect(NAME, units, run_tests, arguments))
 
 
 if __name__ == "__main__":

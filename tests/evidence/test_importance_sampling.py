@@ -262,6 +262,28 @@ def test_pareto_shape_is_near_to_the_most_likely_one_and_leans_towards_a_half():
     assert pareto_shape(weights) == pytest.approx(expected, abs=0.02)
 
 
+def shape_by_loops(weights):
+    """The estimate of Zhang & Stephens (2009), section 3.1, as they write it, and the prior."""
+    ordered, size = np.sort(weights), tail_size(len(weights))
+    x = ordered[-size:] - ordered[-size - 1]
+    n, m = len(x), 30 + int(np.floor(np.sqrt(len(x))))
+    quartile = x[int(np.floor(n / 4 + 0.5)) - 1]  # which they count from one
+    points = [1 / x[-1] + (1 - np.sqrt(m / (j - 0.5))) / (3 * quartile) for j in range(1, m + 1)]
+
+    def k_at(point):
+        return -np.mean(np.log(1 - point * x))
+
+    profile = np.array([n * (np.log(p / k_at(p)) + k_at(p) - 1) for p in points])
+    shares = [1 / np.exp(profile - one).sum() for one in profile]
+    return (-n * k_at(np.dot(points, shares)) + 10 * 0.5) / (n + 10)
+
+
+@pytest.mark.parametrize("n", [27, 31, 35, 40, 200, 1000])
+def test_pareto_shape_is_that_of_the_published_algorithm(n):
+    weights = np.exp(1.5 * np.random.default_rng(n).normal(size=n))
+    assert pareto_shape(weights) == pytest.approx(shape_by_loops(weights), rel=1e-9)
+
+
 def test_pareto_shape_without_a_tail_or_with_too_short_a_one_is_infinite():
     assert pareto_shape(np.full(200, 0.3)) == -np.inf
     assert pareto_shape(np.append(np.zeros(196), [1, 2, 3, 4])) == np.inf

@@ -174,6 +174,7 @@ BAD_TEXTS = [
     ("SE[0] ** SE[0]", None, 7, EXPECTED_LEAF),
     ("XY[0]", None, 0, f"unknown base kernel 'XY', the known ones are {KNOWN}"),
     ("SE[0] + se[0]", None, 8, f"unknown base kernel 'se', the known ones are {KNOWN}"),
+    ("PER0[0]", None, 0, "unknown base kernel 'PER0'"),
     ("SE[time]", None, 3, "a zero-based index where no feature_names are given, got 'time'"),
     ("SE[-1]", None, 3, "a zero-based index where no feature_names are given, got '-1'"),
     ("SE[]", None, 3, "a zero-based index where no feature_names are given, got ''"),
