@@ -206,7 +206,7 @@ def copied() -> Path:
     """Copy the checkout, with the compiled files, to a folder that is removed at the end."""
     folder, ran_by = Path(tempfile.mkdtemp(prefix="mutants-")).resolve(), os.getpid()
     atexit.register(lambda: os.getpid() == ran_by and shutil.rmtree(folder, ignore_errors=True))
-    for name in ("autokernel", "tests"):
+    for name in ("autokernel", "tests", "docs"):
         shutil.copytree(TOP / name, folder / name)
     shutil.copy2(TOP / "pyproject.toml", folder)
     return folder
