@@ -67,7 +67,7 @@ MODULES = [
 ]
 TESTS = [
     *(f"{room}/test_*" for room in ("kernels", "inference", "evidence", "expression", "model")),
-    *("reference/test_*", "many_rows/test_*", "explain/test_effects", "test_own_kernels*"),
+    *("reference/test_*", "many_rows/test_*", "explain/test_*", "test_own_kernels*"),
     *(f"estimator/test_{name}" for name in ("row_noise", "varying_noise", "gaps", "pairs")),
 ]
 OPTIONS = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRewriteWarning"]

@@ -18,6 +18,7 @@ from autokernel.expression import (
     parse_expression,
     reduced,
     simplifications,
+    without_leaves,
 )
 from autokernel.kernels import (
     ADD,
@@ -85,6 +86,12 @@ def wider(one: float, factor: float) -> float:
     [
         ("SE[0] * SE[0]", (0.9, 5.0, wider(0.5, 0.9), 0.5), "SE[0]", (0.5, 2.5)),
         ("LIN[0] + LIN[0]", (0.2, 1.9, 0.3, 0.6), "LIN[0]", (0.5, 2.5)),
+        ("RW[0] + RW[0]", (0.2, 1.9, 0.3, 0.6), "RW[0]", (0.5, 2.5)),
+        ("IRW[0] + IRW[0]", (0.2, 0.4, 1.9, 0.3, 0.1, 0.6), "IRW[0]", (0.5, 0.5, 2.5)),
+        ("CAT[0] + CAT[0]", (0.2, 1.9, 0.3, 0.6), "CAT[0]", (0.5, 2.5)),
+        # (v 1 + c) (v' 1 + c') = (v v' + v c' + c v') 1 + c c'
+        ("CAT[0] * CAT[0]", (0.2, 2.0, 0.3, 0.6), "CAT[0]", (0.06 + 0.12 + 0.6, 1.2)),
+        ("MAT12[0] * MAT12[0]", (0.5, 5.0, 2.0, 0.5), "MAT12[0]", (0.4, 2.5)),
         (
             "SE[0] * (SE[0] * LIN[1] + SE[0])",
             # any factor that is wider than both
@@ -271,6 +278,23 @@ def test_every_limit_of_a_leaf_is_tried_and_the_first_of_all_leaves_at_once():
 
 GRAMMAR = Grammar((SE, LIN, CONST), (ADD, MULTIPLY), columns=(0,), max_leaves=9)
 TREES = [GRAMMAR.random_tree(2 + n % 8, np.random.default_rng(n)) for n in range(150)]
+
+
+@pytest.mark.parametrize(
+    ("text", "removed", "expected"),
+    [
+        ("SE[0] * (LIN[0] + PER[1])", ["LIN[0]", "PER[1]"], "SE[0]"),
+        ("SE[0] + LIN[0] * PER[1]", ["PER[1]"], "SE[0] + LIN[0]"),
+        ("CP[0](SE[0] + LIN[1], LIN[1] * PER[1])", ["LIN[1]"], "CP[0](SE[0], PER[1])"),
+        ("log(y) ~ CP[0](SE[0], LIN[1])", ["SE[0]"], "log(y) ~ LIN[1]"),
+        ("log(y) ~ CP[0](SE[0], LIN[1])", ["LIN[1]"], "log(y) ~ SE[0]"),
+        ("CP[0](SE[0], LIN[1])", ["PER[1]"], "CP[0](SE[0], LIN[1])"),
+        ("SE[0] * SE[0]", ["SE[0]"], None),
+    ],
+)
+def test_without_some_leaves_the_other_operands_are_left(text, removed, expected):
+    found = without_leaves(parse_expression(text), set(removed))
+    assert found == (None if expected is None else parse_expression(expected))
 
 
 def test_the_order_and_the_grouping_of_operands_make_no_difference():

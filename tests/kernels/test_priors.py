@@ -12,6 +12,7 @@ from autokernel.kernels import (
     LENGTHSCALE,
     NOISE_VARIANCE,
     OFFSET,
+    OPERATORS,
     PERIOD,
     PRESETS,
     VARIANCE,
@@ -47,6 +48,16 @@ def every_prior(priors):
 def test_the_preset_paper_gives_the_published_values():
     expected = {name: {prior} for name, prior in PUBLISHED.items()}
     assert every_prior(PRESETS["paper"]) == expected
+
+
+@pytest.mark.parametrize("priors", PRESETS.values(), ids=PRESETS)
+def test_priors_of_changes_are_those_of_the_page_on_theory(priors):
+    """The papers have none for them."""
+    place, length, width = (2, 3), (2, 6), (1, 50)
+    found = {p.name: p.prior_in(priors) for p in OPERATORS["CP"].parameters}
+    assert found == {"location": place, "width": width}
+    found = {p.name: p.prior_in(priors) for p in OPERATORS["CW"].parameters}
+    assert found == {"centre": place, "length": length, "width": width}
 
 
 def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes():
