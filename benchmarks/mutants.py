@@ -307,7 +307,7 @@ def statement(mutant: Mutant) -> set[str]:
 def tests_of(mutant: Mutant, budget: float) -> list[dict[str, float]]:
     """Tests that execute a mutant, with their seconds, by file, the fastest first.
 
-    A line that runs when the module is imported concerns all tests that execute any other line.
+    Those of its module and of its room come before. A line that runs when the module is imported concerns all tests that execute any other line.
     """
     lines = statement(mutant)
     here, anywhere = [], []
@@ -322,8 +322,14 @@ def tests_of(mutant: Mutant, budget: float) -> list[dict[str, float]]:
         seconds = one["seconds"]
         chosen = seconds if FIXTURE in names else names - {IMPORT}
         files.append({name: seconds[name] for name in sorted(chosen, key=lambda n: seconds[n])})
+    room, _, name = mutant.module.removesuffix(".py").partition("/")
+
+    def order(tests: Mapping[str, float]) -> tuple[bool, bool, float]:
+        file, _, _ = next(iter(tests)).partition("::")
+        return name not in file, f"tests/{room}/" not in file, sum(tests.values())
+
     left, within = budget, []
-    for tests in sorted(filter(None, files), key=lambda tests: sum(tests.values())):
+    for tests in sorted(filter(None, files), key=order):
         total = list(accumulate(tests.values()))
         within.append(dict(list(tests.items())[: bisect_right(total, left)]))
         left -= sum(within[-1].values())
