@@ -307,7 +307,8 @@ def statement(mutant: Mutant) -> set[str]:
 def tests_of(mutant: Mutant, budget: float) -> list[dict[str, float]]:
     """Tests that execute a mutant, with their seconds, by file, the fastest first.
 
-    Those of its module and of its room come before. A line that runs when the module is imported concerns all tests that execute any other line.
+    Those of its module and of its room come before. A line that runs when the module is imported
+    concerns all tests that execute any other line.
     """
     lines = statement(mutant)
     here, anywhere = [], []
