@@ -7,9 +7,10 @@ from scipy.stats import gamma
 
 from autokernel.data import Column, Columns, RowNoise
 from autokernel.data.columns import Levels
+from autokernel.data.noise import CONSTANT
 from autokernel.deadline import NEVER
 from autokernel.evidence import Evaluator, update_noise
-from autokernel.expression import View, parse_expression
+from autokernel.expression import IDENTITY, View, parse_expression
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from tests.model.cases import dense_covariance
@@ -20,19 +21,24 @@ LINE = parse_expression("LIN[0]")
 N = 48
 
 
-def data_of(form, weights, rounding=0.0, n_levels=3):
-    """A line with noise that grows with x, or differs between levels of c."""
+def data_of(form, weights, rounding=0.0, n_levels=3, size=1.0):
+    """A line with noise of a size that grows with x, or differs between levels of c."""
     n, rng = len(weights), np.random.default_rng(0)
     x, c = rng.uniform(size=n), np.arange(n) % n_levels
-    std = 0.03 * 30**x if form == "linear" else np.where(c % 3 == 1, 0.6, 0.05)
-    y = 2 * x - 1 + std / np.sqrt(weights) * rng.normal(size=n)
+    std = {
+        "linear": 0.03 * 30**x,
+        "levels": np.where(c % 3 == 1, 0.6, 0.15),
+        "constant": np.full(n, 0.3),
+    }[form]
+    y = 2 * x - 1 + size * std / np.sqrt(weights) * rng.normal(size=n)
     kinds = {1: Column("c", levels=Levels(tuple("abcdefghijklmnopqrstuvwxyzABCDEFGH"), False))}
     X = np.column_stack([x, c.astype(float)])
     inputs = Columns.of_names(None, 2, kinds).of_rows(X).inputs(X, first_row=0)
     return TrainingData(inputs, y, RowNoise(weights, rounding=rounding))
 
 
-def found_in(data):
+def found_in(data, known=CONSTANT):
+    data = data.with_varying({IDENTITY: known})
     fit = Evaluator(data, priors=PRIORS, seed=0)(LINE)
     return fit, update_noise(data, fit, fit.score, priors=PRIORS, deadline=NEVER)
 
@@ -104,3 +110,18 @@ def test_it_is_constant_with_few_rows_with_other_weights_and_with_many_levels():
         "levels"
     ]
     assert not found_in(data_of("levels", ones(93), n_levels=31))[1].terms
+
+
+def test_it_is_constant_next_to_the_floor_of_the_noise_variance():
+    """Floors are 1e-8 of the mean square of the target, and ten times that is too near."""
+    assert not found_in(data_of("levels", np.ones(N), size=4e-4))[1].terms
+    assert found_in(data_of("levels", np.ones(N), size=4e-3))[1].terms
+
+
+def test_it_varies_as_before_unless_another_function_is_better():
+    varies, constant = data_of("levels", np.ones(N)), data_of("constant", np.ones(N))
+    known = found_in(varies)[1]
+    assert found_in(varies, known)[1] is known
+    assert not found_in(constant)[1].terms
+    found = found_in(constant, known)[1]
+    assert (found.terms, found.log_prior) == ((), 0.0)
