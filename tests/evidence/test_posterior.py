@@ -40,6 +40,25 @@ def test_the_step_scale_of_a_period_is_a_part_of_a_cycle_over_the_extent_of_its_
     np.testing.assert_allclose(posterior.step_units(theta), expected, rtol=1e-12)
 
 
+@pytest.mark.parametrize("unit", [1.0, 1e-8, 1e3])
+def test_bounds_are_a_million_from_the_prior_means_two_cycles_and_the_floor_of_the_noise(unit):
+    months = unit * np.linspace(0, 1, 24)[:, None]
+    y = np.sin(np.arange(24.0))
+    posterior = posterior_of("PER[0] + SE[0]", months, y)
+    centre = np.log([1, 2 / 3, 1, 1, 2 / 3, 1 / 100])  # of the priors of the paper
+    lower, upper = centre - np.log(1e6), centre + np.log(1e6)
+    longest = np.log(unit * 12 / 23)
+    assert longest <= posterior.upper[2] < longest + 0.1  # cycles may be a little unequal
+    upper[2] = min(upper[2], posterior.upper[2])
+    lower[2] = min(lower[2], upper[2] - np.log(1e6))
+    lower[-1] = np.log(1e-8 * np.mean(y**2))
+    np.testing.assert_allclose(posterior.upper, upper, rtol=1e-12)
+    np.testing.assert_allclose(posterior.lower, lower, rtol=1e-12)
+    np.testing.assert_allclose(posterior.centre, np.clip(centre, lower, upper), atol=1e-12)
+    constant = posterior_of("PER[0]", np.ones((24, 1)), y)  # shows no cycle of any length
+    np.testing.assert_allclose(constant.upper, constant.centre + np.log(1e6))
+
+
 def test_the_posterior_on_some_rows_is_that_of_these_rows(posterior):
     rows = np.array([3, 0, 7, 11])
     part = posterior.on_rows(rows)
