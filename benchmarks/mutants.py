@@ -9,8 +9,8 @@ Rows go to results/mutants.csv. results/mutants_survivors.csv has the reasons fo
 test should kill. Each mutant runs in a fork, and hence not on Windows.
 
     pip install coverage
-    python benchmarks/mutants.py                      # 300 mutants: an hour of CPU time
-    python benchmarks/mutants.py --again              # the survivors, after tests have been added
+    python benchmarks/mutants.py                      # 300 mutants: an hour and more
+    python benchmarks/mutants.py --again              # those without a reason, after tests were added
     python benchmarks/mutants.py --datasets evidence/laplace.py --all
     python benchmarks/mutants.py --finished --any-commit
 """
@@ -55,7 +55,7 @@ from common import (
 )
 from coverage import Coverage
 
-NAME = "mutants"  # of the CSV file
+NAME, REASONS = "mutants", "mutants_survivors"  # of the CSV files
 SIZE = 300  # mutants of the sample
 TOP = checkout()
 MODULES = [
@@ -74,9 +74,11 @@ OPTIONS = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestAssertRew
 BUDGET = 120  # seconds of tests for one mutant
 SLOWER, GRACE = 10, 20  # a test may take ten times its seconds and 20 s
 MEMORY = 4 << 30  # bytes that a mutant may take
-SURVIVED, NOT_EXECUTED, TIMEOUT, KILLED = "survived", "not executed", "timeout", "killed"
+OUTCOMES = KILLED, TIMEOUT, SURVIVED, NOT_EXECUTED = (
+    *("killed", "timeout", "survived", "not executed"),
+)
 FIELDS = ("module", "line", "column", "before", "after")
-IDENTITY = ("module", "code", "before", "after")  # stays if lines move
+IDENTITY = ("module", "code", "column", "before", "after")  # stays if lines move
 IMPORT, FIXTURE = "", "fixture"  # contexts of lines that no single test executes
 SWAPS: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*"),
@@ -403,47 +405,29 @@ def measure(mutant: Mutant, *, budget: int) -> Row:
     }
 
 
-def reasons() -> dict[tuple[str, ...], str]:
-    """Why no test kills a mutant, by module, code and change."""
-    return {
-        tuple(row[name] for name in IDENTITY): row["reason"]
-        for row in read_rows(f"{NAME}_survivors")
-    }
+def identity(row: Mapping[str, str]) -> tuple[str, ...]:
+    """Return what names a mutant if lines move."""
+    return tuple(row[name] for name in IDENTITY)
 
 
 def summarise(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print the survivors, and the scores of the modules."""
-    known, table = reasons(), []
-    print()
-    for row in rows:
-        if row["outcome"] in (SURVIVED, NOT_EXECUTED):
-            where = f"{row['module']}:{row['line']}:{row['column']}"
-            reason = known.get(tuple(row[name] for name in IDENTITY), "no reason yet")
-            print(
-                f"{where} {row['outcome']}: {row['before']!r} -> {row['after']!r} in {row['code']}"
-            )
-            print(f"    {reason}")
-    print()
-    by_module = {**group(rows, lambda row: row["module"]), "all": list(rows)}
-    for module, found in by_module.items():
+    """Print the survivors with their reasons, and the scores of the modules."""
+    known = {identity(row): row["reason"] for row in read_rows(REASONS)}
+    survivors = [row for row in rows if row["outcome"] in (SURVIVED, NOT_EXECUTED)]
+    for row in survivors:
+        change = f"{row['before']!r} -> {row['after']!r} in {row['code']}"
+        print(f"\n{row['module']}:{row['line']}:{row['column']} {row['outcome']}: {change}")
+        print(f"    {known.get(identity(row), 'no reason yet')}")
+    table = []
+    for module, found in {**group(rows, lambda row: row["module"]), "all": rows}.items():
         outcomes = [row["outcome"] for row in found]
-        killed = outcomes.count(KILLED) + outcomes.count(TIMEOUT)
-        table.append(
-            {
-                "module": module,
-                "mutants": len(found),
-                **{
-                    name: outcomes.count(name) for name in (KILLED, TIMEOUT, SURVIVED, NOT_EXECUTED)
-                },
-                "with reason": sum(
-                    tuple(row[name] for name in IDENTITY) in known
-                    for row in found
-                    if row["outcome"] in (SURVIVED, NOT_EXECUTED)
-                ),
-                "score": killed / len(found),
-                "CPU minutes": float(numbers(found, "seconds").sum() / 60),
-            }
-        )
+        line: dict[str, object] = {"module": module, "mutants": len(found)}
+        line |= {name: outcomes.count(name) for name in OUTCOMES}
+        line["with reason"] = sum(row in found and identity(row) in known for row in survivors)
+        line["score"] = (outcomes.count(KILLED) + outcomes.count(TIMEOUT)) / len(found)
+        line["CPU minutes"] = float(numbers(found, "seconds").sum() / 60)
+        table.append(line)
+    print()
     print_table(table)
 
 
@@ -453,16 +437,20 @@ def main() -> None:
     parser.add_argument("--size", type=int, default=SIZE, help="mutants of a sample")
     parser.add_argument("--budget", type=int, default=BUDGET, help="seconds of tests for a mutant")
     parser.add_argument("--all", action="store_true", help="all mutants of the modules")
-    parser.add_argument("--again", action="store_true", help="survivors of any commit only")
+    parser.add_argument("--again", action="store_true", help="survivors without a reason again")
     arguments = parse(parser, small={"size": 20})
     units, run_tests = shuffled(arguments.datasets), partial(measure, budget=arguments.budget)
     print(f"{len(units)} mutants in all")
     if not arguments.all:
         units = units[: arguments.size * arguments.seeds]
     if arguments.again:
-        last = {tuple(row[name] for name in FIELDS): row["outcome"] for row in read_rows(NAME)}
-        outcomes = [last.get(tuple(map(str, asdict(unit).values()))) for unit in units]
-        again = [u for u, o in zip(units, outcomes, strict=True) if o in (SURVIVED, NOT_EXECUTED)]
+        known = {identity(row) for row in read_rows(REASONS)}
+        last = {tuple(row[name] for name in FIELDS): row for row in read_rows(NAME)}
+        again = []
+        for unit in units:
+            row = last.get(tuple(map(str, asdict(unit).values())))
+            if row and row["outcome"] in (SURVIVED, NOT_EXECUTED) and identity(row) not in known:
+                again.append(unit)
         if again:
             collect(NAME, again, run_tests, arguments)
         arguments.any_commit = arguments.finished = True
