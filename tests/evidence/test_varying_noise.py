@@ -115,13 +115,16 @@ def test_it_is_constant_with_few_rows_with_other_weights_and_with_many_levels():
 def test_it_is_constant_next_to_the_floor_of_the_noise_variance():
     """Floors are 1e-8 of the mean square of the target, and ten times that is too near."""
     assert not found_in(data_of("levels", np.ones(N), size=4e-4))[1].terms
-    assert found_in(data_of("levels", np.ones(N), size=4e-3))[1].terms
+    (term,), (other,) = (
+        found_in(data_of("levels", np.ones(N), size=size))[1].terms for size in (2e-3, 2e-2)
+    )
+    # but for the prior of the common variance, and the offset of the line, which is explained
+    np.testing.assert_allclose(term.coefficients, other.coefficients, atol=0.02)
 
 
 def test_it_varies_as_before_unless_another_function_is_better():
     varies, constant = data_of("levels", np.ones(N)), data_of("constant", np.ones(N))
     known = found_in(varies)[1]
     assert found_in(varies, known)[1] is known
-    assert not found_in(constant)[1].terms
-    found = found_in(constant, known)[1]
-    assert (found.terms, found.log_prior) == ((), 0.0)
+    for found in (found_in(constant)[1], found_in(constant, known)[1]):
+        assert (found.terms, found.log_prior) == ((), 0.0)

@@ -210,6 +210,15 @@ def test_predictions_from_more_rows_than_are_factorised_as_in_the_likelihood():
     np.testing.assert_allclose(found, np.diag(covariance), rtol=1e-9)
 
 
+def test_more_rows_than_are_factorised_as_in_the_likelihood_get_jitter_too():
+    X = np.linspace(0, 1, 2001)[:, None]
+    y, theta = np.sin(6 * X[:, 0]), np.log([0.5, 2.0, 1e-30])
+    predictor = ExactPredictor(parse_expression("SE[0]"), theta, TrainingData(X, y))
+    assert 0 < predictor.jitter < 1e-9
+    # noise of that variance moves the mean of so smooth a function by less than its deviation
+    np.testing.assert_allclose(predictor.mean(X), y, atol=3e-5)
+
+
 @every_predictor
 def test_samples_have_the_moments_of_the_predictions(make, tolerance):
     predictor, X = make(WHOLE, THETA, table(25)), new_rows(10, n_features=2)
