@@ -14,6 +14,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel import AutoKernelGPRegressor
+from autokernel.data import RowNoise
 from autokernel.data.resolution import resolution_of
 from autokernel.evidence import CRITERIA
 from autokernel.export import from_dict, to_dict
@@ -54,6 +55,13 @@ def test_a_weighted_row_is_as_many_rows_and_one_of_weight_zero_is_none(criterion
     both = [one.predict(X1, return_std=True) for one in (weighted, copies)]
     np.testing.assert_allclose(both[0], both[1], rtol=1e-3, atol=1e-4)
     np.testing.assert_array_equal(weighted.X_train_, X1[COUNTS > 0])
+
+
+def test_noise_on_a_scale_that_is_vertical_at_a_target_is_finite():
+    noise = RowNoise(np.ones(3), errors=0.1, rounding=0.2).on_scale(np.array([-800.0, 0.0, 800.0]))
+    variance = noise.variance(0.5)
+    np.testing.assert_allclose(variance[:2], [0.5, 0.8], rtol=1e-15)
+    assert 1e250 < variance[2] < np.inf
 
 
 def test_rows_are_counted_as_the_user_does_where_some_have_no_weight():

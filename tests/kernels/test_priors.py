@@ -139,6 +139,7 @@ def test_a_mapping_replaces_entries_of_the_default():
         ({"variance": 2.0}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (2, 3, 4)}, "priors['variance'] must be a pair (shape, rate)"),
         ({"variance": (0, 3)}, "of positive numbers, got (0, 3)"),
+        ({"variance": (2, np.inf)}, "of positive numbers, got (2, inf)"),
         ({"variance": (np.nan, 3)}, "of positive numbers, got (nan, 3)"),
         ({"variance": ("2", 3)}, "of positive numbers, got ('2', 3)"),
         ({"period": (2, 2), "alpha": "22"}, "priors['alpha'] must be a pair (shape, rate)"),
