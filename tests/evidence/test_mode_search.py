@@ -1,5 +1,6 @@
 """The search of the highest mode: parts of a kernel, known fits, scans of single leaves."""
 
+from copy import copy
 from dataclasses import replace
 
 import numpy as np
@@ -12,9 +13,9 @@ from autokernel.evidence.mode_search import ModeSearch, find_modes, random_strea
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import Magnitudes, draw_starts
-from autokernel.expression import arrange, slots_of
+from autokernel.expression import Leaf, arrange, slots_of
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import VARIANCE, Seasonal
+from autokernel.kernels import BASE_KERNELS, VARIANCE, Seasonal
 from autokernel.kernels.parameters import check_priors
 from tests.maxima import posterior_of
 
@@ -309,3 +310,17 @@ def test_a_known_period_of_many_cycles_is_found_in_few_calls_or_left(period, mos
     if period == 0.005:  # two percent off, which is four cycles
         assert abs(1 / np.exp(best.theta[2]) - 1 / 0.0051) < 0.25  # cycles
     assert posterior.n_evaluations < most
+
+
+def calls_for(expression):
+    """Likelihood calls of a fit to a wave."""
+    x = np.random.default_rng(0).uniform(size=(24, 1))
+    return evaluate_kernel(expression, x, np.sin(9 * x[:, 0])).n_evaluations
+
+
+@pytest.mark.parametrize("name", ["LIN", "RW", "IRW", "IOU", "MAT12", "PER0_3"])
+def test_kernels_of_few_modes_take_a_part_of_the_calls(name):
+    kernel = Seasonal.of_name(name) or BASE_KERNELS[name]
+    other = copy(kernel)
+    other.has_few_modes = False
+    assert calls_for(Leaf(kernel, 0)) < 0.5 * calls_for(Leaf(other, 0))
