@@ -60,10 +60,10 @@ class TestEveryBaseKernel:
             beyond = kernel.value(params, BroadcastPairs(2 * x, z))
             origin = kernel.value(params, BroadcastPairs(0 * x, z))
             np.testing.assert_allclose(beyond - origin, 2 * (kernel.value(params, pairs) - origin))
-        if kernel.broadcasts:
-            many = np.stack([params, 2 * params], axis=1)[:, :, None]
-            single = [kernel.value(one, pairs) for one in (params, 2 * params)]
-            np.testing.assert_allclose(kernel.value(many, pairs), single, rtol=1e-12)
+        assert kernel.broadcasts  # as a kernel of the user need not
+        many = np.stack([params, 2 * params], axis=1)[:, :, None]
+        single = [kernel.value(one, pairs) for one in (params, 2 * params)]
+        np.testing.assert_allclose(kernel.value(many, pairs), single, rtol=1e-12)
         for limit in kernel.limits:
             assert len(limit.parameters) < len(kernel.parameters)
 
