@@ -35,6 +35,7 @@ from tests.batteries import (
     target_on,
 )
 from tests.high_precision import PreciseLogPosterior, mp
+from tests.model.cases import dense_covariance
 
 any_problem = st.one_of(
     problems(n_features=1), problems(n_features=3), problems(n_features=3, has_row_noise=True)
@@ -366,6 +367,23 @@ def test_neighbours_are_the_rows_of_highest_correlation(n_samples):
     cycles = (X[rows, 0] - points[0, 0]) / 0.1
     assert np.abs(cycles - np.round(cycles)).max() < 0.2
     assert len(set(np.round(cycles))) > 2
+
+
+def test_neighbours_among_many_rows_are_of_the_same_level_where_levels_differ():
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(size=5000), rng.integers(0, 3, 5000)]).astype(float)
+    points = X[:40] + np.array([3e-5, 0.0])
+    expression = parse_expression("SE[0] * CAT[1]")
+    for own, common in ((1.0, 1e-3), (1e-6, 1.0)):  # variances of a level and of all levels
+        theta = np.log([0.05, 1.0, own, common, 0.1])
+        found = NearestRows(expression, theta, inputs_of(X), rng).of(inputs_of(points), 10)
+        correlation = dense_covariance(expression, np.exp(theta[:-1]), points, X)
+        best = np.sort(correlation, axis=1)[:, -10:]
+        chosen = np.sort(np.take_along_axis(correlation, found, axis=1), axis=1)
+        # a neighbour in the metric of small steps is not always one in correlation
+        np.testing.assert_allclose(chosen, best, rtol=1e-3)
+        is_own = X[found, 1] == points[:, 1:]
+        assert is_own.all() if own > common else 0.2 < is_own.mean() < 0.7
 
 
 @every_likelihood
