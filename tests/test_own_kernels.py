@@ -122,6 +122,11 @@ def test_matern_kernels_are_built_in_and_not_automatic():
 
 def test_kernels_are_equal_by_what_they_are():
     assert OrnsteinUhlenbeck() == OU
+    one, same, other = (OrnsteinUhlenbeck() for _ in range(3))
+    for kernel, places in ((one, [0.0, 1.0]), (same, [0.0, 1.0]), (other, [0.0, 2.0])):
+        kernel.places = np.array(places)
+    assert one == same
+    assert one != other
     assert OrnsteinUhlenbeck("OTHER") != OU
     assert ByDifferences("OU") != OU
     assert pickle.loads(pickle.dumps(OU)) == OU

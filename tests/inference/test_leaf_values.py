@@ -8,6 +8,7 @@ from autokernel.data import Columns, RowNoise, Target
 from autokernel.expression import Leaf, parse_expression, slots_of
 from autokernel.inference import ExactLikelihood, LeafValues, TrainingData, leaf_values
 from tests.batteries import problems, seeds
+from tests.own_kernels import OrnsteinUhlenbeck
 
 
 def points_of(expression, node, n_points, rng):
@@ -53,6 +54,31 @@ def test_a_memory_that_is_full_forgets_the_oldest_values(monkeypatch):
     rng = np.random.default_rng(0)
     data = TrainingData(rng.uniform(size=(20, 2)), rng.normal(size=20))
     check_every_leaf(parse_expression("SE[0] * RQ[1] + PER[0]"), data, rng)
+
+
+class Counting(OrnsteinUhlenbeck):
+    """Notes the lengthscales at which it is computed."""
+
+    def __init__(self):
+        self._computed = []
+
+    def value(self, params, pairs):
+        self._computed.append(params[0])
+        return super().value(params, pairs)
+
+
+@pytest.mark.parametrize(
+    ("n_kept", "computed"),
+    [(9, [1.0, 2.0, 3.0]), (2, [1.0, 2.0, 3.0, 1.0]), (1, [1.0, 2.0, 3.0, 2.0, 1.0])],
+)
+def test_values_are_computed_again_only_if_they_were_forgotten(monkeypatch, n_kept, computed):
+    n = 20
+    monkeypatch.setattr(leaf_values, "MAX_KEPT_BYTES", n_kept * 8 * n * (n + 1) // 2)
+    values = LeafValues(TrainingData(np.linspace(0, 1, n)[:, None], np.zeros(n)))
+    kernel = Counting()
+    for lengthscale in (1.0, 2.0, 3.0, 3.0, 2.0, 1.0):
+        values(Leaf(kernel, 0), np.array([lengthscale, 1.0]))
+    assert kernel._computed == computed
 
 
 @pytest.mark.parametrize("text", ["SE[0]", "CAT[0]"])

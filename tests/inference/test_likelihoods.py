@@ -314,6 +314,15 @@ def test_inducing_points_have_the_largest_variance_given_those_before_up_to_what
     X = np.repeat([[0.0], [0.5], [1.0]], 20, axis=0)
     chosen = choose_inducing(parse_expression("SE[0]"), np.log([0.1, 1.0, 0.1]), inputs_of(X), 50)
     assert sorted(X[chosen, 0]) == [0.0, 0.5, 1.0]
+    # until all variances are below a millionth of the noise, and no further
+    X, line = np.linspace(0, 1, 60)[:, None], parse_expression("SE[0]")
+    for noise in (1e-2, 1e4):
+        params = np.array([0.2, 1.0])
+        rows = choose_inducing(line, np.log([*params, noise]), inputs_of(X), 50)
+        K = covariance(line, params, X)
+        for some, is_enough in ((rows, True), (rows[:-1], False)):
+            left = np.diag(K - K[:, some] @ np.linalg.solve(K[np.ix_(some, some)], K[some]))
+            assert (left.max() <= 1e-6 * noise) == is_enough
 
 
 # Neighbours
