@@ -79,7 +79,7 @@ OUTCOMES = KILLED, TIMEOUT, SURVIVED, NOT_EXECUTED = (
 )
 FIELDS = ("module", "line", "column", "before", "after")
 IDENTITY = ("module", "code", "column", "before", "after")  # stays if lines move
-IMPORT, FIXTURE = "", "fixture"  # contexts of lines that no single test executes
+IMPORT, FIXTURE = "", "fixture"  # contexts of lines that concern several tests
 SWAPS: Mapping[type[ast.AST], tuple[str, str]] = {
     ast.Add: ("+", "-"), ast.Sub: ("-", "+"), ast.Mult: ("*", "/"), ast.Div: ("/", "*"),
     ast.Pow: ("**", "*"), ast.FloorDiv: ("//", "/"), ast.Mod: ("%", "//"), ast.USub: ("-", ""),
@@ -309,17 +309,15 @@ def statement(mutant: Mutant) -> set[str]:
 def tests_of(mutant: Mutant, budget: float) -> list[dict[str, float]]:
     """Tests that execute a mutant, with their seconds, by file, the fastest first.
 
-    Those of its module and of its room come before. A line that runs when the module is imported
-    concerns all tests that execute any other line.
+    Those of its module and of its room come before. A line that only runs when the module is
+    imported concerns all tests.
     """
-    lines = statement(mutant)
-    here, anywhere = [], []
+    lines, here = statement(mutant), []
     for one in records():
         contexts = one["lines"][mutant.module]
         here.append({name for line in lines for name in contexts.get(line, ())})
-        anywhere.append({name for names in contexts.values() for name in names})
     if set().union(*here) == {IMPORT}:
-        here = anywhere
+        here = [{FIXTURE}] * len(here)
     files = []
     for one, names in zip(records(), here, strict=True):
         seconds = one["seconds"]

@@ -4,13 +4,15 @@ import numpy as np
 import pytest
 
 from autokernel import evaluate_kernel
-from autokernel.deadline import Deadline
+from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.laplace import boundary_log_mass
 from autokernel.evidence.posterior import difference_hessian
 from autokernel.exceptions import OutOfTimeError
+from autokernel.expression import Leaf
 from autokernel.kernels.parameters import PRESETS
 from tests.high_precision import PreciseLogPosterior
 from tests.maxima import posterior_of
+from tests.own_kernels import OrnsteinUhlenbeck
 
 PRIORS = PRESETS["paper"]
 
@@ -78,6 +80,32 @@ def test_after_the_deadline_nothing_is_predicted(posterior):
         with pytest.raises(OutOfTimeError):
             call(theta)
     assert part.n_evaluations == 0
+
+
+class Noting(OrnsteinUhlenbeck):
+    """Notes of how many pairs its values are computed."""
+
+    def __init__(self):
+        self._sizes = []
+
+    def value(self, params, pairs):
+        self._sizes.append(pairs.shape[-1])
+        return super().value(params, pairs)
+
+
+@pytest.mark.parametrize(
+    ("n", "deadline", "n_timed"),
+    [(1001, NEVER, None), (1001, Deadline(1e6), 500), (1000, Deadline(1e6), None)],
+    ids=["no deadline", "many rows", "few rows"],
+)
+def test_the_first_call_is_timed_on_few_of_many_rows_if_there_is_a_deadline(n, deadline, n_timed):
+    kernel, x = Noting(), np.linspace(0, 1, n)
+    late = posterior_of(Leaf(kernel, 0), x[:, None], np.sin(9 * x), deadline=deadline)
+    late.value(np.log([0.5, 1.0, 0.1]))
+    late.value(np.log([0.6, 1.0, 0.1]))
+    rows = [n, n] if n_timed is None else [n_timed, n, n]
+    assert sorted(set(kernel._sizes)) == sorted({m * (m + 1) // 2 for m in rows})
+    assert late.n_evaluations == 2
 
 
 # ---- the Hessian against gradients that are known in closed form

@@ -248,3 +248,18 @@ def test_the_name_of_noise_is_reserved(argument, custom, built_in):
     X, y = np.linspace(0, 1, 9)[:, None], np.arange(9.0)
     with pytest.raises(ValueError, match=message):
         AutoKernelGPRegressor(**{argument: [built_in, custom]}).fit(X, y)
+
+
+@pytest.mark.parametrize(
+    ("text", "has_many", "has_few"),
+    [
+        ("SE[0] + LIN[1] * SE[1]", False, False),
+        ("LIN[0] + RW[0] * IRW[1]", False, True),
+        ("SE[0] + LIN[1] * PER[1]", True, False),
+        ("LIN[0] + CP[0](LIN[0], RW[0])", True, False),
+        ("CW[0](LIN[0], RW[0])", True, False),
+    ],
+)
+def test_a_kernel_has_many_modes_if_a_part_has_and_few_if_all_have(text, has_many, has_few):
+    expression = parse_expression(text)
+    assert (expression.has_many_modes, expression.has_few_modes) == (has_many, has_few)
