@@ -183,6 +183,7 @@ def test_an_array_of_the_wrong_shape_is_reported(kernel, reason):
         ({"prior": (-2, 1)}, "prior of p must be a pair"),
         ({"prior": (2, 1), "start": (3, 0)}, "start of p must be a pair of positive numbers that"),
         ({"prior": (2, 1), "grid": (0.0,)}, "grid of p must hold positive numbers"),
+        ({"prior": (2, 1), "grid": (0.5, np.inf)}, "grid of p must hold positive numbers"),
     ],
 )
 def test_an_impossible_parameter_is_refused_where_it_is_declared(settings, message):

@@ -470,6 +470,15 @@ def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_h
     assert target.refit(np.full((5, 3), 1e9), np.zeros(5)) is target
 
 
+@pytest.mark.parametrize("factor", [0.1, 2.0])
+def test_refitting_does_not_depend_on_the_sum_of_the_weights(held, factor):
+    draws, rng = held.draw(40, np.random.default_rng(1)), np.random.default_rng(2)
+    weights = rng.dirichlet(np.ones(40))
+    one, other = (held.refit(draws, some) for some in (weights, factor * weights))
+    np.testing.assert_allclose(other.centre, one.centre, rtol=1e-9)
+    np.testing.assert_allclose(other.factor, one.factor, rtol=1e-9, atol=1e-12)
+
+
 def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():
     mixture = mixture_of(free(), free(theta=TOP + 50))
     rng = np.random.default_rng(0)

@@ -51,8 +51,11 @@ def test_the_preset_paper_gives_the_published_values():
 
 
 @pytest.mark.parametrize("priors", PRESETS.values(), ids=PRESETS)
-def test_priors_of_changes_are_those_of_the_page_on_theory(priors):
+def test_priors_and_places_of_changes_are_those_of_the_page_on_theory(priors):
     """The papers have none for them."""
+    (location, _), (centre, _, _) = (OPERATORS[name].parameters for name in ("CP", "CW"))
+    np.testing.assert_allclose(location.grid, np.linspace(0, 1, 21)[1:-1])
+    np.testing.assert_allclose(centre.grid, np.linspace(0, 1, 11)[1:-1])
     place, length, width = (2, 3), (2, 6), (1, 50)
     found = {p.name: p.prior_in(priors) for p in OPERATORS["CP"].parameters}
     assert found == {"location": place, "width": width}
