@@ -9,7 +9,7 @@ Rows go to results/mutants.csv. results/mutants_survivors.csv has the reasons fo
 test should kill. Each mutant runs in a fork, and hence not on Windows.
 
     pip install coverage
-    python benchmarks/mutants.py                      # 300 mutants: an hour and more
+    python benchmarks/mutants.py                      # 300 mutants: half an hour and more
     python benchmarks/mutants.py --again              # survivors without a reason
     python benchmarks/mutants.py --datasets evidence/laplace.py --all
     python benchmarks/mutants.py --finished --any-commit
