@@ -9,6 +9,7 @@ import csv
 import io
 import os
 import platform
+import resource
 import subprocess
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
@@ -207,6 +208,21 @@ def group(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
     for item in items:
         groups.setdefault(key(item), []).append(item)
     return groups
+
+
+def cpu_seconds() -> float:
+    """CPU seconds of this process and of the workers that have ended."""
+    own, workers = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
+    return own.ru_utime + own.ru_stime + workers.ru_utime + workers.ru_stime
+
+
+def seconds_of(call: Callable[[], object], *, at_least: float = 0.02) -> float:
+    """Mean CPU seconds of a call over as many as fill the time."""
+    began, n_calls = cpu_seconds(), 0
+    while (elapsed := cpu_seconds() - began) < at_least or n_calls == 0:
+        call()
+        n_calls += 1
+    return elapsed / n_calls
 
 
 def rounded(value: float) -> float:

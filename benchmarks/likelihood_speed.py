@@ -9,10 +9,8 @@ results/likelihood_speed.csv.
 """
 
 import argparse
-import time
-from collections.abc import Callable
 
-from common import append_rows, print_environment, print_table  # isort: skip
+from common import append_rows, print_environment, print_table, seconds_of  # isort: skip
 
 import numpy as np
 from scipy.linalg.lapack import dpftrf, dpftri, dpftrs, dsfrk, dtrttf
@@ -28,16 +26,6 @@ KERNELS = {
 }
 N_FEATURES = 2
 N_ROWS_OF_KERNEL = 60  # to fit the parameters at which scikit-learn is timed
-
-
-def seconds(call: Callable[[], object], *, at_least: float = 0.02) -> float:
-    """Mean seconds of a call over as many as fill the time."""
-    began = time.perf_counter()
-    n_calls = 0
-    while (elapsed := time.perf_counter() - began) < at_least or n_calls == 0:
-        call()
-        n_calls += 1
-    return elapsed / n_calls
 
 
 def measure(n_leaves: int, n: int, repeats: int) -> dict[str, object]:
@@ -66,7 +54,7 @@ def measure(n_leaves: int, n: int, repeats: int) -> dict[str, object]:
     times = {name: np.zeros(repeats) for name in calls}
     for repeat in range(repeats):
         for name, call in calls.items():
-            times[name][repeat] = seconds(call)
+            times[name][repeat] = seconds_of(call)
     return {
         "n_leaves": n_leaves,
         "n_params": len(theta),

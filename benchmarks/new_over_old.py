@@ -19,7 +19,6 @@ import argparse
 import importlib
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -38,6 +37,15 @@ import autokernel  # noqa: E402
 
 IMPORT_SECONDS = time.process_time() - began
 
+from common import (  # noqa: E402  isort: skip
+    append_rows,
+    commit_of,
+    cpu_seconds,
+    print_environment,
+    print_table,
+    read_rows,
+    rounded,
+)
 from autokernel import SOT, AutoKernelGPRegressor, RandomWalks  # noqa: E402
 from autokernel.datasets import load_airline  # noqa: E402
 
@@ -202,12 +210,6 @@ FITS: Mapping[str, tuple[Callable[[], Data], Mapping[str, Any]]] = {
 }
 
 
-def cpu_seconds() -> float:
-    """CPU seconds of this process and of the workers that have ended."""
-    own, workers = map(resource.getrusage, (resource.RUSAGE_SELF, resource.RUSAGE_CHILDREN))
-    return own.ru_utime + own.ru_stime + workers.ru_utime + workers.ru_stime
-
-
 def run(name: str) -> dict[str, object]:
     """Fit and predict, in the process of one checkout."""
     make, given = FITS[name]
@@ -254,8 +256,6 @@ def run_in(checkout: Path, name: str) -> dict[str, object]:
 
 def measure(checkouts: Sequence[Path], names: Sequence[str], repeats: int) -> list[str]:
     """Write the rows that are missing, the checkouts in turns, and return the versions."""
-    from common import append_rows, commit_of, read_rows, rounded
-
     versions = [commit_of(checkout) for checkout in checkouts]
     key = ("fit", "repeat", "version", "in_turn_with")
     finished = {tuple(row[name] for name in key) for row in read_rows(NAME)}
@@ -276,8 +276,6 @@ def measure(checkouts: Sequence[Path], names: Sequence[str], repeats: int) -> li
 
 def compare(old: str, new: str, names: Sequence[str], *, in_turns: bool) -> bool:
     """Print the results and times of two versions; return whether none is worse."""
-    from common import print_table, read_rows
-
     found: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
     for row in read_rows(NAME):
         partner = {old: new, new: old}.get(row["version"], "") if in_turns else ""
@@ -339,8 +337,6 @@ def main() -> int:
         warnings.simplefilter("ignore")
         print(json.dumps({**run(options.run), "package": autokernel.__file__}))
         return 0
-    from common import print_environment
-
     print_environment()
     if options.measure:
         measure([options.measure.resolve()], options.fits, options.repeats)

@@ -1,4 +1,4 @@
-"""How much two workers gain, how well a budget is kept, and what the import takes.
+"""How much two workers gain, and how well a budget is kept.
 
 - workers: seconds of the initial design on 500 rows of a data set with one and with two workers,
   in turns; the ratio of the first, the reference, to the second is the speed-up. The workers are
@@ -9,13 +9,11 @@
   then has either all attributes of the old fit or all of a new one, else 0.
 - kills: a fit with memory in a process that is killed ten times at random moments, and then ends;
   the ratio is 1 if it finds what a fit without interruption finds, else 0.
-- import: seconds that importing autokernel takes after scikit-learn's gaussian_process, and their
-  ratio to the 0.15 s that are allowed.
 
 Rows are appended to results/promises.csv.
 
     AUTOKERNEL_DATA=folder python benchmarks/promises.py
-    python benchmarks/promises.py --questions import --repeats 1
+    python benchmarks/promises.py --questions workers --repeats 1
 """
 
 import argparse
@@ -53,14 +51,6 @@ KINDS = ("outliers", "categories", "gaps")
 APPROXIMATIONS = (("exact", 2000), ("exact", 4000), ("inducing", 50_000), ("neighbours", 50_000))
 LEVELS = [f"level {number}" for number in range(30)]
 ARRAYS = ("X_train_", "y_train_", "posterior_", "outliers_", "inclusion_probabilities_")
-ALLOWED = 0.15  # seconds of the import
-IMPORT = """
-import time
-import sklearn.gaussian_process
-began = time.perf_counter()
-import autokernel
-print(time.perf_counter() - began)
-"""
 FIT_WITH_MEMORY = """
 import sys
 import numpy as np
@@ -152,13 +142,6 @@ def interrupts(repeat: int) -> Iterator[Measured]:
         yield call[0].__name__, after, float(all(changed)), float(is_whole)
 
 
-def imports(_: int) -> Iterator[Measured]:
-    """Time the import."""
-    run = subprocess.run([sys.executable, "-c", IMPORT], check=True, capture_output=True)
-    seconds = float(run.stdout)
-    yield "", ALLOWED, seconds, seconds / ALLOWED
-
-
 def kills(repeat: int) -> Iterator[Measured]:
     """Kill a process that fits with memory, let another one end the fit, and compare."""
     rng = np.random.default_rng(repeat)
@@ -179,7 +162,6 @@ def _interrupted(*_: object) -> None:
 
 
 QUESTIONS: dict[str, Callable[[int], Iterator[Measured]]] = {
-    "import": imports,
     "budget": budget,
     "interrupts": interrupts,
     "kills": kills,
@@ -232,7 +214,7 @@ def measure(arguments: argparse.Namespace) -> None:
 
 def _limit(row: dict[str, object]) -> object:
     """Seconds that are allowed, if the question is how many were taken."""
-    return row["reference"] if str(row["question"]).startswith(("budget", "import")) else ""
+    return row["reference"] if str(row["question"]).startswith("budget") else ""
 
 
 if __name__ == "__main__":
