@@ -277,6 +277,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = CONSTRAINTS
+    _described: tuple[object, Description]  # the last explanation, and what it is of
 
     def __init__(
         self,
@@ -488,7 +489,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray, **more: Any) -> None:
         """Set all attributes of a fit at once: Ctrl-C finds the old ones or the new ones."""
-        old = {name: one for name, one in vars(self).items() if name != "feature_names_in_"}
+        of_old = ("feature_names_in_", "_described")
+        old = {name: one for name, one in vars(self).items() if name not in of_old}
         new = {**old, **_attributes_of(model, X, y), **more}
         if "search_history_" not in new:
             new |= {"n_iter_": 0, "stop_reason_": "refit"}
@@ -894,7 +896,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return inputs
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
-        """Explain the fitted function: one explanation has its words, facts and pictures."""
+        """Explain the fitted function: one explanation has its words, facts and pictures.
+
+        The last one is kept, as its draws take longer than predictions.
+        """
         check_is_fitted(self, "best_kernel_")
         tried: list[str] = []
         n = len(self._fitted.rows)
@@ -904,14 +909,16 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if is_of_search:
             by_bounds = bool(np.isfinite(self.search_history_["upper_bound"]).any())
             n = n_rows_to_search(self.approximation, n, by_bounds=by_bounds)
-        return Description(
-            self._fitted,
-            units,
-            target_name=self.target_name_,
-            cut=MEANINGS[self.stop_reason_] if is_of_search and self.stop_reason_ in CUT else "",
-            n_searched=n,
-            has_tried_log=any(text.startswith("log(y) ~") for text in tried),
-        )
+        given = {
+            "target_name": self.target_name_,
+            "cut": MEANINGS[self.stop_reason_] if is_of_search and self.stop_reason_ in CUT else "",
+            "n_searched": n,
+            "has_tried_log": any(text.startswith("log(y) ~") for text in tried),
+        }
+        key = (self._fitted, copy(units), given)  # models are equal only to themselves
+        if not hasattr(self, "_described") or self._described[0] != key:
+            self._described = key, Description(self._fitted, units, **given)
+        return self._described[1]
 
     def __sklearn_tags__(self) -> Tags:
         tags = super().__sklearn_tags__()
@@ -920,7 +927,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "best_kernel_"}
+        made = ("best_kernel_", "_described")  # of what the others hold
+        return {name: value for name, value in state.items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)

@@ -11,8 +11,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
-from scipy.special import gammaln
-from scipy.stats import norm, poisson, t
+from scipy.special import gammaln, poch
+from scipy.stats import norm, poisson
 
 from autokernel.data import RowNoise
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
@@ -395,6 +395,12 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
     return found, float(as_outliers[best] - as_tails)
 
 
+def _log_student(x: FloatArray, nu: FloatArray) -> FloatArray:
+    """Compute the log density of Student's t as ``scipy.stats`` does, without its checks."""
+    constant = np.log(poch(0.5 * nu, 0.5)) - 0.5 * (np.log(nu) + np.log(np.pi))
+    return constant - (nu + 1) / 2 * np.log1p(x * x / nu)
+
+
 def _log_of_heavy_tails(deviations: FloatArray) -> float:
     """Compute the highest log likelihood of numbers (n,) with heavy tails, in nats.
 
@@ -407,8 +413,9 @@ def _log_of_heavy_tails(deviations: FloatArray) -> float:
 
     def loss(mode: float, log_widths: FloatArray, log_nus: FloatArray) -> float:
         is_above, widths, nus = (z > mode).astype(int), np.exp(log_widths), np.exp(log_nus)
-        areas = widths / np.exp(t.logpdf(0.0, nus))  # of the sides of a density that is one at 0
-        logs = t.logpdf((z - mode) / widths[is_above], nus[is_above]) - t.logpdf(0.0, nus)[is_above]
+        at_mode = _log_student(np.zeros(1), nus)
+        areas = widths / np.exp(at_mode)  # of the sides of a density that is one at the mode
+        logs = _log_student((z - mode) / widths[is_above], nus[is_above]) - at_mode[is_above]
         return float(len(z) * np.log(areas.mean()) - logs.sum())
 
     run = partial(minimize, method="L-BFGS-B")

@@ -140,13 +140,14 @@ def test_equal_rows_are_one_row_and_nothing_is_lost():
     y = np.sin(x) + 0.1 * rng.normal(size=50)
     y[7] = 30.0
     every = np.concatenate([np.arange(50), [7, 3, 3]])
-    model = AutoKernelGPRegressor(n_iter=1, random_state=0).fit(x[every, None], y[every])
+    settings = {"n_iter": 1, "base_kernels": ["SE", "LIN"], "max_leaves": 3, "random_state": 0}
+    model = AutoKernelGPRegressor(**settings).fit(x[every, None], y[every])
     assert model.outliers_.tolist() == [7, 50]
     kept = np.delete(every, model.outliers_)
     np.testing.assert_array_equal(model.X_train_[:, 0], x[kept])
     np.testing.assert_array_equal(model.y_train_, y[kept])
     weights = np.bincount(every)
-    by_weights = AutoKernelGPRegressor(n_iter=1, random_state=0)
+    by_weights = AutoKernelGPRegressor(**settings)
     by_weights.fit(x[:, None], y, sample_weight=weights)
     assert by_weights.outliers_.tolist() == [7]
     assert by_weights.best_score_ == model.best_score_

@@ -2,6 +2,7 @@
 
 import json
 import pickle
+from functools import cache
 
 import numpy as np
 import pandas as pd
@@ -41,6 +42,12 @@ def fitted(X, y, kernel=KERNEL, **settings):
     return AutoKernelGPRegressor(**{**PLAIN, "averaging": None, **settings}).refit(X, y, kernel)
 
 
+@cache
+def fit_of(form):
+    """The fit to a table, which no test may change."""
+    return fitted(*table(form)[:2])
+
+
 def said(model):
     """What is said of how the noise varies, a dict for each sentence."""
     claims = model.claims_
@@ -59,7 +66,7 @@ def said(model):
 )
 def test_noise_that_varies_is_found_said_and_predicted(form, text):
     X, y, std = table(form)
-    model = fitted(X, y)
+    model = fit_of(form)
     (fact,) = said(model)
     ratio = std.max() / std.min()
     assert fact["low"] < ratio < 1.5 * fact["high"]  # the largest of a few is shrunk
@@ -106,8 +113,7 @@ def test_a_search_finds_it_and_a_column_of_noise_whose_gaps_are_noisier_does_not
 
 
 def test_predictions_are_those_of_the_definition():
-    X, y, _ = table("linear")
-    model = fitted(X, y)
+    X, model = table("linear")[0], fit_of("linear")
     new = table("linear", seed=3, n=5)[0]
     (term,) = model._fitted.transformed.noise_function.terms
     low, high = term.knots[0], term.knots[-1]
@@ -133,8 +139,7 @@ def test_predictions_are_those_of_the_definition():
 
 
 def test_copies_predict_the_same():
-    X, y, _ = table("levels")
-    model = fitted(X, y)
+    X, model = table("levels")[0], fit_of("levels")
     copies = from_dict(json.loads(json.dumps(to_dict(model)))), pickle.loads(pickle.dumps(model))
     expected = model.predict_quantiles(X, [0.1, 0.9])
     for copy in copies:
@@ -184,16 +189,19 @@ def test_weights_that_go_with_a_column_are_no_noise_that_varies():
     assert said(model.refit(X, y, KERNEL, sample_weight=weights / weights.mean())) == []
 
 
-def test_random_gaps_are_no_noise_that_varies():
+@pytest.mark.parametrize(
+    ("n_tables", "at_most"), [(8, 1), pytest.param(20, 3, marks=pytest.mark.slow)]
+)
+def test_random_gaps_are_no_noise_that_varies(n_tables, at_most):
     n_found = 0
-    for seed in range(20):
+    for seed in range(n_tables):
         rng = np.random.default_rng(seed)
         X = rng.uniform(size=(100, 4))
         y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=100)
         X[:, 1:][rng.random((100, 3)) < 0.25] = np.nan
         model = AutoKernelGPRegressor(**{**PLAIN, "averaging": None}).refit(X, y, "SE[0]")
         n_found += len(said(model)) > 0
-    assert n_found <= 3  # each with about 5 %: more with 2 %
+    assert n_found <= at_most  # each with about 5 %: more than 3 of 20 with 2 %, 1 of 8 with 6 %
 
 
 def test_outliers_that_are_excluded_are_no_noise_that_varies():
@@ -229,8 +237,7 @@ def test_where_there_is_no_noise_it_does_not_vary():
     ],
 )
 def test_terms_of_a_record_are_checked(field, value, key):
-    X, y, _ = table("linear")
-    record = json.loads(json.dumps(to_dict(fitted(X, y))))
+    record = json.loads(json.dumps(to_dict(fit_of("linear"))))
     record["model"]["varying"]["identity"]["terms"][0][field] = value
     with pytest.raises(ValueError, match=rf"record\.model\.varying\.identity\.terms\[0\]\.{key}"):
         from_dict(record)

@@ -1,5 +1,6 @@
 """Fitted models in words."""
 
+import pickle
 import re
 from dataclasses import replace
 
@@ -11,7 +12,7 @@ from autokernel import AutoKernelGPRegressor, PosteriorAveraging
 from autokernel.explain import Description
 from autokernel.expression import parse_expression
 from tests.explain.models import random_expressions, refitted, sum_of, with_kernel
-from tests.fits import At, interrupt, small, tiny
+from tests.fits import At, interrupt, small, tiny, wave
 
 UNITS = {"time": "years", "y": "litres"}
 SE, WIDE, LIN, SEASON = [0.1, 1.0], [0.5, 9.0], [1.0, 0.1], [0.5, 1.0, 0.2]  # parameters
@@ -370,6 +371,18 @@ def test_every_sentence_is_a_claim_with_its_numbers():
     short = model.describe(short=True)
     assert len(short.splitlines()) <= 3
     assert "rises by 0.5" in short
+
+
+def test_what_is_kept_of_a_description_is_of_the_last_fit_and_units_and_in_no_file():
+    X, y = wave()
+    model, units = tiny().fit(X, y), {"y": "litres"}
+    size = len(pickle.dumps(model))
+    found = [model.describe(units)]
+    assert len(pickle.dumps(model)) == size
+    units["y"] = "metres"
+    found += [model.describe(units), model.fit(X, X[:, 0]).describe(units)]
+    fresh = [tiny().fit(X, y).describe({"y": unit}) for unit in ("litres", "metres")]
+    assert found == [*fresh, tiny().fit(X, X[:, 0]).describe({"y": "metres"})]
 
 
 def test_columns_are_named_with_the_probability_that_they_matter():

@@ -88,7 +88,7 @@ def check(seeds):
             assert "X must" in str(error) or "feature names" in str(error), faults  # noqa: PT017
         model.describe()
         try:
-            model.set_params(n_iter=0, max_time=0.3).fit(X, y)
+            model.set_params(n_iter=0, max_time=0.1).fit(X, y)
         except (ValueError, AutoKernelError) as error:
             assert "must" in str(error), faults  # noqa: PT017
     return n_read

@@ -3,6 +3,7 @@
 import os
 import sys
 import time
+from functools import cache
 from typing import ClassVar
 
 import numpy as np
@@ -190,14 +191,26 @@ class Late(Laplace):
         return super().__call__(fit)
 
 
+@cache
+def whole_search(strategy, n_iter):
+    """A fit to which the time of no kernel is cut, which no test may change."""
+    return searching(strategy, n_iter).fit(*POSITIVE)
+
+
+def searching(strategy, n_iter, **settings):
+    given = {"max_leaves": 12, "base_kernels": "auto", "averaging": None}
+    return small(strategy=strategy, n_iter=n_iter, **given, **settings)
+
+
+POSITIVE = wave(30)[0], np.exp(wave(30)[1])
+
+
 @pytest.mark.parametrize(("strategy", "n_iter"), [("series", 4), ("sot", 0), ("sot", 4)])
 @pytest.mark.parametrize("number", [2, 5])
 def test_a_search_without_time_for_a_kernel_says_that_it_was_cut(strategy, n_iter, number):
-    X, y = wave(30)
-    settings = {"strategy": strategy, "n_iter": n_iter, "max_leaves": 12, "base_kernels": "auto"}
-    whole = small(**settings).fit(X, np.exp(y)).search_history_
-    model = small(criterion=Late(number=number), max_time=1e4, **settings)
-    model.set_callbacks(At(list)).fit(X, np.exp(y))  # which counts the tasks of the fit
+    whole = whole_search(strategy, n_iter).search_history_
+    model = searching(strategy, n_iter, criterion=Late(number=number), max_time=1e4)
+    model.set_callbacks(At(list)).fit(*POSITIVE)  # which counts the tasks of the fit
     tried = set(model.search_history_["kernel"])
     left = set(whole["kernel"][whole["phase"] == "initial"]) - tried
     assert (not left) or model.stop_reason_ == "max_time"
