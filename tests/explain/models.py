@@ -25,7 +25,7 @@ def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
     evaluation = replace(fitted.evaluation, expression=expression, theta=whole, hessian=unknown)
     only = [MixtureComponent(expression, whole, 1.0)]
     mixture = MixturePredictor(only, fitted.mixture.data, ExactPredictor)
-    draws = whole + spread * np.random.default_rng(0).normal(size=(50, len(whole)))
+    draws = whole + spread * np.random.default_rng(0).normal(size=(20, len(whole)))
     model._fitted = replace(
         fitted,
         evaluation=evaluation,
