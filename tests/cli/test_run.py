@@ -8,7 +8,6 @@ import joblib
 import numpy as np
 import pandas as pd
 import pytest
-import skops.io
 
 from autokernel import AutoKernelGPRegressor, __version__
 from autokernel.cli import PREDICTED, main
@@ -137,6 +136,8 @@ def test_rows_with_dates_are_tested_by_time_against_naive_forecasts(
 
 
 def test_the_next_rows_of_a_series_are_those_of_a_fit_to_all_rows(tmp_path, capsys):
+    from skops.io import get_untrusted_types, load  # which imports all of scikit-learn
+
     days = np.datetime64("2019-01-31") + np.arange(8)
     level = 20 + np.cumsum(np.random.default_rng(0).normal(size=8))
     text = "".join(f"{d},{v:.3f}\n" for d, v in zip(days, level, strict=True))
@@ -146,8 +147,8 @@ def test_the_next_rows_of_a_series_are_those_of_a_fit_to_all_rows(tmp_path, caps
     assert f"Forecast: {made}" in capsys.readouterr().out
     table = pd.read_csv(made, parse_dates=["day"])
     assert table["day"].tolist() == list(pd.date_range("2019-02-08", periods=3))
-    trusted = skops.io.get_untrusted_types(file=tmp_path / "made.skops")
-    kept = skops.io.load(tmp_path / "made.skops", trusted=trusted)
+    trusted = get_untrusted_types(file=tmp_path / "made.skops")
+    kept = load(tmp_path / "made.skops", trusted=trusted)
     np.testing.assert_allclose(table["mean"], kept.forecast(3)["mean"], rtol=1e-7)
     rows = pd.read_csv(path, parse_dates=["day"])  # the average of all kernels, given all rows
     direct = AutoKernelGPRegressor(strategy="series", random_state=0)

@@ -147,14 +147,15 @@ def test_levels_that_differ_in_their_lines_and_seasons_are_found_to():
     level, slope, swing = rng.normal(0, 1.5, 4), rng.normal(1, 2, 4), rng.normal(1, 1, 4)
     y = level[shop] + slope[shop] * time + swing[shop] * np.sin(40 * time)
     X = pd.DataFrame({"time": time, "shop": pd.Categorical.from_codes(shop, list("abcd"))})
-    model = AutoKernelGPRegressor(n_iter=2, random_state=0).fit(X, y + 0.3 * rng.normal(size=80))
+    only_search = {"averaging": None, "outliers": None, "random_state": 0}
+    model = AutoKernelGPRegressor(n_iter=2, **only_search).fit(X, y + 0.3 * rng.normal(size=80))
     found = "CAT[shop] * LIN[time] + CAT[shop] * PER[time]"
     assert found in list(model.search_history_["kernel"][:12])
-    only_design = {"n_iter": 0, "averaging": None, "outliers": None, "random_state": 0}
-    on_log = AutoKernelGPRegressor(target_scale="log", **only_design).fit(X, np.exp(y))
+    on_log = AutoKernelGPRegressor(n_iter=0, target_scale="log", **only_search).fit(X, np.exp(y))
     assert f"log(y) ~ {found}" in list(on_log.search_history_["kernel"])
     assert model.best_expression_ == found
-    two = AutoKernelGPRegressor(**only_design).fit(X.assign(size=rng.uniform(size=80)), y)
+    two = AutoKernelGPRegressor(n_iter=0, **only_search)
+    two.fit(X.assign(size=rng.uniform(size=80)), y)
     assert found not in set(two.search_history_["kernel"])
 
 

@@ -10,7 +10,6 @@ import joblib
 import numpy as np
 import pytest
 import sklearn
-import skops.io
 from sklearn.base import clone, is_regressor
 from sklearn.exceptions import NotFittedError, UnsetMetadataPassedError
 from sklearn.model_selection import GridSearchCV, KFold, cross_val_score
@@ -143,9 +142,11 @@ def through_joblib(model, folder):
 
 
 def through_skops(model, folder):
+    from skops.io import dump, get_untrusted_types, load  # which imports all of scikit-learn
+
     file = folder / "model.skops"
-    skops.io.dump(model, file)
-    return skops.io.load(file, trusted=skops.io.get_untrusted_types(file=file))
+    dump(model, file)
+    return load(file, trusted=get_untrusted_types(file=file))
 
 
 def through_pickle(model, folder):
@@ -176,6 +177,8 @@ def test_copy_of_a_fitted_model_predicts_the_same_and_goes_on_alike(model, dupli
 
 
 def test_a_kernel_adds_to_a_file_of_skops_about_as_much_as_to_one_of_joblib(tmp_path):
+    from skops.io import get_untrusted_types
+
     settings = {"base_kernels": ["LIN"], "max_leaves": 2, "operators": ["+", "*", "cp"]}
     settings |= {"strategy": "random", "structure_prior": None, "averaging": None}
     sizes = []
@@ -185,7 +188,7 @@ def test_a_kernel_adds_to_a_file_of_skops_about_as_much_as_to_one_of_joblib(tmp_
         sizes.append([(tmp_path / f"model.{kind}").stat().st_size for kind in ("skops", "joblib")])
     added = np.diff(sizes, axis=0)[0]
     assert 0 < added[0] < 2 * added[1]
-    assert len(skops.io.get_untrusted_types(file=tmp_path / "model.skops")) < 12
+    assert len(get_untrusted_types(file=tmp_path / "model.skops")) < 12
 
 
 def test_a_copy_keeps_custom_kernels_and_an_interrupted_search(tmp_path):

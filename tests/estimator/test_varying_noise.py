@@ -93,13 +93,16 @@ def test_constant_noise_stays_constant(seed):
     assert said(fitted(X, y)) == []
 
 
-def test_heavy_tails_are_no_noise_that_varies():
+@pytest.mark.parametrize(
+    ("n_tables", "at_most"), [(4, 0), pytest.param(8, 1, marks=pytest.mark.slow)]
+)
+def test_heavy_tails_are_no_noise_that_varies(n_tables, at_most):
     rng, n_found = np.random.default_rng(0), 0
-    for seed in range(8):
+    for seed in range(n_tables):
         X, y, std = table("constant", seed=seed)
         y += std * (rng.standard_t(4, size=N) - rng.normal(size=N))
         n_found += len(said(fitted(X, y)))
-    assert n_found <= 1  # with normal noise 2 %, which the prior of a term allows
+    assert n_found <= at_most  # with normal noise 2 %, which the prior of a term allows
 
 
 def test_a_search_finds_it_and_a_column_of_noise_whose_gaps_are_noisier_does_not_matter():

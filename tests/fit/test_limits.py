@@ -103,8 +103,9 @@ class Interrupting:
         return self
 
 
+@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("call", ["fit", "refit"])
-def test_an_interrupt_at_any_line_leaves_the_old_fit_or_a_new_one(call):
+def test_an_interrupt_at_any_line_leaves_the_old_fit_or_a_new_one(call, step):
     old, new = wave(12), wave(14, n_features=2)
     names = ["X_train_", "posterior_", "best_kernel_", "outliers_", "scales_"]
     names += ["search_history_"] if call == "fit" else []
@@ -125,7 +126,7 @@ def test_an_interrupt_at_any_line_leaves_the_old_fit_or_a_new_one(call):
         (is_new,) = {getattr(model, name) is not before[name] for name in names}
         found.add(is_new)
         assert model.predict(model.X_train_).shape == model.y_train_.shape
-        number += 5
+        number += step
     assert found == {False, True}
 
 
