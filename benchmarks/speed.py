@@ -1,10 +1,10 @@
-"""Speed of the package beside the last release: eight timings as ratios to a reference loop.
+"""Speed of the package compared with the last release: eight ratios to a reference loop.
 
 Timed are a log likelihood with its gradient, the evidence of one kernel, three fits, predictions,
 a description and the import in a fresh process. The reference loop is fixed: Cholesky factors of
-one matrix, and Python. It takes the speed of the machine and of the interpreter out of the ratios,
-and is timed before and after each timing. Times are CPU seconds, with those of processes that have
-ended; ratios are medians over repeats.
+one matrix, and plain Python. It takes the speed of the machine and of the interpreter out of the
+ratios, and runs before and after each timing. Times are CPU seconds of this process and of its
+children; ratios are medians over repeats.
 
 The table compares with the last rows of results/speed.csv, whose columns name their version. A
 timing is called slower if its ratio is LIMIT times as large as there; in GitHub Actions it is a
@@ -38,11 +38,11 @@ from autokernel import AutoKernelGPRegressor, evaluate_kernel, parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData
 
 NAME = "speed"  # of the CSV file
-LIMIT = 1.3  # of two ratios; those of one version, on a busy machine, differ by up to 1.21
+LIMIT = 1.3  # of two ratios; runs of one version differ by up to 1.21 on a busy machine
 KERNEL = "LIN[0] * PER[0] + SE[0]"
 MATRIX = np.exp(-np.abs(np.subtract.outer(range(200), range(200))) / 20)
 SHORTEST = 0.1  # seconds of a measurement
-N_FACTORS, N_STEPS = 12, 60_000  # of the reference loop; each half takes some milliseconds
+N_FACTORS, N_STEPS = 12, 60_000  # of the reference loop; either part takes some milliseconds
 
 
 def reference() -> None:
@@ -55,7 +55,7 @@ def reference() -> None:
 
 
 def import_afresh() -> None:
-    """Import the package in another process, from files of bytecode as users have them."""
+    """Import the package in another process, from files of bytecode as a user does."""
     variables = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
     subprocess.run([sys.executable, "-c", "import autokernel"], env=variables, check=True)
 
@@ -74,7 +74,7 @@ def make_timings() -> Mapping[str, Callable[[], object]]:
         "fit, series of 144 months": lambda: fit(months.X, months.y, strategy="series"),
         "fit, 60 rows with a category": lambda: fit(groups.X, groups.y, n_iter=2),
         "predict": lambda: model.predict(rows.X_test, return_std=True),
-        "describe": lambda: copy(model).describe(),  # a model keeps its description, a copy not
+        "describe": lambda: copy(model).describe(),  # a copy has no description yet
         "import": import_afresh,
     }
 
@@ -120,7 +120,8 @@ def compare(rows: Sequence[Mapping[str, object]], then: Sequence[Mapping[str, st
         if quotient > LIMIT:
             mark = "slower"
             if "GITHUB_ACTIONS" in os.environ:
-                print(f"::warning title=Speed::{name}: {quotient:.2f} times as slow as then")
+                text = f"{name} takes {quotient:.2f} times as long as in the last release"
+                print(f"::warning title=Speed::{text}")
         lines.append({**row, "then": before, "now / then": quotient, "": mark})
     print_table(lines)
     versions = sorted({f"{row['autokernel']} ({row['commit']})" for row in last.values()})
