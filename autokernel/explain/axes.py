@@ -153,7 +153,7 @@ def axes_of(
 def _checked_units(
     units: Mapping[str, str] | None, names: Sequence[str], target_name: str | None
 ) -> dict[str, str]:
-    if not isinstance(units or {}, Mapping):
+    if units is not None and not isinstance(units, Mapping):
         raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
     given = {**(units or {})}
     own = {Y_NAME if name == target_name else name: unit for name, unit in given.items()}

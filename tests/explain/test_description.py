@@ -432,6 +432,8 @@ TWO_MEANINGS = r"units\['y'\] is that of the target, and a column has"
         ("time", {"time": "months since 1950-01-01"}, DATES),
         ("time", {"time": "days since yesterday"}, DATES),
         ("y", {"y": "kg"}, TWO_MEANINGS),
+        ("time", np.array(["years", "kg"]), "units must be a mapping such as"),
+        ("time", "years", "units must be a mapping such as"),
     ],
 )
 def test_units_without_a_meaning_are_refused(column, units, message):
