@@ -58,7 +58,7 @@ from autokernel.validation import check_seed
 
 FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
 BELOW_BEST = 2.0  # nats below it at which no other mode than that of an estimate is searched
-_STANDARD_ERROR_OF_DRAWS = 0.1  # nats, of the log evidence, with which draws suffice
+_RELIABLE_PARETO_K = 0.7  # of the first draws, above which more are made; Vehtari et al. 2024
 _MAX_ARRIVED = 2  # evaluators that a process keeps
 
 
@@ -262,7 +262,8 @@ class Evaluator:
         """Draw from the posterior of a kernel's parameters.
 
         Draws are made around the best mode and, if the kernel has periods, around modes with other
-        periods. The points depend only on the posterior, and neither on the seed nor on orders.
+        periods. More than the first batch are made only if its weights are not reliable. The points
+        depend only on the posterior, and neither on the seed nor on orders.
 
         An ``EvaluationError`` is raised if the kernel has no Hessian, no draw has a finite density,
         or the kernel fails at one.
@@ -280,7 +281,8 @@ class Evaluator:
                 maxima,
                 uniforms=even_points(),
                 max_draws=max_draws,
-                standard_error=_STANDARD_ERROR_OF_DRAWS,
+                standard_error=np.inf,
+                pareto_k=_RELIABLE_PARETO_K,
             )
 
     @property

@@ -281,6 +281,7 @@ def importance_sample(
     uniforms: Uniforms,
     max_draws: int = MAX_DRAWS,
     standard_error: float = STANDARD_ERROR,
+    pareto_k: float = _SOUND_PARETO_K,
 ) -> ImportanceSample:
     """Draw from a posterior within its bounds, and estimate the log of its integral.
 
@@ -326,8 +327,8 @@ def importance_sample(
         pooled = _pool(log_weights)
         log_evidence, error = _estimate(pooled)
         together = np.concatenate(pooled)
-        pareto_k = pareto_shape(np.exp(together - together.max()))
-        if (pareto_k < _SOUND_PARETO_K and error < standard_error) or n_draws >= max_draws:
+        shape = pareto_shape(np.exp(together - together.max()))
+        if (shape < pareto_k and error < standard_error) or n_draws >= max_draws:
             break
         fitted = fitted.refit(np.concatenate(thetas), softmax(together))
     possible = np.isfinite(together)
@@ -336,7 +337,7 @@ def importance_sample(
         weights=pareto_smoothed(together[possible]),
         log_evidence=log_evidence,
         standard_error=error,
-        pareto_k=pareto_k,
+        pareto_k=shape,
     )
 
 

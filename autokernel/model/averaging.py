@@ -26,10 +26,8 @@ from autokernel.typing import FloatArray, IntArray
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
 _MAX_KERNELS = 12
 _MIN_PROBABILITY = 1e-3
-_N_DRAWS, _N_FEW_DRAWS = 256, 128  # for each kernel, and for one that is not probable
-_N_MORE_DRAWS = 512  # at most, for a probable kernel whose weights are not reliable
+_N_DRAWS, _N_FEW_DRAWS = 512, 128  # at most of each kernel, and of one that is not probable
 _PROBABLE = 0.1
-_MAX_RELIABLE_PARETO_K = 0.7  # Vehtari et al. 2024, JMLR 25
 _N_KEPT_DRAWS = 100  # of each kernel
 _MAX_EXCHANGES = 20  # sweeps over the chosen draws
 
@@ -72,12 +70,6 @@ def posterior_over_kernels(
         for evaluation, probability in zip(evaluations, by_score, strict=True):
             n_draws = _N_DRAWS if probability > _PROBABLE else _N_FEW_DRAWS
             drawn.append(_draw(evaluator, evaluation, n_draws, deadline=deadline))
-        corrected = _probabilities([log_score for log_score, _, _ in drawn])
-        for number, probability in enumerate(corrected):
-            _, _, pareto_k = drawn[number]
-            if pareto_k > _MAX_RELIABLE_PARETO_K and probability > _PROBABLE:
-                again = evaluations[number]
-                drawn[number] = _draw(evaluator, again, _N_MORE_DRAWS, deadline=deadline)
     drawn = drawn or [_at_mode(best)]
     probabilities = _probabilities([log_score for log_score, _, _ in drawn])
     kept = [n for n, p in enumerate(probabilities) if p > _MIN_PROBABILITY or n == 0]
