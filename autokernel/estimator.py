@@ -251,7 +251,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     target_name_ : str or None
         Name of ``y`` where it is a Series, unless a column has the same.
     X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs, without outliers and rows of weight zero. Equal rows are all there.
+        Training inputs, without outliers and rows of weight zero, with all equal rows.
     y_train_ : ndarray of shape (n_samples,)
         Training targets, of the same rows.
     n_features_in_ : int
@@ -929,7 +929,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        made = ("best_kernel_", "_described")  # from the other attributes
+        made = ("best_kernel_", "_described")  # rebuilt from the other attributes
         return {name: value for name, value in state.items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -95,7 +95,7 @@ _DEGREES = 5.0  # degrees of freedom, for heavier tails than the posterior's
 _MIN_SHARE = 0.05  # of the draws for a mode, whose Laplace mass may be far too small
 _MAX_MIN_SHARES = 0.2  # sum of these smallest shares, reached if there are many modes
 _MIN_SHRINKING = 1e-6  # of a variance of a proposal in one step
-_DIGITS_OF_SPREAD = 5  # of its logarithm
+_EQUAL_SPREADS = 1e-4  # in the logarithm, as modes are found to 1e-6
 _MIN_CURVATURE = 0.1  # nats per squared log parameter; the priors have one or more
 
 
@@ -154,10 +154,12 @@ class FoldedT:
 
         Axes of the cube belong to parameters in the order of their spread. As the factor is a
         symmetric root, another order of the parameters leads to the same points in this order.
-        Spreads are rounded, so that the rounding errors of equal ones do not order them.
+        The rounding errors of equal spreads do not order them.
         """
-        spreads = np.round(np.log(np.linalg.norm(self.factor, axis=1)), _DIGITS_OF_SPREAD)
-        ranks = np.argsort(np.argsort(spreads, kind="stable"))
+        spreads = np.log(np.linalg.norm(self.factor, axis=1))
+        order, groups = np.argsort(spreads), np.empty(len(spreads))
+        groups[order] = np.cumsum(np.diff(spreads[order], prepend=-np.inf) > _EQUAL_SPREADS)
+        ranks = np.argsort(np.argsort(groups, kind="stable"))
         uniforms = np.maximum(uniforms, np.finfo(float).tiny)
         z = ndtri(uniforms[:, 1:])[:, ranks]
         z /= np.sqrt(2 * gammaincinv(_DEGREES / 2, uniforms[:, :1]) / _DEGREES)  # chi-square

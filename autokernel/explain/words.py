@@ -24,7 +24,7 @@ _MOST_DECIMALS, _MOST_ZEROS = 7, 6
 def interval(draws: FloatArray) -> FloatArray:
     """Compute the ends (2, ...) of 90 % intervals of draws (n_draws, ...); nan for one draw.
 
-    They are the least and the largest of less than 19 draws.
+    With fewer than 19 draws, the ends are the smallest and the largest one.
     """
     if len(draws) == 1:
         return np.full((2, *draws.shape[1:]), np.nan)

@@ -23,6 +23,7 @@ KERNELS = {
     "a logarithm": "log(y) ~ SE[log(x)] + LIN[z]",
     "a period": "PER[x] + LIN[z]",
     "noise that varies": "SE[x] + LIN[z]",
+    "equal factors": "LIN[x] * LIN[x] + LIN[z]",
 }
 
 

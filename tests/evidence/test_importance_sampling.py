@@ -17,6 +17,7 @@ from autokernel.evidence.importance import (
     STANDARD_ERROR,
     FoldedT,
     Mixture,
+    even_points,
     importance_sample,
     pareto_shape,
     pareto_smoothed,
@@ -495,3 +496,14 @@ def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():
     # four deviations of means of 2000
     np.testing.assert_allclose(mixture.components[0].centre, TOP, atol=0.15)
     np.testing.assert_allclose(mixture.components[1].centre, TOP + 50, atol=0.15)
+
+
+def test_even_points_are_always_the_same_with_one_in_each_part_of_every_axis():
+    first = even_points()
+    points, more = first((256, 5)), first((256, 5))
+    for some in (points, more):
+        parts = np.sort(np.floor(256 * some), axis=0)
+        np.testing.assert_array_equal(parts, np.tile(np.arange(256.0)[:, None], 5))
+    assert not np.isin(points, more).any()  # a second batch is another one
+    np.testing.assert_array_equal(even_points()((256, 5)), points)
+    assert even_points()((100, 3)).shape == (100, 3)
