@@ -56,7 +56,7 @@ class Monitor(Observer):
         self._given = {"estimator": estimator, "X": X, "y": y}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
-        self._elapsed, self._has_estimate, self._is_short = 0.0, False, False
+        self._n_tasks, self._elapsed, self._has_estimate = 0, 0.0, False
         has_callbacks = any(one._callbacks for one in get_context_path(context))
         is_silent = has_callbacks or estimator.verbose == 0
         self._stream = None if is_silent else live_stream()
@@ -66,18 +66,21 @@ class Monitor(Observer):
         """Begin the task of a trial, in pruning below another task.
 
         The number of trials of the pruning is not known beforehand, nor whether there is a search
-        on other rows, or how many kernels follow one for which there was no time. These are below
-        the task of the last pruning.
+        on other rows, or whether more kernels than planned are tried, as after one for which there
+        was no time. These are below the task of the last pruning.
         """
         self._update_line()
         parent = self._context
-        if phase == Phase.PRUNING or len(self._runs) > 1 or self._is_short:
+        is_full = self._n_tasks + 1 >= (parent.max_subtasks or math.inf)
+        if phase == Phase.PRUNING or len(self._runs) > 1 or is_full:
             if self._pruning is None:
+                self._n_tasks += 1
                 self._pruning = parent.subcontext(task_name="pruning", max_subtasks=None)
                 self._pruning.call_on_fit_task_begin(**self._given)
             parent = self._pruning
         else:
             self.finish()
+            self._n_tasks += 1
         self._task = parent.subcontext(task_name="kernel")
         self._task.call_on_fit_task_begin(**self._given)
 
@@ -102,7 +105,6 @@ class Monitor(Observer):
 
     def abandon(self) -> None:
         """End the task of a trial for which there was not enough time."""
-        self._is_short = True
         self._task.call_on_fit_task_end(**self._given)
 
     def say(self, line: str) -> None:

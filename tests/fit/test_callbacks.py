@@ -9,7 +9,13 @@ from sklearn.exceptions import ConvergenceWarning, NotFittedError
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from autokernel import SOT, EvaluationError, Laplace, NotAMaximumError
+from autokernel import (
+    SOT,
+    AutoKernelGPRegressor,
+    EvaluationError,
+    Laplace,
+    NotAMaximumError,
+)
 from tests import fits
 from tests.fits import At, interrupt, wave
 
@@ -298,3 +304,12 @@ def test_a_model_with_callbacks_is_pickled_with_its_fit():
     model = tiny(base_kernels=["LIN"]).set_callbacks(monitor, Recorder()).fit(X, Y)
     twin = pickle.loads(pickle.dumps(model))
     np.testing.assert_array_equal(twin.predict(X), model.predict(X))
+
+
+def test_more_kernels_than_planned_are_no_error():
+    # sums over the columns that matter have more than two leaves, so that single ones are tried
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(60, 30))
+    model = AutoKernelGPRegressor(base_kernels=["LIN"], max_leaves=2, n_iter=1, random_state=0)
+    model.fit(X, X[:, :12].sum(axis=1))
+    assert {f"LIN[{column}]" for column in range(30)} <= set(model.search_history_["kernel"])
