@@ -21,6 +21,7 @@ from sklearn.utils import _safe_indexing
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
 from autokernel.data.dates import read_dates
+from autokernel.data.steps import time_and_groups
 from autokernel.data.texts import CATEGORY, DATE, NUMBER, is_numeric
 from autokernel.datasets import load_airline
 from autokernel.displays import EffectsDisplay, ForecastDisplay
@@ -39,6 +40,7 @@ REPORTED_ROWS = 1000  # of predictions in a report
 SEASONS = {"day": 1.0, "week": 7.0, "year": 365.2425}  # in days
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
 PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
+CSV: dict[str, Any] = {"index": False, "float_format": "%.8g"}  # how pandas writes it
 RESULTS = {  # the package that each file to write needs, by its ending
     "predictions": {"": "pandas"},
     "output": {".skops": "skops.io", ".joblib": "joblib"},
@@ -102,11 +104,13 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"autokernel {__version__}")
     _add_options(parser.add_argument_group)
     options = parser.parse_args(arguments)
-    for name in ("target", "weights", "drop", "category", "date_format", "predict"):
+    for name in ("target", "weights", "drop", "category", "date_format", "predict", "future"):
         if options.file is None and getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} needs a file: name it before the options")
     if options.predictions and bool(options.predict) == bool(options.horizon):
         parser.error("--predictions needs --predict FILE, the rows to predict, or --horizon N")
+    if options.future and not options.horizon:
+        parser.error("--future needs --horizon N, the number of rows to forecast")
     return options
 
 
@@ -139,6 +143,7 @@ def _add_options(group: Callable[[str], Any]) -> None:
     search("--n-jobs", type=int, metavar="N", help="workers, -1 for one on each core (default: 1)")
     search("--random-state", type=int, default=0, metavar="N", help="seed (default: 0)")
     result("--horizon", type=int, metavar="N", help="number of rows to forecast after the last one")
+    result("--future", **path, help="CSV file with the next rows of other columns, for --horizon")
     result(
         "--explain", type=int, metavar="ROW", help="row whose prediction to split, the first is 0"
     )
@@ -150,7 +155,8 @@ def _add_options(group: Callable[[str], Any]) -> None:
 
 
 def _check_outputs(options: argparse.Namespace) -> None:
-    taken = [*map(Path.resolve, filter(None, (options.file, options.predict)))]
+    read = (options.file, options.predict, options.future)
+    taken = [*map(Path.resolve, filter(None, read))]
     for name, packages in RESULTS.items():
         if path := getattr(options, name):
             package = packages.get(path.suffix.lower(), packages.get(""))
@@ -202,16 +208,32 @@ def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
 
 
 def _read_new_rows(path: Path, rows: FitRows, options: argparse.Namespace) -> tuple[Any, Any, str]:
+    """Read all inputs of rows to predict, with the cells and the separator of the file."""
     with _errors_named(path):
         cells, sep = _read_cells(path, options)
         if not set(rows.kinds) <= set(cells) or set(PREDICTED) & set(cells):
             raise ValueError(f"--predict needs {[*rows.kinds]}, not {PREDICTED}, got {[*cells]}")
-        X = _read_columns(cells[list(rows.kinds)], rows.kinds, options)
+        return _read_inputs(path, cells[list(rows.kinds)], rows, options), cells, sep
+
+
+def _read_future(path: Path, rows: FitRows, options: argparse.Namespace) -> Any:
+    """Read the inputs that a file of future rows has."""
+    with _errors_named(path):
+        cells, _ = _read_cells(path, options)
+        names = [name for name in rows.kinds if name in cells]
+        if not names:
+            raise ValueError(f"--future needs columns out of {[*rows.kinds]}, got {[*cells]}")
+        return _read_inputs(path, cells[names], rows, options)
+
+
+def _read_inputs(path: Path, cells: Any, rows: FitRows, options: argparse.Namespace) -> Any:
+    X = _read_columns(cells, rows.kinds, options)
     rows.notes.append(f"{path.name} has the inputs\n\n{_summary(X)}\n")
-    for name, kind in rows.kinds.items():
-        if kind == CATEGORY and (new := sorted({*X[name].dropna()} - {*rows.X[name]})):
+    for name in X:
+        is_category = rows.kinds[name] == CATEGORY
+        if is_category and (new := sorted({*X[name].dropna()} - {*rows.X[name]})):
             rows.notes.append(f"New levels of {name}: {', '.join(new)}.")
-    return X, cells, sep
+    return X
 
 
 @contextmanager
@@ -327,17 +349,16 @@ def _run(options: argparse.Namespace) -> int:
     rows = read_fit_rows(options.file, options) if options.file else _airline()
     rows.units.update(text.partition("=")[::2] for text in options.unit)
     new = _read_new_rows(options.predict, rows, options) if options.predict else None
+    future = _read_future(options.future, rows, options) if options.future else None
     are_categories = [kind == CATEGORY for kind in rows.kinds.values()]
     given = {name: getattr(options, name) for name in PARAMETERS}
     given["operators"] = options.operators.split(",")
     model = AutoKernelGPRegressor(categorical_features=are_categories, outliers=None, **given)
-    if options.horizon and not rows.is_series:
-        need = "a single column of dates (name their --date-format) or numbers (see --drop)"
-        raise ValueError(f"--horizon needs {need}, got {rows.kinds}")
     model.refit(rows.X, rows.y, "NOISE", sample_weight=rows.weights)
     model.describe(rows.units)  # refuses units, parameters and unequal steps before the search
     if options.horizon is not None:
-        model.forecast(options.horizon)
+        _check_future(model, rows, future)
+        model.forecast(options.horizon, X=future)
     row, n = options.explain, len(rows.y)
     if row is not None and not 0 <= row < n:
         raise ValueError(f"--explain must be a row of the table, 0 to {n - 1}, got {row}")
@@ -350,9 +371,24 @@ def _run(options: argparse.Namespace) -> int:
             "test": lambda: _test(model, rows, train, test),
             "fit to all rows": lambda: _fit_all_rows(model, rows),
             "description": lambda: _describe(model, rows, row),
-            "rest of the files": lambda: _write(model, rows, new, options),
+            "rest of the files": lambda: _write(model, rows, new, future, options),
         }
     )
+
+
+def _check_future(model: AutoKernelGPRegressor, rows: FitRows, future: Any) -> None:
+    """Refuse a forecast for which the next rows of a column may be needed, before the search."""
+    time, groups = time_and_groups(model._fitted.columns, model.X_train_)
+    names = [*rows.kinds]
+    if time is None:
+        need = "a column of dates (name their --date-format), or of numbers at equal steps"
+        raise ValueError(f"--horizon needs {need}, got {rows.kinds}")
+    known = {names[number] for number in (time, *groups)}.union([] if future is None else future)
+    if missing := [name for name in names if name not in known]:
+        raise ValueError(
+            f"--horizon needs --future FILE with the next rows of {', '.join(missing)}; or leave "
+            "columns out by --drop NAME"
+        )
 
 
 def _take(steps: dict[str, Callable[[], None]]) -> int:
@@ -447,8 +483,9 @@ def _fit_all_rows(model: AutoKernelGPRegressor, rows: FitRows) -> None:
     fit(rows.X, rows.y, sample_weight=rows.weights)
 
 
-def _write(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> None:
+def _write(model: Any, rows: FitRows, new: Any, future: Any, options: argparse.Namespace) -> None:
     _predict(model, rows, new, options)
+    _forecast(model, rows, future, options)
     if path := options.output:
         import_module(RESULTS["output"][path.suffix.lower()]).dump(model, path)
         say(f"Model: {path}")
@@ -464,20 +501,24 @@ def _write(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> 
 
 
 def _predict(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> None:
-    path, how = options.predictions, {"index": False, "float_format": "%.8g"}
     if new:
+        path = options.predictions
         X, cells, sep = new
         columns = *model.predict(X, return_std=True), *model.predict_interval(X, 0.95).T
         cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
-        text = cells.to_csv(path, sep=sep, decimal=options.decimal, **how)
+        text = cells.to_csv(path, sep=sep, decimal=options.decimal, **CSV)
         say(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
         first = dict(cells.fillna("")[:REPORTED_ROWS].items())
         more = f"The first {REPORTED_ROWS} of {len(cells)} rows" * (len(cells) > REPORTED_ROWS)
         rows.results["Predictions"] = [Table(first, note=more)]
+
+
+def _forecast(model: Any, rows: FitRows, future: Any, options: argparse.Namespace) -> None:
     if options.horizon:
-        forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975))
+        path = options.predictions
+        forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975), X=future)
         if path:
-            import_module("pandas").DataFrame(forecast).to_csv(path, **how)
+            import_module("pandas").DataFrame(forecast).to_csv(path, **CSV)
         say(f"Forecast: {path}" if path else f"Forecast\n\n{forecast}")
         rows.results["Forecast"] = [forecast]
 

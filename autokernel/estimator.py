@@ -19,6 +19,8 @@ from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import Columns, FitData, check_fit_data, check_inputs
+from autokernel.data.checks import check_future
+from autokernel.data.steps import time_and_groups
 from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
@@ -483,7 +485,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             data.y[rows],
             target_name_=data.target_name,
             resolution_=data.resolution,
-            _end=data.end,  # where forecasts begin
             **of_search,
         )
 
@@ -566,37 +567,53 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return self._fitted.quantiles(inputs, probabilities)
 
     def forecast(
-        self, horizon: int, quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975)
+        self,
+        horizon: int,
+        quantiles: Sequence[float] = (0.025, 0.25, 0.5, 0.75, 0.975),
+        *,
+        X: npt.ArrayLike | None = None,
     ) -> Table:
-        """Forecast the next rows of a series, at the spacing of its rows.
+        """Forecast the next rows of a series, or of the series of each group.
 
-        Dates continue in the calendar of the fit: by equal steps, or on days of the month or the
-        week, on the clock of their zone.
+        Time is the column of dates, or of numbers at equal steps. Columns of categories are groups
+        if there are several rows at a time, but one for each level, such as shops with a row a
+        week. Each series continues after its own last row, in the calendar of its rows: by equal
+        steps, or on days of the month or the week, on the clock of their zone.
 
         Parameters
         ----------
         horizon : int
-            Number of rows, at least one.
+            Number of rows of each series, at least one.
         quantiles : sequence of float of shape (n_quantiles,), default=(.025, .25, .5, .75, .975)
             Levels between 0 and 1, both excluded.
+        X : array-like of shape (n_rows, n_columns), default=None
+            The next rows of the other columns, such as prices: a frame with ``horizon`` rows, or
+            with ``horizon`` rows for each group and the columns of groups. Without these columns,
+            the rows hold for every group. Times may be left out. None is enough if the forecast
+            depends only on time and groups.
 
         Returns
         -------
         Table
-            The rows with their dates (datetime64, in UTC if they had a zone) or numbers, under the
-            name of the column, the predictive ``mean``, and a column for each quantile, named after
-            its level. ``pandas.DataFrame`` accepts it.
+            The rows with their dates (datetime64, in UTC if they had a zone) or numbers and their
+            groups, under the names of the columns, the predictive ``mean``, and a column for each
+            quantile, named after its level. ``pandas.DataFrame`` accepts it.
 
         Raises
         ------
         ValueError
-            If there are several columns, or a column of categories, or if fewer than half of the
-            rows are equally spaced: ``predict_quantiles`` takes any rows.
+            If there is no column of time, if fewer than half of the rows are equally spaced, or if
+            the next rows of a column are needed and are not in ``X``.
         """
         check_is_fitted(self, "best_kernel_")
         check_scalar(horizon, "horizon", Integral, min_val=1)
-        x = np.append(self.X_train_[:, 0], self._end)  # the last row may be excluded
-        return forecast_table(self._fitted, x, horizon, _check_probabilities(quantiles))
+        levels, model = _check_probabilities(quantiles), self._fitted
+        past = np.concatenate([self.X_train_, model.outliers.X])  # the last row may be excluded
+        future = None
+        if X is not None:
+            future = check_future(X, model.columns, time_and_groups(model.columns, past)[0])
+            model.warn_beyond_scales(future.rows)
+        return forecast_table(model, past, horizon, levels, future)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> FloatArray:
         """Predict the central interval that holds a new observation with a given probability.

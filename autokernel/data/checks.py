@@ -1,14 +1,15 @@
 """Checks of inputs and targets."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, NamedTuple
 
+import narwhals.stable.v2 as nw  # as scikit-learn reads frames
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
-from sklearn.utils import check_X_y
+from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import _check_feature_names, validate_data
 
 from autokernel.data.columns import NO_VALUE, Column, Columns
@@ -26,6 +27,7 @@ from autokernel.data.tables import (
 from autokernel.data.target import MIN_SPREAD
 from autokernel.exceptions import warn_user
 from autokernel.typing import BoolArray, FloatArray, IntArray
+from autokernel.validation import index_of_column
 
 MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
 MAX_ROWS_NAMED = 5  # rows without a target that a message lists
@@ -63,7 +65,6 @@ class FitData:
     columns: Columns
     rows: IntArray  # (n_samples,), indices among the rows that are given, the first of equal ones
     first_equal: IntArray  # (n_given,), the first row that equals each; -1 for those left out
-    end: float  # largest known value of the first column, also in rows of weight zero
     target_name: str | None = None  # that of a Series
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
     log_offset: float = 0.0  # what is added to y before its logarithm is taken
@@ -139,7 +140,6 @@ def check_fit_data(
             "a weight is the number of readings that a row stands for, so divide relative weights "
             "by their mean"
         )
-    end = float(np.nanmax(inputs[:, 0], initial=-np.inf))
     check_range(inputs[kept], values[kept])
     names = None if names is None else list(map(str, names))
     columns = Columns.of_names(names, inputs.shape[1], kinds)
@@ -158,7 +158,6 @@ def check_fit_data(
         target_name=target_name,
         rows=rows,
         first_equal=first_equal,
-        end=end,
         resolution=resolution,
         log_offset=log_offset,
     )
@@ -245,6 +244,50 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> 
     _refuse_infinity(inputs, getattr(estimator, "feature_names_in_", None))
     refuse_large("X", inputs)
     return inputs
+
+
+class Future(NamedTuple):
+    """The next rows of some columns of a fit."""
+
+    rows: FloatArray  #: (n_rows, n_features), NaN in the columns that are not given
+    columns: Mapping[int, Column]  #: those that are given, by their indices, with new levels
+
+
+def check_future(X: Any, known: Columns, time: int | None) -> Future:
+    """Turn the next rows of some of the known columns into numbers.
+
+    Columns are found by their names. An array has all of them in order, or all but that of time.
+    """
+    X = in_memory(X)
+    if known.dates:
+        X = with_dates_of_index(X)
+    table = nw.from_native(X, eager_only=True, pass_through=True)
+    expected = "X must have columns of the fit"
+    if isinstance(table, nw.DataFrame) and known.has_names:
+        given = {
+            index_of_column(name, known.names, len(known), expected=expected): name
+            for name in map(str, table.columns)
+        }
+        numbers = sorted(given)
+        X = table.select(*(given[number] for number in numbers)).to_native()
+    else:
+        n = np.shape(X)[1] if np.ndim(X) == 2 else 0
+        numbers = list(range(len(known)))
+        if n == len(known) - 1 and time is not None:
+            numbers.remove(time)
+        elif n != len(known):
+            raise ValueError(
+                f"{expected}, all {len(known)} or all but that of time, got an array of shape "
+                f"{np.shape(X)}"
+            )
+    some = replace(known, every=tuple(known[number] for number in numbers))
+    values, read = to_numbers(X, None, some)
+    inputs = check_array(values, dtype=np.float64, ensure_all_finite=False, input_name="X")
+    _refuse_infinity(inputs, some.names)
+    refuse_large("X", inputs)
+    rows = np.full((len(inputs), len(known)), np.nan)
+    rows[:, numbers] = inputs
+    return Future(rows, {n: read.get(i, known[n]) for i, n in enumerate(numbers)})
 
 
 def _in_numbers(

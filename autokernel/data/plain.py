@@ -17,7 +17,6 @@ from autokernel.typing import FloatArray, IntArray
 _MAX, _MIN = 1e150, 1e-150  # whose squares are finite
 _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     dict.fromkeys(("X", "y", "X_train", "y_train"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
-    | {"end": (-np.inf, MAX_MAGNITUDE)}  # of a column without a value
     | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
     | dict.fromkeys(("extent", "unit", "width", "weight", "weights"), (_MIN, _MAX))
     | dict.fromkeys(

@@ -1,12 +1,14 @@
-"""The periods that a column can show, and the rows that follow a series."""
+"""The series of a table: its columns of time and groups, periods, and the rows that follow."""
 
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import chain, combinations
 from math import lgamma
 from typing import NamedTuple
 
 import numpy as np
 
+from autokernel.data.columns import Columns
 from autokernel.data.dates import MICROSECONDS_PER_DAY, in_utc, in_zone
 from autokernel.typing import FloatArray, IntArray
 
@@ -19,6 +21,11 @@ _UNEQUAL = 0.02  # by which cycles, months and quarters differ from their mean
 _TOLERANCE = 1e-6  # of a step, by which equal steps differ through rounding
 _ROUNDED = 0.15  # of a step, by which steps of rounded numbers differ from it
 _MIN_SHARE = 0.5  # of the steps that are equal, from which they are the spacing
+_MIN_SHARE_OF_ROWS = 0.95  # that differ in time or group
+_MAX_SHARE_OF_TIMES = 0.5  # that differ, by rows, where groups share them
+_MIN_ROWS_OF_GROUP = 3  # on average
+_MAX_GROUP_COLUMNS = 3  # whose levels make up the groups
+_MIN_ROWS_OF_CALENDAR = 8  # of a group, from which it has a calendar apart from the others
 _DAY, _WEEK, _WORK_DAYS = int(MICROSECONDS_PER_DAY), 7, 5  # microseconds; days; days
 _WEEKS_OF_QUARTER = 13  # such as 4, 4 and 5
 _CYCLES_OF_MONTHS = (1, 2, 3, 4, 6, 12)
@@ -63,6 +70,57 @@ class _Calendar(NamedTuple):
         if np.mean(steps == 1) < _MIN_SHARE:
             return np.inf
         return _nats(self.n_keys, len(self.kept)) + _nats(len(every), len(known))
+
+
+def time_and_groups(columns: Columns, X: FloatArray) -> tuple[int | None, tuple[int, ...]]:
+    """Find the column of time in rows X (n_samples, n_features), and the columns of groups.
+
+    Time is the first column of dates. Without any, it is the first column of numbers along which
+    rows are at equal steps, or levels of categories have rows at values that they share; a single
+    column is time in any case. Groups are the fewest columns of categories whose levels together
+    have at most one row at each time, but for a few rows. None is time, and there are no groups, if
+    there is no such column.
+    """
+    if len(columns) == 1:
+        return (None if columns[0].levels else 0), ()
+    varying = [number for number, column in enumerate(columns.every) if column.varies]
+    categories = [number for number in varying if columns[number].levels]
+    of_dates = [number for number in varying if columns[number].is_date]
+    of_numbers = [number for number in varying if number not in categories]
+    sizes = range(min(len(categories), _MAX_GROUP_COLUMNS) + 1)
+    choices = list(chain.from_iterable(combinations(categories, size) for size in sizes))
+    for time in of_dates[:1] or of_numbers:
+        known = X[~np.isnan(X[:, time])]
+        for groups in choices:
+            if _are_series(known, time, groups, are_dates=bool(of_dates)):
+                return time, groups
+    return next(iter(of_dates), None), ()
+
+
+def _are_series(X: FloatArray, time: int, groups: tuple[int, ...], *, are_dates: bool) -> bool:
+    """Whether rows differ in time or group, and times are those of series."""
+    n, places = len(X), np.unique(X[:, time])
+    if len(np.unique(X[:, [*groups, time]], axis=0)) < _MIN_SHARE_OF_ROWS * n:
+        return False
+    if groups:
+        n_groups = len(np.unique(X[:, groups], axis=0))
+        return len(places) <= _MAX_SHARE_OF_TIMES * n and n_groups * _MIN_ROWS_OF_GROUP <= n
+    return are_dates or (len(places) > 1 and _most_frequent(np.diff(places))[1] >= _MIN_SHARE)
+
+
+def rows_ahead_of_group(
+    x: FloatArray, own: FloatArray, horizon: int, *, are_dates: bool, zone: str
+) -> FloatArray:
+    """Return the values (horizon,) of a column that follow those of a group (n_group,).
+
+    The calendar is that of the group. One of few rows continues at the values ``x`` (n_samples,) of
+    all groups.
+    """
+    if len(np.unique(own)) >= _MIN_ROWS_OF_CALENDAR:
+        return rows_ahead(own, horizon, are_dates=are_dates, zone=zone)
+    beyond = rows_ahead(x, horizon, are_dates=are_dates, zone=zone)
+    every, last = np.append(np.unique(x[~np.isnan(x)]), beyond), np.max(own, initial=-np.inf)
+    return every[every > last][:horizon] if len(own) else beyond
 
 
 def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool, zone: str = "") -> FloatArray:

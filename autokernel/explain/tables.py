@@ -14,7 +14,6 @@ from autokernel.data import Column, Columns
 from autokernel.data.columns import NO_VALUE
 from autokernel.data.dates import dates_of
 from autokernel.data.scales import Scale
-from autokernel.data.steps import rows_ahead
 from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, View, addends, slots_of
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
@@ -172,32 +171,6 @@ def _text_of_refit(model: FittedModel, scores: FloatArray) -> str:
         return f"* this kernel was fitted again after the search, {how}"
     text = model.columns.text_of(model.evaluation.expression)
     return f"another kernel was fitted after the search, {how}: {text}"
-
-
-def forecast_table(model: FittedModel, x: FloatArray, horizon: int, quantiles: FloatArray) -> Table:
-    """Return predictions for the rows that follow those of a series at ``x`` (n_samples,)."""
-    columns = model.columns.every
-    has_categories = any(one.levels for one in columns)
-    if len(columns) > 1 or has_categories:
-        raise ValueError(
-            f"forecast knows the next rows of one column of numbers or dates, got {len(columns)} "
-            f"columns{' of categories' * has_categories}: give the rows to predict_quantiles"
-        )
-    (column,) = columns
-    ahead = rows_ahead(x, horizon, are_dates=column.is_date, zone=column.zone)
-    step = np.ptp(np.append(ahead, np.nanmax(x))) / horizon
-    n_digits = 3 + int(np.log10(np.abs(ahead).max() / step + 1))  # that distinguish the rows
-    texts = [str(float(one)) for one in quantiles]
-    if len(set(texts)) < len(texts):
-        raise ValueError(f"quantiles must differ, got {texts}")
-    taken = column.name in ("mean", *texts)
-    names = [f"{column.name} of X" if taken else column.name, "mean", *texts]
-    bands = model.quantiles(ahead[:, None], quantiles).T
-    shown = dates_of(ahead) if column.is_date else ahead
-    return Table(
-        dict(zip(names, (shown, model.mean(ahead[:, None]), *bands), strict=True)),
-        forms={names[0]: f".{n_digits}g"},
-    )
 
 
 def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: str) -> Table:

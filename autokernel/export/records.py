@@ -44,7 +44,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 10
+FORMAT_VERSION = 11
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -96,7 +96,6 @@ _RECORD = {
     "target_name": (str, None),
     "X_train": FloatArray,
     "y_train": FloatArray,
-    "end": float,
     "resolution": float,
     "model": _MODEL,
     "search": (_SEARCH, None),
@@ -152,7 +151,6 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "target_name": model.target_name_,
         "X_train": model.X_train_,
         "y_train": model.y_train_,
-        "end": model._end,
         "resolution": model.resolution_,
         "model": record,
         "search": search,
@@ -185,7 +183,6 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     model = _with_settings(record["settings"])
     model._set_fitted(_fitted_model(record["model"], X, y), X, y)
     model.target_name_, model.resolution_ = record["target_name"], record["resolution"]
-    model._end = record["end"]
     search = record["search"]
     if search is not None:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"

@@ -119,7 +119,8 @@ def _rivals(
     if arguments.strategy.preset.judges_outliers_by_series:
         with catch_warnings(action="ignore"):  # the space without outliers repeats them
             plain = replace(arguments, target_scale=IDENTITY, start_kernel=())
-            return kernels_of_series(Space(given, data, plain, finds_seasons=False).grammar)
+            space = Space(given, data, plain, finds_seasons=False)
+            return kernels_of_series(space.grammar, *space.series)
     if smooth.n_leaves > MAX_FEW_COLUMNS:
         return []
     numeric = (leaf.column for leaf in smooth.leaves if leaf.kernel == SMOOTH)

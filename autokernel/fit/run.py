@@ -105,6 +105,7 @@ class Run:
             structure_prior=self.space.structure_prior,
             start=(*self.space.start, *self._possible(start)),
             tol=arguments.tol,
+            series=self.space.series,
             fingerprint=self.evaluator.fingerprint(),
         )
         self.history = History(self.evaluator.n_samples)

@@ -14,7 +14,7 @@ from autokernel.data.scales import (
     scales_of_column,
     scales_of_target,
 )
-from autokernel.data.steps import seasons_of, shows_cycles
+from autokernel.data.steps import seasons_of, shows_cycles, time_and_groups
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user
@@ -34,6 +34,7 @@ from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.inference import TrainingData
 from autokernel.kernels import (
     CATEGORICAL,
+    EFFECTS,
     FEW_COLUMNS,
     MANY_COLUMNS,
     PERIODIC,
@@ -49,9 +50,6 @@ DEFAULT_MAX_LEAVES = 10
 NO_CYCLES = (
     ", as it has less than four values in each of two cycles; name PER in base_kernels to have it"
 )
-MAX_SHARE_OF_PLACES = 0.5  # distinct values of a column along which levels have series, by rows
-MIN_SHARE_OF_PAIRS = 0.95  # distinct pairs of a level and such a value, by rows
-MIN_ROWS_OF_SERIES = 3  # for each level, on average
 MAX_CODES = 12  # whole numbers of a column that may stand for levels
 MIN_ROWS_OF_CODE = 3  # for each of them, on average
 MAX_EXTENTS = 2.0  # of a column, within which a known period shows
@@ -70,7 +68,7 @@ class Space:
     numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
     the ``searched`` rows show a season, as far as the deadline allows, unless ``finds_seasons`` is
     false. The ``grammar`` has the columns that vary and that have base kernels, and the search
-    begins with the kernels ``start``.
+    begins with the kernels ``start``. The ``series`` are the column of time and those of groups.
 
     Raises
     ------
@@ -94,6 +92,7 @@ class Space:
         periods = self._by_column("periods", arguments.periods)
         self._check_periods(periods)
         used = self._used_columns()
+        self.series = time_and_groups(self._columns, given.X)
         every = enumerate(self._columns.every)
         self._unchanging = frozenset(c for c, one in every if self._is_unchanging(one))
         self._periodic = self._periodic_columns(used, deadline if finds_seasons else None)
@@ -157,11 +156,16 @@ class Space:
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
             return with_periods(selection, periods or ())
+        (time, groups), is_of_series = (
+            self.series,
+            self._arguments.strategy.preset.has_series_kernels,
+        )
+        if is_of_series and number != time:
+            return with_periods(EFFECTS, periods or ())
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
         if number in self._periodic:
             kernels = FEW_COLUMNS
-        has_series = self._arguments.strategy.preset.has_series_kernels
-        if column.is_date or has_series or self._has_panel(number):
+        if column.is_date or (number == time and (is_of_series or groups)):
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         if self._may_hold_levels(number):
             kernels = (*kernels, CATEGORICAL)
@@ -176,19 +180,6 @@ class Space:
         x = x[~np.isnan(x)]
         n, most = len(np.unique(x)), min(MAX_CODES, len(x) / MIN_ROWS_OF_CODE)
         return not self._columns[number].is_date and 3 <= n <= most and bool(np.all(x % 1 == 0))
-
-    def _has_panel(self, number: int) -> bool:
-        """Whether levels of a category have a series along a column, at places that they share."""
-        X = self._given.X[~np.isnan(self._given.X[:, number])]
-        x, n = X[:, number], len(X)
-        others = (c for c, one in enumerate(self._columns.every) if one.levels and one.varies)
-        if self._columns[number].levels or len(np.unique(x)) > MAX_SHARE_OF_PLACES * n:
-            return False
-        return any(
-            len(np.unique(X[:, [other, number]], axis=0)) >= MIN_SHARE_OF_PAIRS * n
-            and len(np.unique(X[:, other])) * MIN_ROWS_OF_SERIES <= n
-            for other in others
-        )
 
     def kernel(self, kernel: str | Expression, *, argument: str) -> Expression:
         """Parse a kernel that the user names, and check its columns and scales."""

@@ -17,6 +17,7 @@ from autokernel.kernels.built_in import (
     BASE_KERNELS,
     CATEGORICAL,
     DAMPED_TREND,
+    EFFECTS,
     FEW_COLUMNS,
     KERNEL_ALIASES,
     LINEAR,

@@ -72,6 +72,7 @@ class Categorical(WeightedTerms):
     parameters = (VARIANCE, OFFSET)
     formula = r"\left(<variance>\,\mathbf{1}[<x> = <x'>] + <offset>\right)"
     closed_under_products = True  # (1 + v 1)(1 + v' 1) = 1 + (v + v' + v v') 1
+    has_few_modes = True
     is_categorical = True
     is_stationary = True
 
@@ -289,6 +290,9 @@ Of more columns, those with a season have them too.
 
 MANY_COLUMNS = (SMOOTH, LINEAR, MULTI_SCALE)
 """The base kernels that ``base_kernels="auto"`` selects for all others."""
+
+EFFECTS = (SMOOTH, LINEAR)
+"""The base kernels that ``strategy="series"`` has for columns other than that of time."""
 
 SERIES = (LINEAR, RANDOM_WALK, DAMPED_TREND, RETURNING)
 """The base kernels that ``base_kernels="auto"`` adds for columns of dates, and for forecasts."""

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
+from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -123,6 +124,14 @@ class FittedModel:
         It includes the rounding of a typical row.
         """
         return (self.scaled_noise_variance + self.typical_rounding) * self.scale.width**2
+
+    @property
+    def used_columns(self) -> frozenset[int]:
+        """The columns on which predictions depend."""
+        kernels = [one.expression for one in self.mixture.components]
+        of_noise = (self.mixture.data.varying.get(one.target) for one in kernels)
+        terms = chain.from_iterable(one.terms for one in of_noise if one is not None)
+        return frozenset(chain(*(one.columns for one in kernels), (one.column for one in terms)))
 
     def warn_beyond_scales(self, X: FloatArray) -> None:
         """Warn of numbers in X (n, n_features) that the scale of a column does not have."""

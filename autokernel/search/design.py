@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial, reduce
+from operator import mul
 
 import numpy as np
 
@@ -39,7 +40,9 @@ def initial_design(
     """
     if name == "paper":
         return tuple(grown_kernels(grammar, rng=rng))
-    design = [*kernels_of_series(grammar), *classic_kernels(grammar), *kernels_of_groups(grammar)]
+    time = grammar.columns[0] if len(grammar.columns) == 1 else None
+    design = [*kernels_of_series(grammar, time, ()), *classic_kernels(grammar)]
+    design += kernels_of_groups(grammar)
     if len(grammar.columns) <= MAX_COLUMNS_WITH_BASES or not design:
         design += grammar.bases
     return tuple({expression.canonical: expression for expression in design}.values())
@@ -67,24 +70,41 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
     return [one for one in distinct if grammar.spans(one.on(grammar.targets[0]))]
 
 
-def kernels_of_series(grammar: Grammar) -> list[Expression]:
-    """List the kernels that forecast a series well, for one column, on each scale of the target.
+def kernels_of_series(
+    grammar: Grammar, time: int | None, groups: Sequence[int]
+) -> list[Expression]:
+    """List the kernels that forecast a series well, on each scale of the target.
 
     They are a walk with a damped trend, and a line with a level that returns to it, without and
-    with the seasons of known periods.
+    with the seasons of known periods. With other columns, they have the seasons, if there are any,
+    and the effects of these columns: straight lines, and a constant for each level. With groups,
+    each of them has a walk and seasons that it shares with the others, and its own; the trend is
+    common, or its own too.
     """
-    is_series = len(grammar.columns) == 1
-    by_kernel = grammar.kernels_on(grammar.columns[0]) if is_series else {}
+    by_kernel = {} if time is None else grammar.kernels_on(time)
     kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
     if not by_kernel.keys() >= {*kernels}:
         return []
     walk, trend, line, returning = (by_kernel[kernel] for kernel in kernels)
     seasons = [leaf for kernel, leaf in by_kernel.items() if isinstance(kernel, Seasonal)]
+    every = (grammar.kernels_on(group).get(CATEGORICAL) for group in groups)
+    levels = [leaf for leaf in every if leaf is not None]
+    others = [column for column in grammar.columns if column not in (time, *groups)]
+    effects = [grammar.like(LINEAR, column)[0] for column in others]
+
+    def own(leaf: Expression) -> Expression:
+        return reduce(mul, levels, leaf)
+
+    sums: list[list[Expression]] = [[walk, trend], [line, returning]]
+    if levels:
+        sums = [[own(walk), trend], [own(walk), own(trend)], [own(line), own(returning)]]
     found = []
     for target in grammar.targets:
-        for one in (walk + trend, line + returning):
-            found += [one.on(target), *([(one + _sum(seasons)).on(target)] if seasons else [])]
-    return [one for one in found if grammar.spans(one)]
+        for terms in sums:
+            with_seasons = [*terms, *map(own, seasons)]
+            choices = [terms, with_seasons] if len(grammar.columns) == 1 else [with_seasons]
+            found += [_sum([*one, *effects]).on(target) for one in choices]
+    return [one for one in dict.fromkeys(found) if grammar.spans(one)]
 
 
 def kernels_of_groups(grammar: Grammar) -> list[Expression]:

@@ -1,12 +1,17 @@
-"""No search: a few kernels that forecast series well."""
+"""No search of a grammar: a few kernels that forecast series well."""
 
 from collections.abc import Sequence
+from functools import reduce
+from operator import add
 from typing import ClassVar
 
 import numpy as np
 
-from autokernel.expression import Expression
+from autokernel.evidence import Estimate
+from autokernel.expression import IDENTITY, Expression
+from autokernel.kernels import ADD
 from autokernel.search.design import kernels_of_series
+from autokernel.search.history import History
 from autokernel.search.strategy import Preset, Strategy, Task
 
 
@@ -17,6 +22,11 @@ class SeriesKernels(Strategy):
     without and with the known seasons, on each scale of the target. Nothing is searched or pruned,
     because kernels that extrapolate well often have less evidence than simpler ones. Quantiles,
     densities and draws have heavy tails, for levels that break; means and deviations do not.
+
+    Other columns next to that of time have effects, which are added: a straight line, or a constant
+    for each level. From the best kernel, effects are left out, bent, or taken on another scale, one
+    after the other, as long as the score is expected to rise. Where levels of categories are groups
+    with a series each, groups have levels, trends and seasons in common, and their own.
     """
 
     preset: ClassVar[Preset] = Preset(
@@ -29,13 +39,13 @@ class SeriesKernels(Strategy):
     )
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn
-        n_columns = len(task.grammar.columns)
-        if n_columns > 1:
+        found = kernels_of_series(task.grammar, *task.series)
+        if task.series[0] is None and task.grammar.columns:
             raise ValueError(
-                f"strategy='series' forecasts along one column, got {n_columns} that vary: choose "
-                "one, or another strategy"
+                "strategy='series' needs a column of time: one of dates, or one of numbers at "
+                f"equal steps; {len(task.grammar.columns)} columns vary, and none is: convert it "
+                "to dates, or choose another strategy"
             )
-        found = kernels_of_series(task.grammar)
         if not found and not task.start:
             raise ValueError(
                 "strategy='series' needs sums of the base kernels RW, IOU, LIN and MAT12: "
@@ -43,5 +53,47 @@ class SeriesKernels(Strategy):
             )
         return tuple(found)
 
-    def propose(self, *_: object, **_settings: object) -> Sequence[Expression]:
-        return []
+    def propose(
+        self,
+        task: Task,
+        history: History,
+        *,
+        n_proposals: int,
+        rng: np.random.Generator,  # noqa: ARG002 - nothing is drawn
+    ) -> Sequence[Expression | Estimate]:
+        best, time = history.best, task.series[0]
+        if len(task.grammar.columns) < 2 or best is None or not best.expression.leaves:
+            return []
+        known = history.canonical_texts()
+        of_time, effects = _split(best.expression, time)
+        texts = set[str]()
+        for text, one in task.near(best.expression).items():
+            terms, others = _split(one, time)
+            n_columns = len({column for other in others for column in other.columns})
+            has_effects = n_columns == len(others) == sum(other.n_leaves for other in others)
+            if has_effects and _texts(terms) == _texts(of_time):
+                texts.add(text)
+        better = (one for one in task.neighbours(best, texts) if one.score > best.score + task.tol)
+        found: list[Expression | Estimate] = [
+            one for one in better if one.expression.canonical not in known
+        ]
+        if not found:  # then the best effects with the other kernels along time
+            target = best.expression.target
+            sums = (one for one in kernels_of_series(task.grammar, *task.series))
+            others = [
+                reduce(add, [*_split(one, time)[0], *effects]).on(target)
+                for one in sums
+                if one.target == target
+            ]
+            found = [one for one in others if one.canonical not in known]
+        return found[:n_proposals]
+
+
+def _split(kernel: Expression, time: int | None) -> tuple[list[Expression], list[Expression]]:
+    """Split the terms of a sum into those along the column of time and others."""
+    terms = kernel.on(IDENTITY).terms(ADD)
+    return [t for t in terms if time in t.columns], [t for t in terms if time not in t.columns]
+
+
+def _texts(terms: Sequence[Expression]) -> list[str]:
+    return sorted(one.canonical for one in terms)

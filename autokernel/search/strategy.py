@@ -59,6 +59,7 @@ class Task:
     structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
     tol: float = 0.05  # nats of score that are worth a longer search
+    series: tuple[int | None, tuple[int, ...]] = (None, ())  # the columns of time and of groups
     fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
     chosen: frozenset[int] = frozenset()  # columns that matter, of very many

@@ -22,7 +22,7 @@ FAULTS = [
     (("X_train",), [[1.0, 0.0], [2.0]], "numbers in lists of one length"),
     (("X_train", 1), [float("inf"), 0.0], "numbers from -1e+100 to 1e+100"),
     (("y_train", 3), float("nan"), "numbers from -1e+100 to 1e+100, got nan"),
-    (("end",), 10**400, "numbers in lists of one length, got int"),
+    (("y_train",), 10**400, "numbers in lists of one length, got int"),
     (("resolution",), True, "a number, got True"),
     (("settings", "n_iter"), -3, "'n_iter' parameter"),
     (("settings", "periods"), {"items": [[[0], 1]]}, "an object with items"),
@@ -63,10 +63,10 @@ def test_a_fault_is_refused_with_its_key(path, value, message):
 
 def test_keys_are_those_that_are_known():
     record = records()[0][0]
-    for change in (lambda of: of.pop("end"), lambda of: of.update(code="import os")):
+    for change in (lambda of: of.pop("resolution"), lambda of: of.update(code="import os")):
         changed = {**record}
         change(changed)
-        with pytest.raises(ValueError, match=r"record must have the keys .* '(end|code)'"):
+        with pytest.raises(ValueError, match=r"record must have the keys .* '(resolution|code)'"):
             from_dict(changed)
 
 

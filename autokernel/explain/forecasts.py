@@ -1,0 +1,125 @@
+"""Forecasts: the rows that follow a series, or those of each group, and their predictions."""
+
+from collections.abc import Collection, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from autokernel.data import Column
+from autokernel.data.checks import Future
+from autokernel.data.dates import dates_of
+from autokernel.data.steps import rows_ahead_of_group, time_and_groups
+from autokernel.explain.tables import Table
+from autokernel.model import FittedModel
+from autokernel.typing import FloatArray, IntArray
+
+
+def forecast_table(
+    model: FittedModel,
+    past: FloatArray,
+    horizon: int,
+    quantiles: FloatArray,
+    future: Future | None = None,
+) -> Table:
+    """Return predictions for the rows that follow each series of ``past`` (n_samples, n_features).
+
+    The ``future`` has the columns whose next rows are known.
+
+    Raises
+    ------
+    ValueError
+        If there is no column of time, if a column that predictions depend on is not known, or if
+        the rows are not ``horizon`` rows for each group.
+    """
+    time, groups = time_and_groups(model.columns, past)
+    if time is None:
+        raise ValueError(
+            "forecast needs a column of dates, or of numbers at equal steps, got the columns "
+            f"{model.columns.names}: give the rows to predict_quantiles"
+        )
+    known = {} if future is None else future.columns
+    _check_known(model, {time, *groups, *known}, is_given=future is not None)
+    columns = {number: known.get(number, model.columns[number]) for number in (time, *groups)}
+    ahead, last = _rows(past, horizon, time, groups, columns[time], future)
+    texts = [str(float(one)) for one in quantiles]
+    if len(set(texts)) < len(texts):
+        raise ValueError(f"quantiles must differ, got {texts}")
+    names = {
+        n: f"{one.name}{' of X' * (one.name in ('mean', *texts))}" for n, one in columns.items()
+    }
+    bands = model.quantiles(ahead, quantiles).T
+    found = {names[n]: _shown(one, ahead[:, n]) for n, one in sorted(columns.items())}
+    step = np.ptp(np.append(ahead[:, time], last)) / horizon
+    n_digits = 3 + int(np.log10(np.abs(ahead[:, time]).max() / step + 1))  # that distinguish rows
+    return Table(
+        {**found, "mean": model.mean(ahead), **dict(zip(texts, bands, strict=True))},
+        forms={names[time]: f".{n_digits}g"},
+    )
+
+
+def _check_known(model: FittedModel, known: Collection[int], *, is_given: bool) -> None:
+    """Refuse a forecast that depends on columns of which the next rows are not known."""
+    missing = [model.columns.names[n] for n in sorted(model.used_columns.difference(known))]
+    if missing:
+        got = "X without " + ("it" if len(missing) == 1 else "them") if is_given else "no X"
+        raise ValueError(
+            f"forecast needs the next rows of {', '.join(map(repr, missing))}, as the forecast "
+            f"depends on {'it' if len(missing) == 1 else 'them'}, got {got}: give a frame of these "
+            "columns as X"
+        )
+
+
+def _rows(
+    past: FloatArray,
+    horizon: int,
+    time: int,
+    groups: Sequence[int],
+    column: Column,
+    future: Future | None,
+) -> tuple[FloatArray, float]:
+    """Return the next rows (n_rows, n_features) of all groups, and the last time of all."""
+    x = past[:, time]
+    last = float(np.nanmax(x, initial=-np.inf))
+    every = past[:, groups]
+    if future is None:
+        names = np.unique(every, axis=0)
+        rows = np.full((len(names) * horizon, past.shape[1]), np.nan)
+        rows[:, groups] = np.repeat(names, horizon, axis=0)
+    else:
+        rows = _of_each_group(future, np.unique(every, axis=0), groups)
+    for name in np.unique(rows[:, groups], axis=0):
+        own = _are_of(rows, groups, name)
+        if len(own) != horizon:
+            of_group = " for each group" * bool(groups)
+            raise ValueError(f"X must have horizon={horizon} rows{of_group}, got {len(own)}")
+        if future is None or time not in future.columns:
+            known = x[_are_of(past, groups, name)]
+            rows[own, time] = rows_ahead_of_group(
+                x, known, horizon, are_dates=column.is_date, zone=column.zone
+            )
+    return rows, last
+
+
+def _are_of(rows: FloatArray, groups: Sequence[int], name: FloatArray) -> IntArray:
+    return np.flatnonzero(np.all(rows[:, groups] == name, axis=1))
+
+
+def _of_each_group(future: Future, names: FloatArray, groups: Sequence[int]) -> FloatArray:
+    """Return future rows, for every group if they have no column of groups."""
+    given = [number for number in groups if number in future.columns]
+    if len(given) == len(groups):
+        return future.rows
+    if given:
+        raise ValueError(
+            "X must have all columns that make up a group, or none of them, got only "
+            f"{[future.columns[number].name for number in given]}"
+        )
+    rows = np.tile(future.rows, (len(names), 1))
+    rows[:, groups] = np.repeat(names, len(future.rows), axis=0)
+    return rows
+
+
+def _shown(column: Column, x: FloatArray) -> npt.NDArray[np.generic]:
+    if column.levels is not None:
+        return np.array([column.levels.values[int(number)] for number in x], dtype=object)
+    return dates_of(x) if column.is_date else x
