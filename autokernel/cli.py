@@ -143,15 +143,19 @@ def _add_options(group: Callable[[str], Any]) -> None:
     search("--n-jobs", type=int, metavar="N", help="workers, -1 for one on each core (default: 1)")
     search("--random-state", type=int, default=0, metavar="N", help="seed (default: 0)")
     result("--horizon", type=int, metavar="N", help="number of rows to forecast after the last one")
-    result("--future", **path, help="CSV file with the next rows of other columns, for --horizon")
     result(
         "--explain", type=int, metavar="ROW", help="row whose prediction to split, the first is 0"
     )
-    result("--predict", **path, help="CSV file with rows to predict, whose columns have names")
-    result("--predictions", **path, help="CSV file for predictions (default: they are printed)")
-    result("--output", **path, help="file for the model: .skops or .joblib")
-    result("--plot", **path, help="picture of the forecast of one column, of components of several")
-    result("--report", **path, help="HTML file for a report")
+    files = {
+        "future": "CSV file with the next rows of other columns, for --horizon",
+        "predict": "CSV file with rows to predict, whose columns have names",
+        "predictions": "CSV file for predictions (default: they are printed)",
+        "output": "file for the model: .skops or .joblib",
+        "plot": "picture of the forecast of one column, of components of several",
+        "report": "HTML file for a report",
+    }
+    for name, text in files.items():
+        result(f"--{name}", **path, help=text)
 
 
 def _check_outputs(options: argparse.Namespace) -> None:

@@ -156,6 +156,36 @@ def test_the_next_rows_of_a_series_are_those_of_a_fit_to_all_rows(tmp_path, caps
     np.testing.assert_allclose(table["mean"], expected["mean"], rtol=1e-7)
 
 
+def test_next_rows_of_shops_take_the_next_prices_of_a_file(tmp_path, capsys):
+    rng, shop = np.random.default_rng(0), ["A", "B"]
+    frame = pd.DataFrame({"shop": np.repeat(shop, 15), "week": [*range(15)] * 2})
+    frame["price"] = rng.uniform(1, 2, 30).round(3)
+    frame["sales"] = 20 - 5 * frame["price"] + 4 * (frame["shop"] == "B") + rng.normal(size=30) / 9
+    path = write(tmp_path, frame.to_csv(index=False))
+    future = write(tmp_path, "price,shop\n1.2,B\n1.8,B\n1.5,A\n1.5,A\n", name="future.csv")
+    made = tmp_path / "next.csv"
+    more = ["--horizon", "2", "--future", str(future), "--predictions", str(made)]
+    assert main([str(path), "--strategy", "series", *more]) == 0
+    table = pd.read_csv(made)
+    assert list(table)[:3] == ["shop", "week", "mean"]
+    assert table[["shop", "week"]].to_numpy().tolist() == [
+        ["B", 15],
+        ["B", 16],
+        ["A", 15],
+        ["A", 16],
+    ]
+    np.testing.assert_allclose(table["mean"], [18, 15, 12.5, 12.5], atol=0.5)
+    output = capsys.readouterr().out
+    assert "future.csv has the inputs" in output
+    write(tmp_path, "cost\n1.2\n", name="future.csv")
+    assert main([str(path), *QUICK, *more[:4]]) == 2
+    message = "--future needs columns out of ['shop', 'week', 'price'], got ['cost']"
+    assert message in lines(capsys.readouterr().err)
+    with pytest.raises(SystemExit):
+        main([str(path), "--future", str(future)])
+    assert "--future needs --horizon N" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("form", ["{y} Q{q}", "{y}-W{q:02d}", "{y}M{q:02d}", "{q} March {y}"])
 def test_dates_of_any_form_are_forecast(tmp_path, capsys, form):
     dates = [form.format(y=1990 + i // 4, q=1 + i % 4) for i in range(24)]
@@ -193,8 +223,12 @@ def test_the_console_and_the_report_speak_of_one_fit(tmp_path, capsys):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("a,b,y\n1,2,3\n2,3,5\n3,4,2\n4,3,1\n", "--horizon needs a single column of dates"),
+        (
+            "a,b,y\n1,2,3\n2,3,5\n3,4,2\n4,3,1\n",
+            "--horizon needs --future FILE with the next rows of b",
+        ),
         ("a,y\nx1,3\nx2,5\nx3,2\nx4,1\n", "got {'a': 'category'}"),
+        ("a,b,y\n1,.2,3\n1,.3,5\n3,.7,2\n9,.9,1\n", "--horizon needs a column of dates (name"),
         ("a,y\n1,3\n2,5\n7,2\n9,1\n", "forecast needs rows at equal steps"),
     ],
 )

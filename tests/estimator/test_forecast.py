@@ -6,10 +6,11 @@ import re
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 from sklearn.base import clone
 
-from autokernel import AutoKernelGPRegressor
+from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.data.dates import days_since_1970
 from autokernel.data.steps import rows_ahead, seasons_of
 from autokernel.datasets import load_airline
@@ -268,8 +269,9 @@ def test_it_fits_few_kernels_which_are_equally_probable(periods, expected):
 
 def test_what_it_cannot_fit_is_refused():
     x, y = np.arange(20.0)[:, None], np.arange(20.0) % 3
-    with pytest.raises(ValueError, match="strategy='series' forecasts along one column, got 2"):
-        forecasts().fit(np.c_[x, x], y)
+    squares = x**2
+    with pytest.raises(ValueError, match=r"needs a column of time: .*; 2 columns vary, and none"):
+        forecasts().fit(np.c_[squares, -squares], y)
     with pytest.raises(ValueError, match="needs sums of the base kernels RW"):
         forecasts(base_kernels=("SE",)).fit(x, y)
     with pytest.raises(ValueError, match="requires y to be passed"):
@@ -290,7 +292,9 @@ def test_wrong_horizons_and_levels_are_refused():
         model.forecast(2, quantiles=[5])
     table = np.random.default_rng(0).uniform(size=(20, 2))
     model = small().refit(table, table[:, 0], "LIN[0]")
-    with pytest.raises(ValueError, match=r"got 2 columns: give the rows to predict_quantiles"):
+    with pytest.raises(
+        ValueError, match=r"numbers at equal steps, .*\['x0', 'x1'\]: give the rows"
+    ):
         model.forecast(3)
 
 
@@ -377,3 +381,140 @@ def test_a_column_with_the_name_of_a_forecast_is_told_from_it(name):
     np.testing.assert_allclose(table["mean"], [20, 21], rtol=1e-3)
     with pytest.raises(ValueError, match=r"quantiles must differ, got \['0.5', '0.5'\]"):
         model.forecast(2, [0.5, 0.5])
+
+
+LEVELS = (0.1, 0.5, 0.9)
+
+
+def priced(n=40, *, seed=0):
+    """A level that wanders and depends on a price and a promotion, by month."""
+    rng = np.random.default_rng(seed)
+    dates = pd.date_range("2019-01-01", periods=n, freq="MS")
+    frame = pd.DataFrame(
+        {"price": rng.uniform(1, 3, n), "date": dates, "promoted": np.arange(n) % 3 > 1}
+    )
+    level = 20 + 0.2 * rng.normal(size=n).cumsum()
+    return frame, (level - 4 * frame["price"] + 3 * frame["promoted"]).to_numpy()
+
+
+def test_next_rows_of_other_columns_are_given_in_any_form():
+    X, y = priced()
+    kernel = "RW[date] + LIN[price] + CAT[promoted]"
+    model = small(averaging=None).refit(X[:30], y[:30], kernel)
+    future = X[30:34]
+    expected = model.predict_quantiles(future, LEVELS)
+    forms = {
+        "with dates": future,
+        "in another order": future[["promoted", "price"]],
+        "dates in the index": future.set_index("date"),
+        "polars": pl.from_pandas(future[["price", "promoted"]]),
+    }
+    for X_next in forms.values():
+        table = model.forecast(4, LEVELS, X=X_next)
+        assert list(table) == ["date", "mean", "0.1", "0.5", "0.9"]
+        np.testing.assert_array_equal(table["date"].astype("M8[ns]"), future["date"].to_numpy())
+        found = np.column_stack([table[f"{level}"] for level in LEVELS])
+        np.testing.assert_allclose(found, expected, rtol=1e-9)
+    numbers = X[["price"]].assign(row=np.arange(40)).to_numpy()
+    model = small(averaging=None).refit(numbers[:30], y[:30], "LIN[0] + RW[1]")
+    for X_next in (numbers[30:34], numbers[30:34, :1]):
+        table = model.forecast(4, LEVELS, X=X_next)
+        np.testing.assert_array_equal(table["x1"], [30, 31, 32, 33])
+        np.testing.assert_allclose(table["mean"], model.predict(numbers[30:34]), rtol=1e-12)
+
+
+def test_what_is_missing_of_the_next_rows_is_said_by_name():
+    X, y = priced()
+    model = small().refit(X[:30], y[:30], "RW[date] + LIN[price] + CAT[promoted]")
+    with pytest.raises(ValueError, match=r"next rows of 'price', 'promoted', .* got no X: give"):
+        model.forecast(2)
+    with pytest.raises(ValueError, match=r"next rows of 'promoted', .* got X without it"):
+        model.forecast(2, X=X[["price"]][30:32])
+    with pytest.raises(ValueError, match=r"X must have columns of the fit.*'cost'"):
+        model.forecast(2, X=X[30:32].assign(cost=1.0))
+    with pytest.raises(ValueError, match="X must have horizon=2 rows, got 3"):
+        model.forecast(2, X=X[30:33])
+    unused = small().refit(X[:30], y[:30], "RW[date]")  # no other column matters
+    np.testing.assert_array_equal(unused.forecast(2)["mean"], unused.predict(X[30:32]))
+
+
+def panel(ends=(30, 30, 24), *, seed=0):
+    """Levels of shops that wander, with effects of a price; one shop ends earlier."""
+    rng = np.random.default_rng(seed)
+    parts = []
+    for name, level, n in zip("abc", (10.0, 30.0, 20.0), ends, strict=True):
+        weeks = pd.date_range("2020-01-06", periods=n, freq="W-MON")
+        walk = level + 0.3 * rng.normal(size=n).cumsum()
+        price = rng.uniform(1, 2, n)
+        parts.append(
+            pd.DataFrame({"shop": name, "week": weeks, "price": price, "y": walk - 3 * price})
+        )
+    frame = pd.concat(parts).sample(frac=1, random_state=seed)  # rows in any order
+    return frame[["shop", "week", "price"]], frame["y"]
+
+
+def test_each_group_goes_on_from_its_own_last_row():
+    X, y = panel()
+    model = small(averaging=None).refit(X, y, "CAT[shop] * RW[week] + LIN[price]")
+    future = pd.DataFrame({"shop": ["c", "c", "a", "a"], "price": [1.0, 2.0, 1.0, 2.0]})
+    table = model.forecast(2, X=future)
+    assert list(table)[:3] == ["shop", "week", "mean"]
+    weeks = pd.date_range("2020-01-06", periods=32, freq="W-MON")
+    rows = future.assign(week=weeks[[24, 25, 30, 31]])
+    assert table["shop"].tolist() == ["c", "c", "a", "a"]
+    np.testing.assert_array_equal(table["week"].astype("M8[ns]"), rows["week"].to_numpy())
+    np.testing.assert_allclose(table["mean"], model.predict(rows[["shop", "week", "price"]]))
+    # rows without the column of groups hold for every group
+    common = model.forecast(2, X=future[["price"]][:2])
+    assert common["shop"].tolist() == ["a", "a", "b", "b", "c", "c"]
+    np.testing.assert_allclose(common["mean"][:2], table["mean"][2:])
+    # a shop that is new begins after all others, and one of few rows goes on as these do
+    new = model.forecast(1, X=pd.DataFrame({"shop": ["d"], "price": [1.0]}))
+    assert new["week"][0] == weeks[30]
+    few = (X["shop"] != "c") | (X["week"] < weeks[3])
+    model = small(averaging=None, noise="constant")
+    model.refit(X[few], y[few], "CAT[shop] * RW[week]")
+    expected = weeks[[30, 31, 30, 31, 3, 4]].to_numpy()
+    np.testing.assert_array_equal(model.forecast(2)["week"].astype("M8[ns]"), expected)
+    with pytest.raises(ValueError, match="X must have horizon=2 rows for each group, got 1"):
+        model.forecast(2, X=future[:3])
+
+
+def test_groups_may_be_made_of_two_columns():
+    X, y = panel()
+    both = X.assign(product="p")
+    both = pd.concat([both, both.assign(product="q")])
+    model = small(noise="constant").refit(both, np.r_[y, y + 1], "CAT[shop] + CAT[product]")
+    table = model.forecast(1)
+    assert [*zip(table["shop"], table["product"], strict=True)] == [
+        (shop, product) for shop in "abc" for product in "pq"
+    ]
+    with pytest.raises(ValueError, match=r"all columns that make up a group, .* only \['shop'\]"):
+        model.forecast(1, X=pd.DataFrame({"shop": ["a"]}))
+
+
+def test_a_few_kernels_have_the_effects_of_other_columns():
+    X, y = priced(60)
+    X["nothing"] = np.random.default_rng(1).normal(size=60)
+    y += 4 * np.sin(2 * X["price"])
+    model = forecasts(target_scale=None, averaging=None).fit(X[:50], y[:50])
+    best = parse_expression(model.best_expression_, list(X))
+    by_column = [leaf.column for leaf in best.leaves if leaf.column != 1]
+    assert sorted(by_column) == [0, 2]  # each once, and what does not matter is left out
+    assert any(text in model.best_expression_ for text in ("SE[price]", "SE[log(price)]"))
+    assert len(model.search_history_["kernel"]) <= 20
+    error = model.forecast(10, X=X[50:])["0.5"] - y[50:]
+    alone = forecasts(target_scale=None, averaging=None).fit(X[["date"]][:50], y[:50])
+    of_time = alone.forecast(10)["0.5"] - y[50:]
+    assert np.abs(error).mean() < np.abs(of_time).mean() / 3  # promotions alone are worth 3 units
+
+
+def test_groups_share_levels_and_have_their_own():
+    X, y = panel()
+    model = forecasts(target_scale=None, averaging=None).fit(X[["shop", "week"]], y)
+    assert "CAT[shop] * " in model.best_expression_
+    table = model.forecast(1)
+    assert table["shop"].tolist() == ["a", "b", "c"]
+    latest = X.assign(y=y).sort_values("week").groupby("shop")["y"]
+    # levels are 10 apart, prices move the target by at most 3, and walks by .3 a week
+    np.testing.assert_allclose(table["mean"], latest.apply(lambda one: one.tail(10).mean()), atol=3)
