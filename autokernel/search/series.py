@@ -66,20 +66,25 @@ class SeriesKernels(Strategy):
             return []
         known = history.canonical_texts()
         of_time, effects = _split(best.expression, time)
-        texts = set[str]()
-        for text, one in task.near(best.expression).items():
-            terms, others = _split(one, time)
-            n_columns = len({column for other in others for column in other.columns})
-            has_effects = n_columns == len(others) == sum(other.n_leaves for other in others)
-            if has_effects and _texts(terms) == _texts(of_time):
-                texts.add(text)
-        better = (one for one in task.neighbours(best, texts) if one.score > best.score + task.tol)
+
+        def has_other_effects(kernel: Expression) -> bool:
+            terms, others = _split(kernel, time)
+            n_columns = len({column for one in others for column in one.columns})
+            are_of_columns = n_columns == len(others) == sum(one.n_leaves for one in others)
+            return are_of_columns and _texts(terms) == _texts(of_time)
+
+        near = task.near(best.expression).items()
+        changes = task.neighbours(best, {text for text, one in near if has_other_effects(one)})
         found: list[Expression | Estimate] = [
-            one for one in better if one.expression.canonical not in known
+            one
+            for one in changes
+            if one.score > best.score + task.tol
+            and one.expression.canonical not in known
+            and has_other_effects(one.expression)
         ]
         if not found:  # then the best effects with the other kernels along time
             target = best.expression.target
-            sums = (one for one in kernels_of_series(task.grammar, *task.series))
+            sums = kernels_of_series(task.grammar, *task.series)
             others = [
                 reduce(add, [*_split(one, time)[0], *effects]).on(target)
                 for one in sums
