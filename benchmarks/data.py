@@ -71,12 +71,12 @@ def holiday_columns(dates: pd.DatetimeIndex, country: str, days: int = 1) -> pd.
     import holidays
 
     years = range(dates.min().year - 1, dates.max().year + 2)
-    named = holidays.country_holidays(country, years=years, observed=False)
+    calendar = holidays.country_holidays(country, years=years, observed=False)
     step = pd.Timedelta(days=days)
 
     def name(first: pd.Timestamp) -> str:
-        found = [named.get(first + pd.Timedelta(days=day)) for day in range(days)]
-        return next(filter(None, found), "none")
+        span = pd.date_range(first, periods=days)
+        return next((calendar[day] for day in span if day in calendar), "none")
 
     return pd.DataFrame(
         {
