@@ -55,6 +55,7 @@ RATIOS = {  # name of a ratio, its column, and the method that it is relative to
 }
 LEVELS = np.array([0.025, *np.arange(1, 10) / 10, 0.975])
 MEDIAN = 5
+BANDS = [20, 40, 60, 80, 95]  # the same levels, as statsforecast names them
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,18 +104,22 @@ def measure(unit: Forecast) -> Row:
     bands, kernel = FORECASTS[unit.method](series, unit)
     seconds = time.process_time() - began
     errors = series.test[:, None] - bands
-    losses = 2 * np.maximum(LEVELS * errors, (LEVELS - 1) * errors)[:, 1:-1]
     train, period = series.train, series.period
     scale = np.abs(train[period:] - train[:-period]).mean()
     return {
         "mase": rounded(np.abs(errors[:, MEDIAN]).mean() / scale),
-        "quantile_loss": rounded(losses.mean(axis=1).sum()),
+        "quantile_loss": rounded(quantile_losses(errors).mean(axis=1).sum()),
         "size": rounded(np.abs(series.test).sum()),
         "inside": rounded(np.mean((errors[:, 0] >= 0) & (errors[:, -1] <= 0))),
         "n_rows": len(train),
         "cpu_seconds": rounded(seconds),
         "kernel": kernel,
     }
+
+
+def quantile_losses(errors: np.ndarray) -> np.ndarray:
+    """Compute the losses at .1 to .9 from the errors of all levels."""
+    return 2 * np.maximum(LEVELS * errors, (LEVELS - 1) * errors)[:, 1:-1]
 
 
 def by_autokernel(series: Series, unit: Forecast) -> tuple[np.ndarray, str]:
@@ -143,11 +148,16 @@ def by_statsforecast(series: Series, unit: Forecast) -> tuple[np.ndarray, str]:
     """Forecast by a method of statsforecast."""
     model = getattr(importlib.import_module("statsforecast.models"), MODELS[unit.method])
     found = model(season_length=series.period).forecast(
-        y=series.train, h=len(series.test), level=[20, 40, 60, 80, 95]
+        y=series.train, h=len(series.test), level=BANDS
     )
-    names = [f"lo-{level}" for level in (95, 80, 60, 40, 20)]
-    names += ["mean", *(f"hi-{level}" for level in (20, 40, 60, 80, 95))]
-    return np.stack([found[name] for name in names], axis=1), ""
+    return bands_of(found), ""
+
+
+def bands_of(found: Mapping[str, np.ndarray]) -> np.ndarray:
+    """Stack the quantiles of a forecast by statsforecast."""
+    names = [f"lo-{level}" for level in reversed(BANDS)]
+    names += ["mean", *(f"hi-{level}" for level in BANDS)]
+    return np.stack([found[name] for name in names], axis=1)
 
 
 FORECASTS = {
