@@ -253,6 +253,7 @@ class Run:
             varying = self._varying(scored, deadline)
             if varying == self.data.varying:
                 return None
+        n_starts = N_STARTS_AGAIN if self.arguments.strategy.preset.explores else 1
         return Run(
             self.given,
             outliers,
@@ -260,7 +261,7 @@ class Run:
             self.store,
             seed=self.seed,
             n_iter=self._n_iter - self.history.n_searched,
-            start=[one.expression for one in scored[:N_STARTS_AGAIN]],
+            start=[one.expression for one in scored[:n_starts]],
             deadline=deadline,
             varying=varying,
         )

@@ -14,6 +14,8 @@ from autokernel.search.design import kernels_of_series
 from autokernel.search.history import History
 from autokernel.search.strategy import Preset, Strategy, Task
 
+MIN_GAIN = 0.5  # nats that another effect is expected to gain
+
 
 class SeriesKernels(Strategy):
     """Fit the few kernels that forecast a series well, and average over them.
@@ -24,9 +26,10 @@ class SeriesKernels(Strategy):
     densities and draws have heavy tails, for levels that break; means and deviations do not.
 
     Other columns next to that of time have effects, which are added: a straight line, or a constant
-    for each level. From the best kernel, effects are left out, bent, or taken on another scale, one
-    after the other, as long as the score is expected to rise. Where levels of categories are groups
-    with a series each, groups have levels, trends and seasons in common, and their own.
+    for each level. From the best kernel, effects are left out, bent, or taken on another scale, all
+    together or one after the other, as long as the score is expected to rise. The best effects are
+    then fitted with the other kernels along time. Where levels of categories are groups with a
+    series each, groups have levels, trends and seasons in common, and their own.
     """
 
     preset: ClassVar[Preset] = Preset(
@@ -51,7 +54,9 @@ class SeriesKernels(Strategy):
                 "strategy='series' needs sums of the base kernels RW, IOU, LIN and MAT12: "
                 "base_kernels='auto' has them, operators must have '+', and max_leaves be 2 or more"
             )
-        return tuple(found)
+        has_effects = len(task.grammar.columns) > 1
+        first = {one.target: one for one in reversed(found)}.values()
+        return tuple(reversed(first)) if has_effects else tuple(found)
 
     def propose(
         self,
@@ -60,11 +65,11 @@ class SeriesKernels(Strategy):
         *,
         n_proposals: int,
         rng: np.random.Generator,  # noqa: ARG002 - nothing is drawn
-    ) -> Sequence[Expression | Estimate]:
+    ) -> Sequence[Estimate]:
         best, time = history.best, task.series[0]
         if len(task.grammar.columns) < 2 or best is None or not best.expression.leaves:
             return []
-        known = history.canonical_texts()
+        known, target = history.canonical_texts(), best.expression.target
         of_time, effects = _split(best.expression, time)
 
         def has_other_effects(kernel: Expression) -> bool:
@@ -75,29 +80,41 @@ class SeriesKernels(Strategy):
 
         near = task.near(best.expression).items()
         changes = task.neighbours(best, {text for text, one in near if has_other_effects(one)})
-        found: list[Expression | Estimate] = [
+        better = [
             one
             for one in changes
-            if one.score > best.score + task.tol
-            and one.expression.canonical not in known
-            and has_other_effects(one.expression)
+            if one.score > best.score + MIN_GAIN and has_other_effects(one.expression)
         ]
+        together = [_split(one.expression, time)[1] for one in better]
+        joint = reduce(add, [*of_time, *_all_changes(effects, together)]).on(target)
+        found = [Estimate(joint)] * (len(better) > 1) + better
         if not found:  # then the best effects with the other kernels along time
-            target = best.expression.target
-            sums = kernels_of_series(task.grammar, *task.series)
-            others = [
-                reduce(add, [*_split(one, time)[0], *effects]).on(target)
-                for one in sums
-                if one.target == target
-            ]
-            found = [one for one in others if one.canonical not in known]
-        return found[:n_proposals]
+            every = kernels_of_series(task.grammar, *task.series)
+            sums = [_split(one, time)[0] for one in every if one.target == target]
+            found = [Estimate(reduce(add, [*one, *effects]).on(target)) for one in sums]
+        return [one for one in found if one.expression.canonical not in known][:n_proposals]
 
 
 def _split(kernel: Expression, time: int | None) -> tuple[list[Expression], list[Expression]]:
     """Split the terms of a sum into those along the column of time and others."""
     terms = kernel.on(IDENTITY).terms(ADD)
     return [t for t in terms if time in t.columns], [t for t in terms if time not in t.columns]
+
+
+def _all_changes(
+    effects: Sequence[Expression], changed: Sequence[Sequence[Expression]]
+) -> list[Expression]:
+    """Change the effect of each column as the first of the changes that differ in it."""
+    found = {one.columns: one for one in effects}
+    old, done = dict(found), set[frozenset[int]]()
+    for others in changed:
+        new = {one.columns: one for one in others}
+        for columns in old.keys() | new.keys():
+            if old.get(columns) != new.get(columns) and columns not in done:
+                done.add(columns)
+                found.pop(columns, None)
+                found |= {columns: new[columns]} if columns in new else {}
+    return list(found.values())
 
 
 def _texts(terms: Sequence[Expression]) -> list[str]:
