@@ -8,7 +8,7 @@ from typing import ClassVar
 import numpy as np
 
 from autokernel.evidence import Estimate
-from autokernel.expression import IDENTITY, Expression
+from autokernel.expression import IDENTITY, Expression, arrange
 from autokernel.kernels import ADD
 from autokernel.search.design import kernels_of_series
 from autokernel.search.history import History
@@ -86,12 +86,16 @@ class SeriesKernels(Strategy):
             if one.score > best.score + MIN_GAIN and has_other_effects(one.expression)
         ]
         together = [_split(one.expression, time)[1] for one in better]
-        joint = reduce(add, [*of_time, *_all_changes(effects, together)]).on(target)
-        found = [Estimate(joint)] * (len(better) > 1) + better
+
+        def estimate(*terms: Expression) -> Estimate:
+            return Estimate(arrange(task.grammar.tidy(reduce(add, terms).on(target)))[0])
+
+        joint = estimate(*of_time, *_all_changes(effects, together))
+        found = [joint] * (len(better) > 1) + better
         if not found:  # then the best effects with the other kernels along time
             every = kernels_of_series(task.grammar, *task.series)
             sums = [_split(one, time)[0] for one in every if one.target == target]
-            found = [Estimate(reduce(add, [*one, *effects]).on(target)) for one in sums]
+            found = [estimate(*one, *effects) for one in sums]
         return [one for one in found if one.expression.canonical not in known][:n_proposals]
 
 
