@@ -10,8 +10,9 @@ from autokernel import __version__
 
 GALLERY = Path(__file__).parent / "gallery"
 ORDER = [
-    "airline", "forecast", "mauna_loa", "concrete", "solar_window", "shops", "rentals", "outliers",
-    "calibration", "comparison", "grid_search", "own_kernel", "resume", "dask", "many_rows",
+    "airline", "forecast", "mauna_loa", "concrete", "solar_window", "shops", "states", "rentals",
+    "outliers", "calibration", "comparison", "grid_search", "own_kernel", "resume", "dask",
+    "many_rows",
 ]  # fmt: skip
 DATA = "AUTOKERNEL_DATA"  # the folder of data that do not come with the package
 
