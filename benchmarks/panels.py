@@ -13,7 +13,7 @@ that of naive, and ``inside`` the share of targets inside of the 95 % interval.
 
 Rows go to results/panels.csv; rows of any commit count.
 
-    python benchmarks/panels.py --methods each each_by_dates catboost    # 15 minutes
+    python benchmarks/panels.py --methods each each_by_dates catboost    # 3 minutes
     python benchmarks/panels.py --methods autokernel
 """
 
