@@ -272,6 +272,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
                 "inside": float(numbers(found, "inside").mean()),
                 "cpu median": float(np.median(cpu)),
                 "cpu max": float(cpu.max()),
+                **dict.fromkeys(naive, ""),
                 **{
                     dataset: f"{of_rmse:.3f} {of_loss:.3f}"
                     for dataset, of_rmse, of_loss in zip(
