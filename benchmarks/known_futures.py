@@ -14,8 +14,8 @@ sets. ``inside`` is the share of targets inside of the 95 % interval.
 
 Rows go to results/known_futures.csv; rows of any commit count.
 
-    python benchmarks/known_futures.py --methods without arima lightgbm    # 25 minutes
-    python benchmarks/known_futures.py --methods autokernel default
+    python benchmarks/known_futures.py --methods without arima lightgbm    # 4 minutes
+    python benchmarks/known_futures.py --methods autokernel default    # 15 minutes
 """
 
 import importlib.util
@@ -272,6 +272,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
                 "inside": float(numbers(found, "inside").mean()),
                 "cpu median": float(np.median(cpu)),
                 "cpu max": float(cpu.max()),
+                **dict.fromkeys(naive, ""),
                 **{
                     dataset: f"{of_rmse:.3f} {of_loss:.3f}"
                     for dataset, of_rmse, of_loss in zip(

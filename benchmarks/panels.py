@@ -13,7 +13,7 @@ that of naive, and ``inside`` the share of targets inside of the 95 % interval.
 
 Rows go to results/panels.csv; rows of any commit count.
 
-    python benchmarks/panels.py --methods each each_by_dates catboost    # 15 minutes
+    python benchmarks/panels.py --methods each each_by_dates catboost    # 3 minutes
     python benchmarks/panels.py --methods autokernel
 """
 
@@ -239,6 +239,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
                 "inside": float(numbers(found, "inside").mean()),
                 "worst": float(numbers(found, "worst").max()),
                 "cpu max": float(numbers(found, "cpu_seconds").max()),
+                **dict.fromkeys(naive, ""),
                 **{
                     row["dataset"]: f"{mase:.3f} {loss:.3f} {float(row['inside']):.2f}"
                     for row, mase, loss in zip(found, ratios["MASE"], ratios["QL"], strict=True)
