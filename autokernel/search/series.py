@@ -1,15 +1,16 @@
 """No search of a grammar: a few kernels that forecast series well."""
 
+from collections import Counter
 from collections.abc import Sequence
 from functools import reduce
-from operator import add
-from typing import ClassVar
+from operator import add, mul
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 
 from autokernel.evidence import Estimate
 from autokernel.expression import IDENTITY, Expression, arrange
-from autokernel.kernels import ADD
+from autokernel.kernels import ADD, Seasonal
 from autokernel.search.design import kernels_of_series
 from autokernel.search.history import History
 from autokernel.search.strategy import Preset, Strategy, Task
@@ -27,8 +28,9 @@ class SeriesKernels(Strategy):
 
     Other columns next to that of time have effects, which are added: a straight line, or a constant
     for each level. From the best kernel, effects are left out, bent, or taken on another scale, all
-    together or one after the other, as long as the score is expected to rise. The best effects are
-    then fitted with the other kernels along time. Where levels of categories are groups with a
+    together or one after the other, as long as the score is expected to rise; seasons are left out
+    too. Then the effects of categories are joined, and the best effects are fitted with the other
+    kernels along time. Where levels of categories are groups with a
     series each, groups have levels, trends and seasons in common, and their own.
     """
 
@@ -66,60 +68,85 @@ class SeriesKernels(Strategy):
         n_proposals: int,
         rng: np.random.Generator,  # noqa: ARG002 - nothing is drawn
     ) -> Sequence[Estimate]:
-        best, time = history.best, task.series[0]
+        best, (time, groups) = history.best, task.series
         if len(task.grammar.columns) < 2 or best is None or not best.expression.leaves:
             return []
         known, target = history.canonical_texts(), best.expression.target
-        of_time, effects = _split(best.expression, time)
-
-        def has_other_effects(kernel: Expression) -> bool:
-            terms, others = _split(kernel, time)
-            n_columns = len({column for one in others for column in one.columns})
-            are_of_columns = n_columns == len(others) == sum(one.n_leaves for one in others)
-            return are_of_columns and _texts(terms) == _texts(of_time)
-
+        parts = _Parts.of(best.expression, time)
         near = task.near(best.expression).items()
-        changes = task.neighbours(best, {text for text, one in near if has_other_effects(one)})
+        texts = {text for text, one in near if parts.may_become(_Parts.of(one, time))}
+        changed = [(one, _Parts.of(one.expression, time)) for one in task.neighbours(best, texts)]
         better = [
-            one
-            for one in changes
-            if one.score > best.score + MIN_GAIN and has_other_effects(one.expression)
+            (one, new)
+            for one, new in changed
+            if one.score > best.score + MIN_GAIN and parts.may_become(new)
         ]
-        together = [_split(one.expression, time)[1] for one in better]
 
-        def estimate(*terms: Expression) -> Estimate:
+        def estimate(parts: _Parts) -> Estimate:
+            terms = (*parts.along, *parts.seasons, *parts.effects)
             return Estimate(arrange(task.grammar.tidy(reduce(add, terms).on(target)))[0])
 
-        joint = estimate(*of_time, *_all_changes(effects, together))
-        found = [joint] * (len(better) > 1) + better
-        if not found:  # then the best effects with the other kernels along time
-            every = kernels_of_series(task.grammar, *task.series)
-            sums = [_split(one, time)[0] for one in every if one.target == target]
-            found = [estimate(*one, *effects) for one in sums]
+        found = [one for one, _ in better]
+        if len(better) > 1:
+            found.insert(0, estimate(parts.changed([new for _, new in better])))
+        if not found:  # then categories together, and the best effects with other kernels of time
+            every = kernels_of_series(task.grammar, time, groups)
+            sums = [_Parts.of(one, time).along for one in every if one.target == target]
+            found = [estimate(parts._replace(effects=one)) for one in _joined(parts.effects)]
+            found += [estimate(parts._replace(along=one)) for one in sums]
         return [one for one in found if one.expression.canonical not in known][:n_proposals]
 
 
-def _split(kernel: Expression, time: int | None) -> tuple[list[Expression], list[Expression]]:
-    """Split the terms of a sum into those along the column of time and others."""
-    terms = kernel.on(IDENTITY).terms(ADD)
-    return [t for t in terms if time in t.columns], [t for t in terms if time not in t.columns]
+class _Parts(NamedTuple):
+    """The terms of a kernel of series."""
+
+    along: list[Expression]  # along time, without the seasons
+    seasons: list[Expression]
+    effects: list[Expression]  # of other columns
+
+    @classmethod
+    def of(cls, kernel: Expression, time: int | None) -> "_Parts":
+        parts = cls([], [], [])
+        for term in kernel.on(IDENTITY).terms(ADD):
+            is_season = any(isinstance(leaf.kernel, Seasonal) for leaf in term.leaves)
+            place = 2 if time not in term.columns else 1 if is_season else 0
+            parts[place].append(term)
+        return parts
+
+    def may_become(self, other: "_Parts") -> bool:
+        """Whether a kernel differs in effects and seasons only.
+
+        Each column has one effect, besides that of several columns together, and neither seasons
+        nor columns together become more.
+        """
+        single = [one.columns for one in other.effects if one.n_leaves == 1]
+        known = [one.columns for one in self.effects if one.n_leaves > 1]
+        joint = [one for one in other.effects if one.n_leaves > 1]
+        return (
+            Counter(self.along) == Counter(other.along)
+            and Counter(other.seasons) <= Counter(self.seasons)
+            and len(set(single)) == len(single)
+            and len(joint) <= len(known)
+            and all(len(one.columns) == one.n_leaves for one in joint)
+            and all(any(one.columns <= old for old in known) for one in joint)
+        )
+
+    def changed(self, others: Sequence["_Parts"]) -> "_Parts":
+        """Make all changes; the first one counts where several are of the same columns."""
+        seasons = [one for one in self.seasons if all(one in other.seasons for other in others)]
+        old = {one.columns: one for one in self.effects}
+        found = dict(old)
+        for other in reversed(others):
+            new = {one.columns: one for one in other.effects}
+            for columns in old.keys() | new.keys():
+                if old.get(columns) != new.get(columns):
+                    found.pop(columns, None)
+                    found |= {columns: new[columns]} if columns in new else {}
+        return _Parts(self.along, seasons, list(found.values()))
 
 
-def _all_changes(
-    effects: Sequence[Expression], changed: Sequence[Sequence[Expression]]
-) -> list[Expression]:
-    """Change the effect of each column as the first of the changes that differ in it."""
-    found = {one.columns: one for one in effects}
-    old, done = dict(found), set[frozenset[int]]()
-    for others in changed:
-        new = {one.columns: one for one in others}
-        for columns in old.keys() | new.keys():
-            if old.get(columns) != new.get(columns) and columns not in done:
-                done.add(columns)
-                found.pop(columns, None)
-                found |= {columns: new[columns]} if columns in new else {}
-    return list(found.values())
-
-
-def _texts(terms: Sequence[Expression]) -> list[str]:
-    return sorted(one.canonical for one in terms)
+def _joined(effects: Sequence[Expression]) -> list[list[Expression]]:
+    """List the effects with those of all categories together, if they are not yet."""
+    categories = [one for one in effects if all(leaf.kernel.is_categorical for leaf in one.leaves)]
+    others = [one for one in effects if one not in categories]
+    return [[reduce(mul, categories), *others]] if len(categories) > 1 else []
