@@ -18,7 +18,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, check_scal
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import Columns, FitData, check_fit_data, check_inputs
+from autokernel.data import Columns, FitData, check_fit_data, check_inputs, check_new_rows
 from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
@@ -37,6 +37,7 @@ from autokernel.explain import (
     history_table,
     inclusion_table,
     leaderboard,
+    outcome_table,
     parameter_table,
     posterior_table,
     scale_table,
@@ -45,6 +46,7 @@ from autokernel.expression import Expression
 from autokernel.fit import (
     EARLY,
     HEADER,
+    NO_OUTCOMES,
     Arguments,
     Monitor,
     Run,
@@ -52,8 +54,11 @@ from autokernel.fit import (
     first_run,
     last_with_kernel,
     model_of,
+    outcomes_of,
     refitted,
     search,
+    updated,
+    with_excluded,
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
@@ -250,6 +255,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         whether the category ``is_ordered``.
     target_name_ : str or None
         Name of ``y`` where it is a Series, unless a column has the same.
+    outcomes_ : dict of ndarray of shape (n_new,)
+        The rows that :meth:`update` has added since the fit, with what was predicted before they
+        joined: the number ``row``, ``y``, the predictive ``mean``, the central 95 % interval from
+        ``low`` to ``high`` and the ``log_density`` at y in nats, as for a row of weight one without
+        a known error; whether y is ``inside`` the interval; whether the row is an ``outlier``; and
+        its ``weight`` and ``noise_std``. All rows of one call are predicted before any of them
+        joins. Prints as a table that ends with the number of rows inside.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs, without outliers and rows of weight zero, with all equal rows.
     y_train_ : ndarray of shape (n_samples,)
@@ -467,6 +479,90 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self._set({}, refitted(run, chosen), run.given)
         return self
 
+    def update(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        noise_std: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Add rows to the fitted model without a search; changes the estimator and returns it.
+
+        The model is conditioned on all rows at the parameters of the fit, at a small part of the
+        time of :meth:`refit`. The scales of the columns and of the target, the resolution, and what
+        was found of noise and tails also stay. Averages are weighted again: the probability of a
+        kernel, and the weight of each draw of its parameters, is multiplied by the joint predictive
+        density of the new rows, before which a kernel without draws in the average is taken at its
+        best parameters. ``best_kernel_`` stays, and ``best_score_`` grows by the log predictive
+        density by this kernel, as the log likelihood does. An approximation is made again for all
+        rows.
+
+        With ``outliers="auto"``, new rows that do not fit are put to ``outliers_``, by the rule of
+        the fit with its parameters. They are judged again with the rows of later updates. A new
+        level of the target is not excluded for long: if more rows next to each other do not fit
+        than by chance, or more than 15 %, all of them join. Outliers of the fit stay excluded.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs of one row or more, with the columns of the fit, as for :meth:`predict`. Rows are
+            counted on from those given to the fit and to earlier updates.
+        y : array-like of shape (n_samples,)
+            Target; may be left out as for :meth:`fit`.
+        sample_weight, noise_std : array-like of shape (n_samples,) or float, default=None
+            Weights and known errors of the rows, as for :meth:`fit`. Weights are numbers of
+            readings and are never taken for relative.
+
+        Raises
+        ------
+        NotFittedError
+            If there was no fit.
+        ValueError
+            If the data or a parameter are not valid, or if the scale of the target does not have a
+            row and ``outliers`` is None. The estimator stays as it was.
+        EvaluationError
+            If the model cannot be conditioned on the rows. The estimator stays as it was.
+
+        Notes
+        -----
+        O(n_samples^2) for each new row and draw, and O(n_samples^3 / 3) for each kernel of
+        ``posterior_`` without draws in the average.
+        """
+        self._validate_params()
+        check_is_fitted(self, "best_kernel_")
+        X, y = series_with_dates(X, y)
+        model, old = self._fitted, self.outcomes_
+        given = check_new_rows(
+            self,
+            X,
+            y,
+            sample_weight,
+            noise_std,
+            first_row=self._n_given,
+            known=model.columns,
+            resolution=self.resolution_,
+        )
+        model.warn_beyond_scales(given.X)
+        inputs, target, outcomes = self.X_train_, self.y_train_, old
+        if len(given.y):
+            new = outcomes_of(model, given)
+            given = with_excluded(model, given, old)
+            model, joins = updated(model, given, Arguments.of(self))
+            inputs = np.concatenate([inputs, given.X[joins]])
+            target = np.concatenate([target, given.y[joins]])
+            every = {name: np.concatenate([old[name], one]) for name, one in new.items()}
+            outcomes = outcome_table(every, model.outliers.rows)
+        self._set_fitted(
+            model,
+            inputs,
+            target,
+            outcomes_=outcomes,
+            _end=max(self._end, given.end),
+            _n_given=self._n_given + len(given.first_equal),
+        )
+        return self
+
     def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
         """Check the parameters and the data, and pose the search, for a warm start as before."""
         arguments = Arguments.of(self)
@@ -483,7 +579,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             data.y[rows],
             target_name_=data.target_name,
             resolution_=data.resolution,
+            outcomes_=outcome_table(NO_OUTCOMES, model.outliers.rows),
             _end=data.end,  # where forecasts begin
+            _n_given=len(data.first_equal),
             **of_search,
         )
 
@@ -887,13 +985,20 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 "to have a search"
             )
         check_scalar(k, "k", Integral, min_val=1)
-        return leaderboard(self.search_history_, self._tried, self._fitted, k=k)
+        return leaderboard(
+            self.search_history_, self._tried, self._fitted, k=k, n_added=self._n_added
+        )
 
     def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
         check_is_fitted(self, "best_kernel_")
         inputs = check_inputs(self, X, self._fitted.columns)
         self._fitted.warn_beyond_scales(inputs)
         return inputs
+
+    @property
+    def _n_added(self) -> int:
+        """Number of rows that :meth:`update` has added to the fit."""
+        return int(np.sum(~self.outcomes_["outlier"]))
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Explain the fitted function: one explanation has its words, facts and pictures.
@@ -903,7 +1008,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         check_is_fitted(self, "best_kernel_")
         tried: list[str] = []
-        n = len(self._fitted.rows)
+        n = len(self._fitted.rows) - self._n_added
         if hasattr(self, "search_history_"):
             tried = self.search_history_["kernel"].tolist()
         is_of_search = self.best_expression_ in tried  # no later refit

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from autokernel.data import Inputs
 from autokernel.expression import Expression, n_kernel_params
@@ -111,6 +112,29 @@ class Predictor(ABC):
     @abstractmethod
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
+
+    def errors(self, rows: TrainingData) -> tuple[FloatArray, FloatArray]:
+        """Compute the errors (n,) of the means of new rows and their covariance (n, n).
+
+        The covariance has the noise that is known of these rows.
+        """
+        rows = rows.on(self._whole.expression.target)
+        mean, K = self.mean_and_covariance(rows.X)
+        noise = rows.noise.variance(self.noise_variance - self.jitter) + self.jitter
+        K[np.diag_indices(len(mean))] += noise - self.noise_at(rows.X, mean)
+        return rows.y - mean, K
+
+    def log_density(self, rows: TrainingData) -> float:
+        """Compute the joint log density of new rows in nats, of all readings of their targets.
+
+        It is ``-inf`` if the scale on which the kernel acts does not have a target.
+        """
+        noise = rows.on(self._whole.expression.target).noise
+        errors, K = self.errors(rows)
+        L = cholesky(K, lower=True)
+        z = solve_triangular(L, errors, lower=True)
+        value = -0.5 * (z @ z + len(z) * np.log(2 * np.pi)) - np.log(np.diag(L)).sum()
+        return float(value) + noise.correction(np.log(self.noise_variance - self.jitter))
 
     @abstractmethod
     def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:

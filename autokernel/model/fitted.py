@@ -1,10 +1,12 @@
 """A fitted kernel with the mixture that predicts, in the units of the user."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
@@ -16,7 +18,7 @@ from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
 from autokernel.expression import IDENTITY, View, changes_along
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
 from autokernel.model.averaging import KernelPosterior, MixtureComponent
-from autokernel.model.mixture import TAIL_SHARE, MixturePredictor
+from autokernel.model.mixture import MIN_WEIGHT, TAIL_SHARE, MixturePredictor
 from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray, IntArray
 
@@ -42,6 +44,13 @@ def condition(
         raise EvaluationError(
             f"{expression} cannot be conditioned on {n} rows ({error})"
         ) from error
+
+
+def how_computed(mixture: MixturePredictor, n_rows: int) -> str:
+    """Say how predictions are computed that should be given some number of rows."""
+    n = len(mixture.data.y)
+    of_rows = "" if n == n_rows else f", given {n} rows"
+    return f"{mixture.predictors[0].text}{of_rows}"
 
 
 class Outliers(NamedTuple):
@@ -76,6 +85,92 @@ class FittedModel:
         read = {"kernels": kernels, "evaluation": kernels[state["evaluation"]].evaluation}
         for name, value in {**state, **read}.items():
             object.__setattr__(self, name, value)
+
+    def at_best(self, evaluation: Evaluation) -> MixturePredictor:
+        """Return the mixture of one kernel at its best parameters, given the same rows.
+
+        Raises
+        ------
+        EvaluationError
+            If the kernel cannot be conditioned on them.
+        """
+        mixture = self.mixture
+        if mixture.is_of(evaluation.expression, evaluation.theta):
+            return mixture
+        return condition(evaluation, mixture.data, mixture.make_predictor)
+
+    def with_rows(
+        self, rows: TrainingData, numbers: IntArray, best: MixturePredictor, outliers: Outliers
+    ) -> "FittedModel":
+        """Return the model that is also given new rows, and has other outliers.
+
+        All parameters stay. The probability of a kernel is multiplied by the joint density of the
+        rows: the mean over its components, or that at its best parameters if it has none. The best
+        kernel stays the best, and its score grows by the log density at its best parameters.
+
+        Parameters
+        ----------
+        rows : TrainingData
+            One row or more, in the units of the model.
+        numbers : ndarray of shape (n_rows,)
+            The rows as they are counted in ``X``.
+        best : MixturePredictor
+            The best kernel, as :meth:`at_best` returns it.
+        outliers : Outliers
+            All outliers.
+
+        Raises
+        ------
+        EvaluationError
+            If the components cannot be conditioned on the rows.
+        """
+        mixture = self.mixture
+        with kernel_errors():
+            log_densities = mixture.log_densities(rows)
+            updated = mixture.with_rows(rows, log_densities)
+            (of_best,) = best.log_densities(rows)
+        gains = [self._log_density(one, rows, log_densities, of_best) for one in self.kernels]
+        with np.errstate(divide="ignore"):
+            log_prior = np.log([one.probability for one in self.kernels])
+        probabilities = softmax(log_prior + gains).tolist()
+        n_readings, kernels, chosen = rows.known_noise.n_readings, [], self.evaluation
+        for one, gain, probability in zip(self.kernels, gains, probabilities, strict=True):
+            old = one.evaluation
+            if old is self.evaluation:
+                chosen = evaluation = old.with_rows(of_best, n_readings)
+            elif probability > MIN_WEIGHT:
+                evaluation = old.with_rows(gain, n_readings)
+            else:
+                continue
+            log_score = one.log_score + gain
+            kernels.append(
+                replace(one, evaluation=evaluation, probability=probability, log_score=log_score)
+            )
+        every = np.concatenate([self.rows, numbers])
+        return replace(
+            self,
+            evaluation=chosen,
+            mixture=updated,
+            kernels=sorted(kernels, key=lambda one: -one.probability),
+            approximation=how_computed(updated, len(every)),
+            outliers=outliers,
+            rows=every,
+        )
+
+    def _log_density(
+        self, kernel: KernelPosterior, rows: TrainingData, of_components: FloatArray, of_best: float
+    ) -> float:
+        """Compute the joint log density of new rows by a kernel, ``-inf`` if that fails."""
+        every, expression = self.mixture.components, kernel.evaluation.expression
+        is_own = np.array([one.expression == expression for one in every])
+        if is_own.any():
+            weights = self.mixture.weights[is_own]
+            return float(logsumexp(of_components[is_own], b=weights / weights.sum()))
+        if kernel.evaluation is self.evaluation:
+            return of_best
+        with suppress(EvaluationError), kernel_errors():
+            return float(self.at_best(kernel.evaluation).log_densities(rows)[0])
+        return -np.inf
 
     @property
     def number_of_best(self) -> int:

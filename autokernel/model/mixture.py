@@ -1,13 +1,15 @@
 """Predictions of a mixture of Gaussian processes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.optimize import elementwise
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import logsumexp, ndtr, ndtri, softmax
 from scipy.stats import beta, norm
 
 from autokernel.data.plain import as_text, read_text
@@ -15,6 +17,7 @@ from autokernel.data.scales import Identity, Scale
 from autokernel.expression import IDENTITY, Expression
 from autokernel.inference import (
     ExactLikelihood,
+    ExactPredictor,
     MakePredictor,
     Predictor,
     TrainingData,
@@ -25,6 +28,7 @@ from autokernel.typing import FloatArray
 
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
 TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
+MIN_WEIGHT = 1e-12  # of a component, below which new rows exclude it
 _PRIOR_ROWS = 20.0  # that the prior of the share counts as
 _SHARES = (np.arange(400) + 0.5) / 400  # of a grid
 
@@ -80,10 +84,14 @@ class MixturePredictor:
                 predictors[one] = make_predictor(one.expression, one.theta, data)
         if not predictors:
             raise LinAlgError("no component has a covariance matrix with a Cholesky factor")
+        self._predictors: list[Predictor] | None
+        self._set(predictors)
+
+    def _set(self, predictors: Mapping[MixtureComponent, Predictor]) -> None:
         self.components = tuple(predictors)
         self.weights = np.array([one.weight for one in predictors])
         self.weights /= self.weights.sum()
-        self._predictors: list[Predictor] | None = list(predictors.values())
+        self._predictors = list(predictors.values())
 
     @property
     def predictors(self) -> list[Predictor]:
@@ -100,6 +108,33 @@ class MixturePredictor:
         """Return the same mixture with another share of large deviations."""
         other = object.__new__(type(self))  # with the factorisations, which a copy would not have
         vars(other).update(vars(self), tail_share=share)
+        return other
+
+    def log_densities(self, rows: TrainingData) -> FloatArray:
+        """Compute the joint log density (n_components,) of new rows by each component, in nats."""
+        return np.array([one.log_density(rows) for one in self.predictors])
+
+    def with_rows(self, rows: TrainingData, log_densities: FloatArray) -> "MixturePredictor":
+        """Return the mixture that is also given new rows, with these densities.
+
+        Parameters stay, and weights are multiplied by the densities. A component whose weight
+        vanishes is left out. Exact predictors take O(n_samples^2) for each row, and others are made
+        again for all rows.
+        """
+        weights, data = softmax(np.log(self.weights) + log_densities), self.data.joined(rows)
+        predictors: dict[MixtureComponent, Predictor] = {}
+        every = zip(self.components, weights.tolist(), self.predictors, strict=True)
+        for one, weight, first in every:
+            if weight > MIN_WEIGHT:
+                make = self.make_predictor
+                if isinstance(first, ExactPredictor):
+                    make = partial(ExactPredictor, first=first)
+                with one_blas_thread():
+                    made = make(one.expression, one.theta, data)
+                predictors[replace(one, weight=weight)] = made
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), data=data)
+        other._set(predictors)
         return other
 
     @property
