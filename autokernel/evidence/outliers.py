@@ -132,6 +132,7 @@ def new_outliers(
     rows: TrainingData,
     fit: Evaluation,
     predictor: Predictor,
+    numbers: IntArray,
     *,
     priors: Priors,
 ) -> BoolArray:
@@ -139,7 +140,8 @@ def new_outliers(
 
     As before a search, more and more of the new rows are freed, and they must be outliers together:
     a new level of the target is not, as soon as more rows have it than are excluded by chance.
-    Rows of the data are not judged again. Returns a mask (n_rows,) of the new rows.
+    Rows of the data are not judged again. All rows have ``numbers`` in the order in which they have
+    come. Returns a mask (n_rows,) of the new rows.
 
     Where no new row is far from its prediction by the data, or by all other rows, this takes
     O(n^2), and otherwise a few factorisations of at most ``MAX_ROWS`` rows.
@@ -159,6 +161,7 @@ def new_outliers(
                 seed=0,
                 deadline=NEVER,
                 judged=every[n:],
+                numbers=numbers,
             )
             found = pursuit.settled(pursuit.highest(pursuit.at(pursuit.rows, fit.theta)))
             return np.isin(every[n:], pursuit.outliers(found))
@@ -180,7 +183,8 @@ class _Pursuit:
     """Fits of one kernel to the rows that are kept.
 
     Of many rows, some are used, the ``known`` outliers among them. The target is standardised for
-    each fit, unless outliers are known. If only some rows are ``judged``, parameters stay.
+    each fit, unless outliers are known. If only some rows are ``judged``, parameters stay, and the
+    ``numbers`` of the rows count as a column, along which a level may change.
     """
 
     def __init__(
@@ -193,6 +197,7 @@ class _Pursuit:
         seed: int,
         deadline: Deadline,
         judged: IntArray | None = None,
+        numbers: IntArray | None = None,
     ) -> None:
         plain, self.target = expression.on(IDENTITY), expression.target
         self._expression, nodes = arrange(plain)
@@ -207,7 +212,7 @@ class _Pursuit:
         self._is_judged = (
             np.ones(n, dtype=bool) if judged is None else np.isin(np.arange(n), judged)
         )
-        self._n_steps = _STEPS if judged is None else 0
+        self._n_steps, self._numbers = _STEPS if judged is None else 0, numbers
         self.rows = np.ones(n, dtype=bool)
         if n > MAX_ROWS:
             self.rows[np.random.default_rng(seed).permutation(n)[MAX_ROWS:]] = False
@@ -302,8 +307,9 @@ class _Pursuit:
         is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
         n, k = len(X), int(is_outlier.sum())
         expected = sum(n - lag for lag in NEIGHBOUR_RANKS) * k * (k - 1) / (n * (n - 1))
-        for column in self._expression.columns:
-            in_order = is_outlier[np.argsort(X[:, column], kind="stable")]
+        along = [X[:, column] for column in self._expression.columns]
+        for x in along if self._numbers is None else [*along, self._numbers[self.rows]]:
+            in_order = is_outlier[np.argsort(x, kind="stable")]
             n_found = sum(int((in_order[lag:] & in_order[:-lag]).sum()) for lag in NEIGHBOUR_RANKS)
             if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
                 return False

@@ -94,7 +94,10 @@ def updated(
         warn_user(f"{text}: such rows are excluded; if there are many, call fit with all rows")
     if len(within) and arguments.outliers is not None and np.isfinite(best.score):
         (predictor,), priors = point.predictors, arguments.priors
-        is_outlier[within] = new_outliers(data, rows.take(within), best, predictor, priors=priors)
+        numbers = np.concatenate([model.rows[-len(data.y) :], given.rows[within]])
+        is_outlier[within] = new_outliers(
+            data, rows.take(within), best, predictor, numbers, priors=priors
+        )
     found, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
     deviations = np.empty(0)
     if len(found):

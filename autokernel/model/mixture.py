@@ -28,7 +28,7 @@ from autokernel.typing import FloatArray
 
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
 TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
-MIN_WEIGHT = 1e-12  # of a component, below which new rows exclude it
+MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
 _PRIOR_ROWS = 20.0  # that the prior of the share counts as
 _SHARES = (np.arange(400) + 0.5) / 400  # of a grid
 
