@@ -54,7 +54,6 @@ from autokernel.fit import (
     first_run,
     last_with_kernel,
     model_of,
-    outcomes_of,
     refitted,
     search,
     updated,
@@ -545,13 +544,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         )
         model.warn_beyond_scales(given.X)
         inputs, target, outcomes = self.X_train_, self.y_train_, old
-        if len(given.y):
-            new = outcomes_of(model, given)
+        if n := len(given.y):
             given = with_excluded(model, given, old)
-            model, joins = updated(model, given, Arguments.of(self))
+            model, joins, found = updated(model, given, Arguments.of(self))
             inputs = np.concatenate([inputs, given.X[joins]])
             target = np.concatenate([target, given.y[joins]])
-            every = {name: np.concatenate([old[name], one]) for name, one in new.items()}
+            every = {name: np.concatenate([old[name], one[-n:]]) for name, one in found.items()}
             outcomes = outcome_table(every, model.outliers.rows)
         self._set_fitted(
             model,

@@ -28,7 +28,7 @@ from autokernel.expression import IDENTITY, Expression, arrange, theta_order
 from autokernel.inference import (
     ExactLikelihood,
     ExactPredictor,
-    Predictor,
+    Moments,
     TrainingData,
     one_blas_thread,
 )
@@ -131,12 +131,12 @@ def new_outliers(
     data: TrainingData,
     rows: TrainingData,
     fit: Evaluation,
-    predictor: Predictor,
+    errors: Moments,
     numbers: IntArray,
     *,
     priors: Priors,
 ) -> BoolArray:
-    """Judge new rows by a kernel whose parameters stay, and which predicts given the data.
+    """Judge new rows by a kernel whose parameters stay, and by its ``errors`` given the data.
 
     As before a search, more and more of the new rows are freed, and they must be outliers together:
     a new level of the target is not, as soon as more rows have it than are excluded by chance.
@@ -148,10 +148,10 @@ def new_outliers(
     """
     n, every = len(data.y), np.arange(len(data.y) + len(rows.y))
     with suppress(EvaluationError), kernel_errors(), one_blas_thread():
-        errors, covariance = predictor.errors(rows)
+        error, covariance = errors
         precision = np.linalg.inv(covariance)
-        of_data = errors / np.sqrt(np.diag(covariance))
-        of_others = precision @ errors / np.sqrt(np.diag(precision))
+        of_data = error / np.sqrt(np.diag(covariance))
+        of_others = precision @ error / np.sqrt(np.diag(precision))
         if max(map(np.max, map(_gains, (of_data, of_others)))) > np.log(len(every)):
             pursuit = _Pursuit(
                 fit.expression,

@@ -6,7 +6,6 @@ from autokernel.fit.new_rows import (
     COVERAGE,
     NO_OUTCOMES,
     Outcomes,
-    outcomes_of,
     updated,
     with_excluded,
 )

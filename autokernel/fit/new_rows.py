@@ -1,6 +1,6 @@
 """Rows that join a fitted model: what is predicted of them before, and which are outliers."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
@@ -12,11 +12,11 @@ from autokernel.data import FitData, RowNoise
 from autokernel.data.checks import text_of_rows
 from autokernel.data.resolution import variance_of_rounding
 from autokernel.evidence import new_outliers
-from autokernel.exceptions import warn_user
+from autokernel.exceptions import kernel_errors, warn_user
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.finish import deviations_of
 from autokernel.fit.rows import training_data
-from autokernel.inference import TrainingData
+from autokernel.inference import Moments, TrainingData
 from autokernel.model import FittedModel, Outliers
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -24,27 +24,12 @@ COVERAGE = 0.95  # of the bands of predictions before rows join
 _TAILS = np.array([(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
 
 Outcomes = Mapping[str, npt.NDArray[Any]]
-"""The rows of all updates with their predictions, see :func:`outcomes_of`."""
+"""Rows of updates with what was predicted of them, see ``AutoKernelGPRegressor.outcomes_``."""
 
 _NUMBERS = ("y", "mean", "low", "high", "log_density", "weight", "noise_std")
 NO_OUTCOMES: Outcomes = MappingProxyType(
     {"row": np.empty(0, dtype=int)} | dict.fromkeys(_NUMBERS, np.empty(0))
 )
-
-
-def outcomes_of(model: FittedModel, given: FitData) -> Outcomes:
-    """Predict rows before they join a model, and list them with their weights and known errors."""
-    low, high = model.quantiles(given.X, _TAILS).T
-    return {
-        "row": given.rows,
-        "y": given.y,
-        "mean": model.mean(given.X),
-        "low": low,
-        "high": high,
-        "log_density": model.log_density(given.X, given.y),
-        "weight": given.noise.weights,
-        "noise_std": np.sqrt(given.noise.errors),
-    }
 
 
 def with_excluded(model: FittedModel, given: FitData, outcomes: Outcomes) -> FitData:
@@ -66,22 +51,25 @@ def with_excluded(model: FittedModel, given: FitData, outcomes: Outcomes) -> Fit
 
 def updated(
     model: FittedModel, given: FitData, arguments: Arguments
-) -> tuple[FittedModel, BoolArray]:
+) -> tuple[FittedModel, BoolArray, Outcomes]:
     """Condition a model on given rows, but for outliers among them.
 
     Rows that are outliers of the model are judged again. Returns also a mask (n_rows,) of the rows
-    that join.
+    that join, and what was predicted of all of them before.
 
     Raises
     ------
     ValueError
-        If the scale of the target does not have a row, and outliers are not excluded.
+        If the scale of the target does not have a row, and outliers are not excluded, or if a row
+        has a gap in a column along which a kernel changes.
     EvaluationError
         If the model cannot be conditioned on the rows.
     """
     data, best = model.mixture.data, model.evaluation
     rows = training_data(given, like=data, columns=given.columns)
-    point = model.at_best(best)
+    joint, point = model.mixture.joint(model.scaled(given.X)), model.at_best(best)
+    outcomes = _outcomes(model, given, joint)
+    (predictor,), of_point = point.predictors, point.joint(rows.X)
     is_outlier = _is_beyond(model, rows)
     beyond, within = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
     if len(beyond):
@@ -93,10 +81,11 @@ def updated(
             raise ValueError(f"{text}: leave out such rows, or call fit with all rows")
         warn_user(f"{text}: such rows are excluded; if there are many, call fit with all rows")
     if len(within) and arguments.outliers is not None and np.isfinite(best.score):
-        (predictor,), priors = point.predictors, arguments.priors
+        some = rows.take(within)
+        errors = predictor.errors(some, *_of_rows(of_point, within))
         numbers = np.concatenate([model.rows[-len(data.y) :], given.rows[within]])
         is_outlier[within] = new_outliers(
-            data, rows.take(within), best, predictor, numbers, priors=priors
+            data, some, best, errors, numbers, priors=arguments.priors
         )
     found, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
     deviations = np.empty(0)
@@ -104,9 +93,38 @@ def updated(
         deviations = deviations_of(rows.take(found), point, best.expression)
     outliers = _outliers(model.outliers, given, found, deviations)
     if not len(joining):
-        return replace(model, outliers=outliers), ~is_outlier
-    made = model.with_rows(rows.take(joining), given.rows[joining], point, outliers)
-    return made, ~is_outlier
+        return replace(model, outliers=outliers), ~is_outlier, outcomes
+    rows, joint, of_point = (
+        rows.take(joining),
+        _of_rows(joint, joining),
+        _of_rows(of_point, joining),
+    )
+    with kernel_errors():
+        of_best = predictor.log_density(rows, *of_point)
+    return (
+        model.with_rows(rows, given.rows[joining], joint, of_best, outliers),
+        ~is_outlier,
+        outcomes,
+    )
+
+
+def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:
+    return [(mean[rows], covariance[np.ix_(rows, rows)]) for mean, covariance in joint]
+
+
+def _outcomes(model: FittedModel, given: FitData, joint: Sequence[Moments]) -> Outcomes:
+    """List rows with what the components of a model predict for them."""
+    mean, ends, log_density = model.outcomes(given.y, joint, _TAILS)
+    return {
+        "row": given.rows,
+        "y": given.y,
+        "mean": mean,
+        "low": ends[:, 0],
+        "high": ends[:, 1],
+        "log_density": log_density,
+        "weight": given.noise.weights,
+        "noise_std": np.sqrt(given.noise.errors),
+    }
 
 
 def _is_beyond(model: FittedModel, rows: TrainingData) -> BoolArray:

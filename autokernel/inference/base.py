@@ -14,6 +14,9 @@ from autokernel.inference.data import TrainingData
 from autokernel.kernels import ADD, NOISE_VARIANCE
 from autokernel.typing import FloatArray
 
+Moments = tuple[FloatArray, FloatArray]
+"""Means (n,) and covariances (n, n)."""
+
 MAX_KEPT_BYTES = 2**20  # of means and their inputs that a predictor keeps for its next call
 
 
@@ -113,27 +116,27 @@ class Predictor(ABC):
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
 
-    def errors(self, rows: TrainingData) -> tuple[FloatArray, FloatArray]:
-        """Compute the errors (n,) of the means of new rows and their covariance (n, n).
+    def errors(self, rows: TrainingData, moments: Moments) -> Moments:
+        """Compute the errors (n,) of the means of new rows, and the covariance (n, n) of errors.
 
-        The covariance has the noise that is known of these rows.
+        Given are the moments by :meth:`mean_and_covariance`. The covariance of the errors has the
+        noise that is known of these rows.
         """
-        rows = rows.on(self._whole.expression.target)
-        mean, K = self.mean_and_covariance(rows.X)
+        (mean, covariance), rows = moments, rows.on(self._whole.expression.target)
         noise = rows.noise.variance(self.noise_variance - self.jitter) + self.jitter
-        K[np.diag_indices(len(mean))] += noise - self.noise_at(rows.X, mean)
-        return rows.y - mean, K
+        return rows.y - mean, covariance + np.diag(noise - self.noise_at(rows.X, mean))
 
-    def log_density(self, rows: TrainingData) -> float:
-        """Compute the joint log density of new rows in nats, of all readings of their targets.
+    def log_density(self, rows: TrainingData, moments: Moments) -> float:
+        """Compute the joint log density of new rows with these moments, in nats.
 
-        It is ``-inf`` if the scale on which the kernel acts does not have a target.
+        It is the density of all readings of their targets, ``-inf`` if the scale on which the
+        kernel acts does not have one of these.
         """
-        noise = rows.on(self._whole.expression.target).noise
-        errors, K = self.errors(rows)
+        errors, K = self.errors(rows, moments)
         L = cholesky(K, lower=True)
         z = solve_triangular(L, errors, lower=True)
         value = -0.5 * (z @ z + len(z) * np.log(2 * np.pi)) - np.log(np.diag(L)).sum()
+        noise = rows.on(self._whole.expression.target).noise
         return float(value) + noise.correction(np.log(self.noise_variance - self.jitter))
 
     @abstractmethod

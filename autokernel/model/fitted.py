@@ -16,7 +16,13 @@ from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
 from autokernel.expression import IDENTITY, View, changes_along
-from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
+from autokernel.inference import (
+    ExactPredictor,
+    MakePredictor,
+    Moments,
+    TrainingData,
+    one_blas_thread,
+)
 from autokernel.model.averaging import KernelPosterior, MixtureComponent
 from autokernel.model.mixture import MIN_WEIGHT, TAIL_SHARE, MixturePredictor
 from autokernel.model.sklearn_kernel import to_sklearn
@@ -100,7 +106,12 @@ class FittedModel:
         return condition(evaluation, mixture.data, mixture.make_predictor)
 
     def with_rows(
-        self, rows: TrainingData, numbers: IntArray, best: MixturePredictor, outliers: Outliers
+        self,
+        rows: TrainingData,
+        numbers: IntArray,
+        joint: Sequence[Moments],
+        of_best: float,
+        outliers: Outliers,
     ) -> "FittedModel":
         """Return the model that is also given new rows, and has other outliers.
 
@@ -114,8 +125,10 @@ class FittedModel:
             One row or more, in the units of the model.
         numbers : ndarray of shape (n_rows,)
             The rows as they are counted in ``X``.
-        best : MixturePredictor
-            The best kernel, as :meth:`at_best` returns it.
+        joint : sequence of Moments
+            What the components of the mixture predict for them.
+        of_best : float
+            Their joint log density by the best kernel at its best parameters, in nats.
         outliers : Outliers
             All outliers.
 
@@ -126,9 +139,8 @@ class FittedModel:
         """
         mixture = self.mixture
         with kernel_errors():
-            log_densities = mixture.log_densities(rows)
+            log_densities = mixture.log_densities(rows, joint)
             updated = mixture.with_rows(rows, log_densities)
-            (of_best,) = best.log_densities(rows)
         gains = [self._log_density(one, rows, log_densities, of_best) for one in self.kernels]
         with np.errstate(divide="ignore"):
             log_prior = np.log([one.probability for one in self.kernels])
@@ -169,7 +181,8 @@ class FittedModel:
         if kernel.evaluation is self.evaluation:
             return of_best
         with suppress(EvaluationError), kernel_errors():
-            return float(self.at_best(kernel.evaluation).log_densities(rows)[0])
+            at_best = self.at_best(kernel.evaluation)
+            return float(at_best.log_densities(rows, at_best.joint(rows.X))[0])
         return -np.inf
 
     @property
@@ -274,6 +287,17 @@ class FittedModel:
         """Compute the log density (n,) of new observations (n,), in nats."""
         log_density = self.mixture.log_density(self.scaled(X), self.target.forward(y))
         return log_density - np.log(self.target.width)
+
+    def outcomes(
+        self, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compute what is predicted of targets (n,): means, quantiles and log densities.
+
+        Given are the moments of the components of the mixture.
+        """
+        u, inverse = self.target.forward(y), self.target.inverse
+        mean, quantiles, log_density = self.mixture.outcomes(u, joint, probabilities)
+        return inverse(mean), inverse(quantiles), log_density - np.log(self.target.width)
 
     def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
         """Draw what ``mean`` would be with another function of the posterior, (n_draws, n)."""
