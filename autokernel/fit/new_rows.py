@@ -74,8 +74,8 @@ def updated(
     beyond, within = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
     if len(beyond):
         text = (
-            f"y has {given.y[beyond[0]]:g} in {text_of_rows(given.rows[beyond])}, which the "
-            f"{best.expression.target} scale of the fit does not have"
+            f"y has {given.y[beyond[0]]:g} in {text_of_rows(given.rows[beyond])}, where "
+            f"{model.columns.text_of(best.expression)} is not defined"
         )
         if arguments.outliers is None:
             raise ValueError(f"{text}: leave out such rows, or call fit with all rows")
@@ -92,20 +92,11 @@ def updated(
     if len(found):
         deviations = deviations_of(rows.take(found), point, best.expression)
     outliers = _outliers(model.outliers, given, found, deviations)
-    if not len(joining):
-        return replace(model, outliers=outliers), ~is_outlier, outcomes
-    rows, joint, of_point = (
-        rows.take(joining),
-        _of_rows(joint, joining),
-        _of_rows(of_point, joining),
-    )
+    rows, numbers = rows.take(joining), given.rows[joining]
+    joint, of_point = _of_rows(joint, joining), _of_rows(of_point, joining)
     with kernel_errors():
         of_best = predictor.log_density(rows, *of_point)
-    return (
-        model.with_rows(rows, given.rows[joining], joint, of_best, outliers),
-        ~is_outlier,
-        outcomes,
-    )
+    return model.with_rows(rows, numbers, joint, of_best, outliers), ~is_outlier, outcomes
 
 
 def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:

@@ -122,7 +122,7 @@ class FittedModel:
         Parameters
         ----------
         rows : TrainingData
-            One row or more, in the units of the model.
+            In the units of the model. If there are none, only the levels of columns are added.
         numbers : ndarray of shape (n_rows,)
             The rows as they are counted in ``X``.
         joint : sequence of Moments

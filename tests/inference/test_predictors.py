@@ -65,6 +65,52 @@ def test_predictions_are_those_of_the_textbook(seed, n_features, make, tolerance
     assert np.max(np.abs(error) / np.sqrt(np.outer(variance, variance))) < tolerance
 
 
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_predictor_of_the_first_rows_is_extended_to_all(seed, n_features):
+    expression, theta, X, y, _ = random_case(seed, n_features=n_features)
+    X[[3, 20], 0] = np.nan
+    weights = np.random.default_rng(seed).integers(1, 4, len(y)).astype(float)
+    data = TrainingData(X, y, RowNoise(weights, errors=0.01, rounding=0.001))
+    first = ExactPredictor(expression, theta, data.take(np.arange(18)))
+    found = ExactPredictor(expression, theta, data, first=first)
+    expected = ExactPredictor(expression, theta, data)
+    X_new = new_rows(9, n_features=n_features)
+    for one, other in zip(
+        found.mean_and_covariance(X_new), expected.mean_and_covariance(X_new), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+    likelihoods = (ExactLikelihood(expression, rows) for rows in (data, data.take(np.arange(18))))
+    gain = np.subtract(*(one.value(theta) for one in likelihoods))
+    new = data.take(np.arange(18, 25))
+    moments = first.mean_and_covariance(new.X)
+    assert first.log_density(new, moments) == pytest.approx(gain, rel=1e-8)
+
+
+def test_rows_that_need_more_jitter_are_conditioned_on_anew():
+    X = np.linspace(0, 1, 8)[:, None]
+    X = np.concatenate([X, X])  # without noise no row has a second one
+    data, theta = TrainingData(X, np.sin(6 * X[:, 0])), np.log([0.1, 1.0, 1e-30])
+    first = ExactPredictor(parse_expression("SE[0]"), theta, data.take(np.arange(8)))
+    assert first.jitter == 0
+    found = ExactPredictor(parse_expression("SE[0]"), theta, data, first=first)
+    expected = ExactPredictor(parse_expression("SE[0]"), theta, data)
+    assert found.jitter == expected.jitter > 0
+    np.testing.assert_array_equal(found.mean(X), expected.mean(X))
+
+
+def test_jitter_stays_if_rows_are_added():
+    X = np.linspace(0, 1, 60)[:, None]
+    data, theta = TrainingData(X, np.sin(6 * X[:, 0])), np.log([0.5, 2.0, 1e-30])
+    first = ExactPredictor(parse_expression("SE[0]"), theta, data.take(np.arange(50)))
+    assert first.jitter > 0
+    more = ExactPredictor(parse_expression("SE[0]"), theta, data, first=first)
+    dense = dense_covariance(parse_expression("SE[0]"), np.exp(theta[:-1]), X, X)
+    mean = dense @ np.linalg.solve(dense + more.jitter * np.eye(60), data.y)
+    # the condition number is 1e13, of a mean whose deviation is the root of the jitter
+    np.testing.assert_allclose(more.mean(X), mean, atol=1e-3)
+
+
 WHOLE = parse_expression("LIN[0] + SE[0] * SE[1]")
 THETA = np.log([1.0, 0.7, 0.3, 0.8, 0.6, 1.2, 0.05])  # v, offset; l, v; l, v; noise
 
