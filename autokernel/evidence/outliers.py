@@ -160,7 +160,6 @@ def new_outliers(
                 priors=priors,
                 seed=0,
                 deadline=NEVER,
-                judged=every[n:],
                 numbers=numbers,
             )
             found = pursuit.settled(pursuit.highest(pursuit.at(pursuit.rows, fit.theta)))
@@ -183,8 +182,8 @@ class _Pursuit:
     """Fits of one kernel to the rows that are kept.
 
     Of many rows, some are used, the ``known`` outliers among them. The target is standardised for
-    each fit, unless outliers are known. If only some rows are ``judged``, parameters stay, and the
-    ``numbers`` of the rows count as a column, along which a level may change.
+    each fit, unless outliers are known. With ``numbers`` of the rows, which count as a column along
+    which a level may change, only the known ones are judged, and parameters stay.
     """
 
     def __init__(
@@ -196,7 +195,6 @@ class _Pursuit:
         priors: Priors,
         seed: int,
         deadline: Deadline,
-        judged: IntArray | None = None,
         numbers: IntArray | None = None,
     ) -> None:
         plain, self.target = expression.on(IDENTITY), expression.target
@@ -209,14 +207,14 @@ class _Pursuit:
         self._starts: list[Point] = []
         self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
-        self._is_judged = (
-            np.ones(n, dtype=bool) if judged is None else np.isin(np.arange(n), judged)
-        )
-        self._n_steps, self._numbers = _STEPS if judged is None else 0, numbers
+        self._numbers, self._n_steps = numbers, _STEPS if numbers is None else 0
+        is_known = np.zeros(n, dtype=bool)
+        is_known[[] if known is None else known] = True
+        self._is_judged = is_known | (numbers is None)
         self.rows = np.ones(n, dtype=bool)
         if n > MAX_ROWS:
             self.rows[np.random.default_rng(seed).permutation(n)[MAX_ROWS:]] = False
-            self.rows[[] if known is None else known] = True
+            self.rows |= is_known
 
     def is_possible(self, kept: BoolArray) -> bool:
         """Whether enough rows are kept, with targets that differ."""
@@ -401,7 +399,7 @@ def _log_normal_at_best(sum_of_squares: FloatArray, n: IntArray | int = 1) -> Fl
 def _next_rows(fit: _Fit, n: int, is_judged: BoolArray) -> IntArray:
     """Choose at least n rows to free, single ones or near ones together, by the gain for each row.
 
-    They are among those that are judged, and fewer where there are no others.
+    They are among those that are judged, and fewer if there are no others.
 
     Near are the rows of the largest partial correlation. Two neighbours that are both off predict
     each other, and only both together gain.

@@ -294,8 +294,9 @@ def _check_outcomes(outcomes: Outcomes, n_given: int) -> None:
     numbers, key = outcomes["row"], "record.outcomes"
     for name, values in outcomes.items():
         _check_shape(values, (len(numbers),), f"{key}.{name}")
-    is_right = bool((np.diff(numbers) > 0).all()) and numbers.max(initial=-1) < n_given
-    _require(is_right, f"{key}.row", f"rows below n_given={n_given}, ascending", "others")
+    _check_ascending(numbers, f"{key}.row")
+    least = int(numbers.max(initial=-1)) + 1
+    _require(n_given >= least, "record.n_given", f"at least {least}, as outcomes have it", n_given)
 
 
 def _fitted_model(
@@ -309,6 +310,7 @@ def _fitted_model(
     for values, field in zip(outliers, Outliers._fields, strict=True):
         shape = (len(outliers.rows), X.shape[1])[: 1 + (field == "X" and len(outliers.rows) > 0)]
         _check_shape(values, shape, f"{key}.outliers.{field}")
+    _check_ascending(outliers.rows, f"{key}.outliers.rows")
     for column in record["unjudged"]:
         _require(0 <= column < X.shape[1], f"{key}.unjudged", "indices of columns", column)
     for n, one in enumerate(kernels):
@@ -437,6 +439,10 @@ def _make_predictor(record: Mapping[str, Any], key: str) -> MakePredictor:
 def _require(is_valid: bool, key: str, expected: str, got: object) -> None:
     if not is_valid:
         raise refusal(key, expected, got)
+
+
+def _check_ascending(numbers: IntArray, key: str) -> None:
+    _require(bool((np.diff(numbers) > 0).all()), key, "numbers of rows, ascending", numbers)
 
 
 def _check_shape(values: Any, shape: tuple[int, ...], key: str) -> None:
