@@ -144,14 +144,14 @@ class MixturePredictor:
         weights, data = softmax(np.log(self.weights) + log_densities), self.data.joined(rows)
         predictors: dict[MixtureComponent, Predictor] = {}
         every = zip(self.components, weights.tolist(), self.predictors, strict=True)
-        for one, weight, first in every:
-            if weight > MIN_WEIGHT:
+        with one_blas_thread():
+            for one, weight, first in every:
                 make = self.make_predictor
                 if isinstance(first, ExactPredictor):
                     make = partial(ExactPredictor, first=first)
-                with one_blas_thread():
+                if weight > MIN_WEIGHT:
                     made = make(one.expression, one.theta, data)
-                predictors[replace(one, weight=weight)] = made
+                    predictors[replace(one, weight=weight)] = made
         other = object.__new__(type(self))
         vars(other).update(vars(self), data=data)
         other._set(predictors)
