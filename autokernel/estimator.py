@@ -262,7 +262,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         its ``weight`` and ``noise_std``. All rows of one call are predicted before any of them
         joins. Prints as a table that ends with the number of rows inside.
     X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs, without outliers and rows of weight zero, with all equal rows.
+        Training inputs, without outliers and rows of weight zero, with all equal rows. Rows of
+        :meth:`update` are the last.
     y_train_ : ndarray of shape (n_samples,)
         Training targets, of the same rows.
     n_features_in_ : int
@@ -488,19 +489,20 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     ) -> Self:
         """Add rows to the fitted model without a search; changes the estimator and returns it.
 
-        The model is conditioned on all rows at the parameters of the fit, at a small part of the
+        The model is conditioned on all rows at the parameters of the fit, in a small part of the
         time of :meth:`refit`. The scales of the columns and of the target, the resolution, and what
-        was found of noise and tails also stay. Averages are weighted again: the probability of a
-        kernel, and the weight of each draw of its parameters, is multiplied by the joint predictive
-        density of the new rows, before which a kernel without draws in the average is taken at its
-        best parameters. ``best_kernel_`` stays, and ``best_score_`` grows by the log predictive
-        density by this kernel, as the log likelihood does. An approximation is made again for all
-        rows.
+        was found about noise and tails also stay. The weight of each draw of the average is
+        multiplied by the joint predictive density of the new rows. The probability of a kernel is
+        multiplied by the mean of these densities, or by the density at its best parameters if it
+        has no draw in the average. ``best_kernel_`` stays, for a target that is standardised by the
+        rows of the fit. ``best_score_`` grows by the log predictive density at its parameters, as
+        the log likelihood does. An approximation is made again for all rows.
 
-        With ``outliers="auto"``, new rows that do not fit are put to ``outliers_``, by the rule of
-        the fit with its parameters. They are judged again with the rows of later updates. A new
-        level of the target is not excluded for long: if more rows next to each other do not fit
-        than by chance, or more than 15 %, all of them join. Outliers of the fit stay excluded.
+        With ``outliers="auto"``, new rows that do not fit are added to ``outliers_``, by the rule
+        of the fit. They are judged again with the rows of later updates. A new level of the target
+        is not excluded for long: all such rows join if more of them are next to each other, in time
+        or along a column, than chance allows, or if they are more than 15 % of all rows. Outliers
+        of the fit stay excluded.
 
         Parameters
         ----------

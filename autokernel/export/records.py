@@ -110,10 +110,11 @@ _RECORD = {
 def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     """Write a fitted estimator as a dict that ``json.dumps`` accepts.
 
-    :func:`from_dict` makes an estimator of it that predicts the same to the last bit. Unlike a
-    pickle, the dict can be shared: reading it runs no foreign code. It holds the training data.
-    Callbacks, parameters that are objects, such as a strategy, and ``memory`` and ``n_jobs``, which
-    reach files and processes, are left out with a warning. What a warm start needs is left out too.
+    :func:`from_dict` makes an estimator of it that predicts the same to the last bit, or after
+    ``update`` up to rounding. Unlike a pickle, the dict can be shared: reading it runs no foreign
+    code. It holds the training data. Callbacks, parameters that are objects, such as a strategy,
+    and ``memory`` and ``n_jobs``, which reach files and processes, are left out with a warning.
+    What a warm start needs is left out too.
 
     Parameters
     ----------

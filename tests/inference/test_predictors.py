@@ -99,18 +99,6 @@ def test_rows_that_need_more_jitter_are_conditioned_on_anew():
     np.testing.assert_array_equal(found.mean(X), expected.mean(X))
 
 
-def test_jitter_stays_if_rows_are_added():
-    X = np.linspace(0, 1, 60)[:, None]
-    data, theta = TrainingData(X, np.sin(6 * X[:, 0])), np.log([0.5, 2.0, 1e-30])
-    first = ExactPredictor(parse_expression("SE[0]"), theta, data.take(np.arange(50)))
-    assert first.jitter > 0
-    more = ExactPredictor(parse_expression("SE[0]"), theta, data, first=first)
-    dense = dense_covariance(parse_expression("SE[0]"), np.exp(theta[:-1]), X, X)
-    mean = dense @ np.linalg.solve(dense + more.jitter * np.eye(60), data.y)
-    # the condition number is 1e13, of a mean whose deviation is the root of the jitter
-    np.testing.assert_allclose(more.mean(X), mean, atol=1e-3)
-
-
 WHOLE = parse_expression("LIN[0] + SE[0] * SE[1]")
 THETA = np.log([1.0, 0.7, 0.3, 0.8, 0.6, 1.2, 0.05])  # v, offset; l, v; l, v; noise
 
@@ -309,6 +297,24 @@ class SlightlyIndefinite(BaseKernel):
 
     def value(self, params, pairs):
         return params[0] * np.where(pairs.difference == 0, 1.0, 1 + 3e-9)
+
+
+def test_rows_that_are_added_get_the_jitter_of_the_first():
+    X, y = np.linspace(0, 1, 12)[:, None], np.random.default_rng(0).normal(size=12)
+    errors = np.repeat([0.0, 1e-7], [8, 4])  # with which the others need no jitter
+    data = TrainingData(X, y, RowNoise(np.ones(12), errors))
+    expression, theta = Leaf(SlightlyIndefinite(), 0), np.log([2.0, 1e-30])
+    first = ExactPredictor(expression, theta, data.take(np.arange(8)))
+    assert 1e-9 < first.jitter < 1e-7
+    found = ExactPredictor(expression, theta, data, first=first)
+    assert found.jitter == first.jitter
+    K = np.where(np.eye(12) == 1, 2.0, 2.0 * (1 + 3e-9)) + np.diag(errors + first.jitter)
+    # the condition number is 2e9
+    np.testing.assert_allclose(found.weights, np.linalg.solve(K, y), rtol=1e-5)
+    new = data.take(np.arange(8, 12))
+    _, covariance = first.errors(new, first.mean_and_covariance(new.X))
+    expected = np.linalg.inv(np.linalg.inv(K)[8:, 8:])
+    np.testing.assert_allclose(np.diag(covariance), np.diag(expected), rtol=1e-5)
 
 
 @pytest.mark.parametrize(
