@@ -141,7 +141,7 @@ class FittedModel:
         with kernel_errors():
             log_densities = mixture.log_densities(rows, joint)
             updated = mixture.with_rows(rows, log_densities)
-        gains = [self._log_density(one, rows, log_densities, of_best) for one in self.kernels]
+        gains = [self._log_density(one, rows, log_densities) for one in self.kernels]
         with np.errstate(divide="ignore"):
             log_prior = np.log([one.probability for one in self.kernels])
         probabilities = softmax(log_prior + gains).tolist()
@@ -170,7 +170,7 @@ class FittedModel:
         )
 
     def _log_density(
-        self, kernel: KernelPosterior, rows: TrainingData, of_components: FloatArray, of_best: float
+        self, kernel: KernelPosterior, rows: TrainingData, of_components: FloatArray
     ) -> float:
         """Compute the joint log density of new rows by a kernel, ``-inf`` if that fails."""
         every, expression = self.mixture.components, kernel.evaluation.expression
@@ -178,8 +178,6 @@ class FittedModel:
         if is_own.any():
             weights = self.mixture.weights[is_own]
             return float(logsumexp(of_components[is_own], b=weights / weights.sum()))
-        if kernel.evaluation is self.evaluation:
-            return of_best
         with suppress(EvaluationError), kernel_errors():
             at_best = self.at_best(kernel.evaluation)
             return float(at_best.log_densities(rows, at_best.joint(rows.X))[0])

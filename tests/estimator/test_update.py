@@ -31,6 +31,7 @@ def table(seed=0, n=N + 6):
             "c": np.where(rng.uniform(size=n) < 0.2, np.nan, rng.uniform(1, 9, n)),
         }
     )
+    X.loc[[1, N + 1], "c"] = np.nan  # gaps of two rows, which are not equal
     y = np.exp(0.3 * X["a"] + (X["b"] == "x")) + 0.1 * X["c"].fillna(5) + rng.uniform(size=n)
     return X, y.round(1).to_numpy()
 
@@ -286,6 +287,42 @@ def test_a_new_level_joins_after_a_few_rows(series):
         model._fitted.mixture, at_once._fitted.mixture, np.linspace(0.5, 1.3, 5)[:, None]
     )
     np.testing.assert_array_equal(np.sort(model._fitted.rows), np.arange(56))
+
+
+def test_outliers_apart_from_each_other_stay_excluded(series):
+    model, y = copy.deepcopy(series), monthly(72)
+    far = [50, 57, 64]
+    y.iloc[far] += 15
+    for month in range(48, 66):
+        model.update(y[month : month + 1])
+    np.testing.assert_array_equal(model.outliers_, far)
+    y.iloc[66] += 15
+    model.update(y[66:67])
+    assert model.outliers_[-1] == 66
+    assert model.forecast(1)["time"][0] == y.index[67]  # after the excluded row
+
+
+def test_a_new_level_joins_also_if_no_column_shows_it():
+    X, y = wave(68)
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(X[:60], y[:60], "SE[0]")
+    at_once = copy.deepcopy(model).update(X[60:], y[60:] + 9, sample_weight=2, noise_std=0.3)
+    model.set_params(outliers="auto")
+    for row in range(60, 68):
+        new = X[row : row + 1], y[row : row + 1] + 9
+        model.update(*new, sample_weight=2, noise_std=0.3)
+        assert row > 61 or len(model.outliers_)
+    assert len(model.outliers_) == 0
+    assert_same_predictions(model._fitted.mixture, at_once._fitted.mixture, X)
+
+
+def test_an_outlier_among_rows_that_are_hard_to_forecast_is_found():
+    rng = np.random.default_rng(0)
+    X, y = np.arange(72.0)[:, None], np.cumsum(rng.normal(size=72)) + 0.05 * rng.normal(size=72)
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(X[:60], y[:60], "RW[0]")
+    y[70] -= 8 * np.sign(y[70] - y[59])
+    model.set_params(outliers="auto").update(X[60:], y[60:])
+    assert model.outcomes_["inside"][10]
+    np.testing.assert_array_equal(model.outliers_, [70])
 
 
 def test_a_level_that_the_fit_has_not_met_is_known_from_then_on():
