@@ -320,7 +320,7 @@ def test_an_outlier_among_rows_that_are_hard_to_forecast_is_found():
     y = np.sin(0.5 * x) + 0.05 * np.random.default_rng(0).normal(size=72)
     X = np.where(x < 60, x, x + 30)[:, None]  # so that the new rows are far from the others
     model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(X[:60], y[:60], "SE[0]")
-    y[70] += 0.8
+    y[70] += 1.7
     model.set_params(outliers="auto").update(X[60:], y[60:])
     assert model.outcomes_["inside"][10]
     np.testing.assert_array_equal(model.outliers_, [70])
