@@ -84,7 +84,7 @@ ERRORS = {"noise_std": np.where(RNG.uniform(size=N + 6) < 0.5, 0.3, 0.0)}
 CASES = {
     "products": ("SE[a] * RQ[a] + MAT12[c]", {}, {}),
     "gaps and levels": ("CAT[b] * LIN[a] + MAT32[c]", {}, {}),
-    "walks": ("RW[a] + IRW[a] + IOU[a] + PER[a]", {}, {}),
+    "walks": ("RW[a] + IRW[a] + IOU[a]", {}, {}),
     "a change point": ("CP[a](SE[a], LIN[a])", {"operators": ("+", "*", "cp")}, {}),
     "the logarithm": ("log(y) ~ LIN[a] + CAT[b]", {"target_scale": "auto"}, WEIGHTS),
     "the root": ("sqrt(y) ~ SE[a]", {"target_scale": "auto"}, ERRORS),
@@ -254,8 +254,9 @@ def through_json(model):
 
 def test_an_outlier_is_put_aside_and_judged_again(series):
     model, y = copy.deepcopy(series), monthly()
+    y = y[:55]
     y.iloc[50] += 15
-    for month in range(48, 60):
+    for month in range(48, 55):
         model.update(y[month : month + 1])
     np.testing.assert_array_equal(model.outliers_, [50])
     assert "Row 50 is excluded as an outlier" in model.describe()
@@ -292,11 +293,10 @@ def test_a_new_level_joins_after_a_few_rows(series):
 def test_outliers_apart_from_each_other_stay_excluded(series):
     model, y = copy.deepcopy(series), monthly(72)
     far = [50, 57, 64]
-    y.iloc[far] += 15
-    for month in range(48, 66):
-        model.update(y[month : month + 1])
+    y.iloc[[*far, 66]] += 15
+    for rows in (slice(48, 56), slice(56, 63), slice(63, 66)):
+        model.update(y[rows])
     np.testing.assert_array_equal(model.outliers_, far)
-    y.iloc[66] += 15
     model.update(y[66:67])
     assert model.outliers_[-1] == 66
     assert model.forecast(1)["time"][0] == y.index[67]  # after the excluded row
