@@ -18,7 +18,7 @@ from sklearn.utils import Tags, check_array, check_consistent_length, check_scal
 from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import Columns, FitData, check_fit_data, check_inputs
+from autokernel.data import Columns, FitData, check_fit_data, check_inputs, check_new_rows
 from autokernel.data.checks import check_future
 from autokernel.data.steps import time_and_groups
 from autokernel.data.tables import in_memory, series_with_dates
@@ -39,6 +39,7 @@ from autokernel.explain import (
     history_table,
     inclusion_table,
     leaderboard,
+    outcome_table,
     parameter_table,
     posterior_table,
     scale_table,
@@ -47,6 +48,7 @@ from autokernel.expression import Expression
 from autokernel.fit import (
     EARLY,
     HEADER,
+    NO_OUTCOMES,
     Arguments,
     Monitor,
     Run,
@@ -56,6 +58,8 @@ from autokernel.fit import (
     model_of,
     refitted,
     search,
+    updated,
+    with_excluded,
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
@@ -252,8 +256,16 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         whether the category ``is_ordered``.
     target_name_ : str or None
         Name of ``y`` where it is a Series, unless a column has the same.
+    outcomes_ : dict of ndarray of shape (n_new,)
+        The rows that :meth:`update` has added since the fit, with what was predicted before they
+        joined: the number ``row``, ``y``, the predictive ``mean``, the central 95 % interval from
+        ``low`` to ``high`` and the ``log_density`` at y in nats, as for a row of weight one without
+        a known error; whether y is ``inside`` the interval; whether the row is an ``outlier``; and
+        its ``weight`` and ``noise_std``. All rows of one call are predicted before any of them
+        joins. Prints as a table that ends with the number of rows inside.
     X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs, without outliers and rows of weight zero, with all equal rows.
+        Training inputs, without outliers and rows of weight zero, with all equal rows. Rows of
+        :meth:`update` are the last.
     y_train_ : ndarray of shape (n_samples,)
         Training targets, of the same rows.
     n_features_in_ : int
@@ -469,6 +481,89 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self._set({}, refitted(run, chosen), run.given)
         return self
 
+    def update(
+        self,
+        X: npt.ArrayLike,
+        y: npt.ArrayLike | None = None,
+        *,
+        sample_weight: npt.ArrayLike | None = None,
+        noise_std: npt.ArrayLike | None = None,
+    ) -> Self:
+        """Add rows to the fitted model without a search; changes the estimator and returns it.
+
+        The model is conditioned on all rows at the parameters of the fit, in a small part of the
+        time of :meth:`refit`. The scales of the columns and of the target, the resolution, and what
+        was found about noise and tails also stay. The weight of each draw of the average is
+        multiplied by the joint predictive density of the new rows. The probability of a kernel is
+        multiplied by the mean of these densities, or by the density at its best parameters if it
+        has no draw in the average. ``best_kernel_`` stays, for a target that is standardised by the
+        rows of the fit. ``best_score_`` grows by the log predictive density at its parameters, as
+        the log likelihood does. An approximation is made again for all rows.
+
+        With ``outliers="auto"``, new rows that do not fit are added to ``outliers_``, by the rule
+        of the fit. They are judged again with the rows of later updates. A new level of the target
+        is not excluded for long: all such rows join if more of them are next to each other, in time
+        or along a column, than chance allows, or if they are more than 15 % of all rows. Outliers
+        of the fit stay excluded.
+
+        Parameters
+        ----------
+        X : array-like of shape (n_samples, n_features)
+            Inputs of one row or more, with the columns of the fit, as for :meth:`predict`. Rows are
+            counted on from those given to the fit and to earlier updates.
+        y : array-like of shape (n_samples,)
+            Target; may be left out as for :meth:`fit`.
+        sample_weight, noise_std : array-like of shape (n_samples,) or float, default=None
+            Weights and known errors of the rows, as for :meth:`fit`. Weights are numbers of
+            readings and are never taken for relative.
+
+        Raises
+        ------
+        NotFittedError
+            If there was no fit.
+        ValueError
+            If the data or a parameter are not valid, or if the scale of the target does not have a
+            row and ``outliers`` is None. The estimator stays as it was.
+        EvaluationError
+            If the model cannot be conditioned on the rows. The estimator stays as it was.
+
+        Notes
+        -----
+        O(n_samples^2) for each new row and draw, and O(n_samples^3 / 3) for each kernel of
+        ``posterior_`` without draws in the average.
+        """
+        self._validate_params()
+        check_is_fitted(self, "best_kernel_")
+        X, y = series_with_dates(X, y)
+        model, old = self._fitted, self.outcomes_
+        given = check_new_rows(
+            self,
+            X,
+            y,
+            sample_weight,
+            noise_std,
+            first_row=self._n_given,
+            known=model.columns,
+            resolution=self.resolution_,
+        )
+        model.warn_beyond_scales(given.X)
+        inputs, target, outcomes = self.X_train_, self.y_train_, old
+        if n := len(given.y):
+            given = with_excluded(model, given, old)
+            model, joins, found = updated(model, given, Arguments.of(self))
+            inputs = np.concatenate([inputs, given.X[joins]])
+            target = np.concatenate([target, given.y[joins]])
+            every = {name: np.concatenate([old[name], one[-n:]]) for name, one in found.items()}
+            outcomes = outcome_table(every, model.outliers.rows)
+        self._set_fitted(
+            model,
+            inputs,
+            target,
+            outcomes_=outcomes,
+            _n_given=self._n_given + len(given.first_equal),
+        )
+        return self
+
     def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
         """Check the parameters and the data, and pose the search, for a warm start as before."""
         arguments = Arguments.of(self)
@@ -485,6 +580,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             data.y[rows],
             target_name_=data.target_name,
             resolution_=data.resolution,
+            outcomes_=outcome_table(NO_OUTCOMES, model.outliers.rows),
+            _n_given=len(data.first_equal),
             **of_search,
         )
 
@@ -904,13 +1001,20 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 "to have a search"
             )
         check_scalar(k, "k", Integral, min_val=1)
-        return leaderboard(self.search_history_, self._tried, self._fitted, k=k)
+        return leaderboard(
+            self.search_history_, self._tried, self._fitted, k=k, n_added=self._n_added
+        )
 
     def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
         check_is_fitted(self, "best_kernel_")
         inputs = check_inputs(self, X, self._fitted.columns)
         self._fitted.warn_beyond_scales(inputs)
         return inputs
+
+    @property
+    def _n_added(self) -> int:
+        """Number of rows that :meth:`update` has added to the fit."""
+        return int(np.sum(~self.outcomes_["outlier"]))
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Explain the fitted function: one explanation has its words, facts and pictures.
@@ -920,7 +1024,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         check_is_fitted(self, "best_kernel_")
         tried: list[str] = []
-        n = len(self._fitted.rows)
+        n = len(self._fitted.rows) - self._n_added
         if hasattr(self, "search_history_"):
             tried = self.search_history_["kernel"].tolist()
         is_of_search = self.best_expression_ in tried  # no later refit

@@ -104,24 +104,9 @@ def check_fit_data(
         As for :func:`check_training_data`, if there are several targets, if columns are others than
         those of the fit, and if weights or errors are not valid.
     """
-    X, kinds = _in_numbers(estimator, X, known)
-    _check_y(y)
-    checked = copy(estimator)  # scikit-learn sets the columns on it
-    inputs, values = validate_data(
-        checked,
-        X,
-        y,
-        reset=known is None,
-        dtype=np.float64,
-        y_numeric=True,
-        ensure_min_samples=MIN_ROWS,
-        ensure_all_finite=False,
+    inputs, values, weights, errors, kinds, names = _check_rows(
+        estimator, X, y, sample_weight, noise_std, known, min_rows=MIN_ROWS
     )
-    names = getattr(checked, "feature_names_in_", None)
-    _refuse_infinity(inputs, names)
-    values = values.astype(np.float64)
-    weights = _check_of_rows("sample_weight", sample_weight, len(values), default=1.0)
-    errors = _check_of_rows("noise_std", noise_std, len(values), default=0.0)
     kept = weights > 0
     if kept.sum() < MIN_ROWS:
         raise ValueError(
@@ -141,7 +126,6 @@ def check_fit_data(
             "by their mean"
         )
     check_range(inputs[kept], values[kept])
-    names = None if names is None else list(map(str, names))
     columns = Columns.of_names(names, inputs.shape[1], kinds)
     log_offset = target_offset(values[kept], weights[kept])
     first_equal = _first_equal(columns, inputs, values, errors, kept)
@@ -161,6 +145,80 @@ def check_fit_data(
         resolution=resolution,
         log_offset=log_offset,
     )
+
+
+def check_new_rows(
+    estimator: BaseEstimator,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None,
+    noise_std: npt.ArrayLike | None,
+    *,
+    first_row: int,
+    known: Columns,
+    resolution: float,
+) -> FitData:
+    """Turn rows that join a fit into arrays of float64, with its columns and resolution.
+
+    The columns are the ``known`` ones, with the levels that the rows have besides. Rows are
+    numbered from the first one. Equal rows stay separate, and weights are never relative.
+
+    Raises
+    ------
+    ValueError
+        As for :func:`check_fit_data`; a single row is valid.
+    """
+    inputs, values, weights, errors, kinds, _ = _check_rows(
+        estimator, X, y, sample_weight, noise_std, known, min_rows=1
+    )
+    refuse_large("X", inputs)
+    refuse_large("y", values)
+    kept = np.flatnonzero(weights > 0)
+    every = (
+        one if one.levels is None else replace(one, levels=kinds[number].levels)
+        for number, one in enumerate(known.every)
+    )
+    return FitData(
+        inputs[kept],
+        values[kept],
+        RowNoise(weights[kept], errors[kept] ** 2, variance_of_rounding(resolution)),
+        columns=replace(known, every=tuple(every)),
+        rows=first_row + kept,
+        first_equal=np.where(weights > 0, np.arange(len(values)), -1),
+        resolution=resolution,
+    )
+
+
+def _check_rows(
+    estimator: BaseEstimator,
+    X: npt.ArrayLike,
+    y: npt.ArrayLike,
+    sample_weight: npt.ArrayLike | None,
+    noise_std: npt.ArrayLike | None,
+    known: Columns | None,
+    *,
+    min_rows: int,
+) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, dict[int, Column], list[str] | None]:
+    """Return inputs, targets, weights and errors, and the kinds and names of columns."""
+    X, kinds = _in_numbers(estimator, X, known)
+    _check_y(y)
+    checked = copy(estimator)  # scikit-learn sets the columns on it
+    inputs, values = validate_data(
+        checked,
+        X,
+        y,
+        reset=known is None,
+        dtype=np.float64,
+        y_numeric=True,
+        ensure_min_samples=min_rows,
+        ensure_all_finite=False,
+    )
+    names = getattr(checked, "feature_names_in_", None)
+    _refuse_infinity(inputs, names)
+    values = values.astype(np.float64)
+    weights = _check_of_rows("sample_weight", sample_weight, len(values), default=1.0)
+    errors = _check_of_rows("noise_std", noise_std, len(values), default=0.0)
+    return inputs, values, weights, errors, kinds, None if names is None else list(map(str, names))
 
 
 def _first_equal(

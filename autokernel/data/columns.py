@@ -241,6 +241,15 @@ class Inputs:
         values = self.values.reshape(-1, self.values.shape[-1])
         return replace(self, values=values, rows=self.rows.ravel())
 
+    def joined(self, others: "Inputs") -> "Inputs":
+        """Return these rows and others after them, whose columns may have more levels.
+
+        The others are numbered as rows that are none of these.
+        """
+        values = np.concatenate([self.values, others.values])
+        numbers = 1 + self.rows.max(initial=-1) + np.arange(len(others))
+        return Inputs(others.columns, values, np.concatenate([self.rows, numbers]))
+
     def with_last(self, others: "Inputs") -> "Inputs":
         """Return blocks of rows (n_blocks, n_rows) with one of n_blocks others at the end."""
         values = np.concatenate([self.values, others.values[:, None]], axis=1)

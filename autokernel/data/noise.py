@@ -82,6 +82,10 @@ class RowNoise:
         """Return the noise of some rows, in the shape of their indices."""
         return RowNoise(*(one[rows] for one in self._every))
 
+    def joined(self, other: "RowNoise") -> "RowNoise":
+        """Return the noise of these rows and of others after them."""
+        return RowNoise(*map(np.concatenate, zip(self._every, other._every, strict=True)))
+
     def with_new(self) -> "RowNoise":
         """Return the noise of blocks of rows (n_blocks, n_rows) with a new row at the end."""
         width = ((0, 0), (0, 1))

@@ -20,7 +20,8 @@ _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
     | dict.fromkeys(("extent", "unit", "width", "weight", "weights"), (_MIN, _MAX))
     | dict.fromkeys(
-        ("offset", "errors", "rounding", "scaled_noise_variance", "resolution"), (0.0, _MAX**2)
+        ("offset", "errors", "noise_std", "rounding", "scaled_noise_variance", "resolution"),
+        (0.0, _MAX**2),
     )
     | dict.fromkeys(("theta", "draws", "log_slopes"), (-700.0, 700.0))
     | dict.fromkeys(("probability", "tail_share"), (0.0, 1.0))

@@ -19,6 +19,6 @@ from autokernel.evidence.evaluator import (
     evaluate_kernel,
     parameters_of,
 )
-from autokernel.evidence.outliers import find_outliers, update_outliers
+from autokernel.evidence.outliers import find_outliers, new_outliers, update_outliers
 from autokernel.evidence.starts import Estimate, columns_with_season
 from autokernel.evidence.varying_noise import update_noise

@@ -1,6 +1,6 @@
 """The record of a scored kernel."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 import numpy as np
@@ -51,6 +51,19 @@ class Evaluation:
     def log_likelihood(self) -> float:
         """Log likelihood at the MAP parameters, in nats."""
         return self.log_posterior - self.log_prior
+
+    def with_rows(self, log_density: float, n_readings: float) -> "Evaluation":
+        """Return the record for more rows, of a log density given the others in nats.
+
+        Parameters and their Hessian stay. The likelihood is exact.
+        """
+        return replace(
+            self,
+            log_posterior=self.log_posterior + log_density,
+            log_evidence=self.log_evidence + log_density,
+            score=self.score + log_density,
+            n_rows=self.n_rows + n_readings,
+        )
 
     @property
     def n_params(self) -> int:

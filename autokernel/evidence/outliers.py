@@ -25,7 +25,13 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import Magnitudes, draw_starts, highest, random_stream
 from autokernel.exceptions import EvaluationError, kernel_errors
 from autokernel.expression import IDENTITY, Expression, arrange, theta_order
-from autokernel.inference import ExactLikelihood, ExactPredictor, TrainingData, one_blas_thread
+from autokernel.inference import (
+    ExactLikelihood,
+    ExactPredictor,
+    Moments,
+    TrainingData,
+    one_blas_thread,
+)
 from autokernel.kernels import Priors
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -121,6 +127,46 @@ def update_outliers(
     return known
 
 
+def new_outliers(
+    data: TrainingData,
+    rows: TrainingData,
+    fit: Evaluation,
+    errors: Moments,
+    numbers: IntArray,
+    *,
+    priors: Priors,
+) -> BoolArray:
+    """Judge new rows by a kernel whose parameters stay, and by its ``errors`` given the data.
+
+    As before a search, more and more of the new rows are freed, and they must be outliers together:
+    a new level of the target is not, as soon as more rows have it than are excluded by chance.
+    Rows of the data are not judged again. All rows have ``numbers`` in the order in which they have
+    come. Returns a mask (n_rows,) of the new rows.
+
+    Where no new row is far from its prediction by the data, or by all other rows, this takes
+    O(n^2), and otherwise a few factorisations of at most ``MAX_ROWS`` rows.
+    """
+    n, every = len(data.y), np.arange(len(data.y) + len(rows.y))
+    with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+        error, covariance = errors
+        precision = np.linalg.inv(covariance)
+        of_data = error / np.sqrt(np.diag(covariance))
+        of_others = precision @ error / np.sqrt(np.diag(precision))
+        if max(map(np.max, map(_gains, (of_data, of_others)))) > np.log(len(every)):
+            pursuit = _Pursuit(
+                fit.expression,
+                data.joined(rows),
+                every[n:],
+                priors=priors,
+                seed=0,
+                deadline=NEVER,
+                numbers=numbers,
+            )
+            found = pursuit.settled(pursuit.highest(pursuit.at(pursuit.rows, fit.theta)))
+            return np.isin(every[n:], pursuit.outliers(found))
+    return np.zeros(len(rows.y), dtype=bool)
+
+
 class _Fit(NamedTuple):
     """A kernel that is fitted without the rows that have a variance."""
 
@@ -136,7 +182,8 @@ class _Pursuit:
     """Fits of one kernel to the rows that are kept.
 
     Of many rows, some are used, the ``known`` outliers among them. The target is standardised for
-    each fit, unless outliers are known.
+    each fit, unless outliers are known. With ``numbers`` of the rows, which count as a column along
+    which a level may change, only the known ones are judged, and parameters stay.
     """
 
     def __init__(
@@ -148,6 +195,7 @@ class _Pursuit:
         priors: Priors,
         seed: int,
         deadline: Deadline,
+        numbers: IntArray | None = None,
     ) -> None:
         plain, self.target = expression.on(IDENTITY), expression.target
         self._expression, nodes = arrange(plain)
@@ -159,10 +207,14 @@ class _Pursuit:
         self._starts: list[Point] = []
         self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
+        self._numbers, self._n_steps = numbers, _STEPS if numbers is None else 0
+        is_known = np.zeros(n, dtype=bool)
+        is_known[[] if known is None else known] = True
+        self._is_judged = is_known | (numbers is None)
         self.rows = np.ones(n, dtype=bool)
         if n > MAX_ROWS:
             self.rows[np.random.default_rng(seed).permutation(n)[MAX_ROWS:]] = False
-            self.rows[[] if known is None else known] = True
+            self.rows |= is_known
 
     def is_possible(self, kept: BoolArray) -> bool:
         """Whether enough rows are kept, with targets that differ."""
@@ -197,7 +249,7 @@ class _Pursuit:
         posterior, starts = self._posterior(kept), [fit.point]
         if self._starts:
             starts += highest(posterior, self._starts, 1)
-        return self._fit(kept, posterior, starts, n_steps=_STEPS)
+        return self._fit(kept, posterior, starts, n_steps=self._n_steps)
 
     def highest(self, fit: _Fit) -> _Fit:
         """Free more and more rows, and return the fit of the highest score on the way.
@@ -208,8 +260,9 @@ class _Pursuit:
         while True:
             n_freed = int((self.rows & ~fit.kept).sum())
             kept = fit.kept.copy()
-            kept[_next_rows(fit, max(1, int(SHARE_PER_STEP * n_freed)))] = False
-            if not self.is_possible(kept):
+            n_next = max(1, int(SHARE_PER_STEP * n_freed))
+            kept[_next_rows(fit, n_next, self._is_judged)] = False
+            if np.array_equal(kept, fit.kept) or not self.is_possible(kept):
                 return best
             fit = self._again(fit, kept)
             best = max(best, fit, key=lambda one: one.score)
@@ -252,8 +305,9 @@ class _Pursuit:
         is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
         n, k = len(X), int(is_outlier.sum())
         expected = sum(n - lag for lag in NEIGHBOUR_RANKS) * k * (k - 1) / (n * (n - 1))
-        for column in self._expression.columns:
-            in_order = is_outlier[np.argsort(X[:, column], kind="stable")]
+        along = [X[:, column] for column in self._expression.columns]
+        for x in along if self._numbers is None else [*along, self._numbers[self.rows]]:
+            in_order = is_outlier[np.argsort(x, kind="stable")]
             n_found = sum(int((in_order[lag:] & in_order[:-lag]).sum()) for lag in NEIGHBOUR_RANKS)
             if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
                 return False
@@ -269,8 +323,7 @@ class _Pursuit:
         of_known = y[fit.kept & ~self._has_gap]
         low, high = (of_known.min(), of_known.max()) if len(of_known) else (-np.inf, np.inf)
         may_fit = self._has_gap & (low <= y) & (y <= high)
-        r = np.clip(fit.deviations**2, 1.0, 1e300)  # finite beyond the scale of the target too
-        return (0.5 * (r - 1 - np.log(r)) > self._price) & ~may_fit
+        return (_gains(fit.deviations) > self._price) & ~may_fit & self._is_judged
 
     def _posterior(self, kept: BoolArray) -> LogPosterior:
         """Return the posterior given some rows, by their standardised target."""
@@ -332,13 +385,21 @@ class _Pursuit:
             yield predictor.function(X[begin : begin + N_PREDICTED])
 
 
+def _gains(deviations: FloatArray) -> FloatArray:
+    """Compute what each row gains by its own noise variance, in nats."""
+    r = np.clip(deviations**2, 1.0, 1e300)  # finite beyond the scale of the target too
+    return 0.5 * (r - 1 - np.log(r))
+
+
 def _log_normal_at_best(sum_of_squares: FloatArray, n: IntArray | int = 1) -> FloatArray:
     """Compute the log likelihood of n normal numbers whose variance is as likely as possible."""
     return -0.5 * n * (_LOG_2PI + np.log(sum_of_squares / n) + 1)
 
 
-def _next_rows(fit: _Fit, n: int) -> IntArray:
+def _next_rows(fit: _Fit, n: int, is_judged: BoolArray) -> IntArray:
     """Choose at least n rows to free, single ones or near ones together, by the gain for each row.
+
+    They are among those that are judged, and fewer if there are no others.
 
     Near are the rows of the largest partial correlation. Two neighbours that are both off predict
     each other, and only both together gain.
@@ -361,10 +422,11 @@ def _next_rows(fit: _Fit, n: int) -> IntArray:
         gains += ((0.5 * (fits + size * _LOG_2PI) + own) / size).tolist()
         groups += list(rows)
     chosen: list[int] = []
+    may_go = is_judged[fit.kept]
     for number in np.argsort(-np.array(gains), kind="stable"):
         if len(chosen) >= n:
             break
-        if not np.isin(groups[number], chosen).any():
+        if may_go[groups[number]].all() and not np.isin(groups[number], chosen).any():
             chosen += groups[number].tolist()
     return np.flatnonzero(fit.kept)[chosen]
 

@@ -12,6 +12,7 @@ from autokernel.explain.tables import (
     history_table,
     inclusion_table,
     leaderboard,
+    outcome_table,
     parameter_table,
     posterior_table,
     scale_table,

@@ -16,9 +16,10 @@ from autokernel.data.dates import dates_of
 from autokernel.data.scales import Scale
 from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, View, addends, slots_of
+from autokernel.fit import COVERAGE, Outcomes
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 MAX_PRINTED_ROWS = 20
 MAX_LEVELS = 5  # of a category, in the table of columns
@@ -139,13 +140,18 @@ def history_table(columns: Mapping[str, npt.ArrayLike]) -> Table:
 
 
 def leaderboard(
-    history: Mapping[str, npt.NDArray[Any]], tried: Sequence[str], model: FittedModel, *, k: int
+    history: Mapping[str, npt.NDArray[Any]],
+    tried: Sequence[str],
+    model: FittedModel,
+    *,
+    k: int,
+    n_added: int,
 ) -> Table:
     """Return the k best rows of a history, the best first, with the kernel of the model marked.
 
     They are those of the last set of rows that was searched, as scores of others are of other data.
     The canonical texts of the kernels that were ``tried`` are in the order of the history. A note
-    says what was fitted after the search.
+    says what was fitted after the search, or that rows have been added to the model.
     """
     is_chosen = np.array([text == model.evaluation.expression.canonical for text in tried], bool)
     row_sets = history["row_set"]
@@ -157,20 +163,40 @@ def leaderboard(
     return Table(
         {"rank": np.arange(1, len(order) + 1), "chosen": is_chosen[order], **columns},
         shown=("rank", "chosen", "score", "n_leaves", *(["status"] * has_failures), "kernel"),
-        note=_text_of_refit(model, history["score"][is_chosen]),
+        note=_text_of_refit(model, history["score"][is_chosen], n_added),
     )
 
 
-def _text_of_refit(model: FittedModel, scores: FloatArray) -> str:
+def _text_of_refit(model: FittedModel, scores: FloatArray, n_added: int) -> str:
     """Say what was fitted after the search, which gave the present kernel these scores."""
     score = model.evaluation.score
     if not np.isfinite(score) or np.isclose(scores, score, rtol=1e-9, atol=1e-9).any():
         return ""
     how = f"to {len(model.rows)} rows, with score {score:.2f}"
+    if len(scores) and n_added:
+        rows = "1 row has" if n_added == 1 else f"{n_added} rows have"
+        return f"* {rows} been added to this kernel, {how}"
     if len(scores):
         return f"* this kernel was fitted again after the search, {how}"
     text = model.columns.text_of(model.evaluation.expression)
     return f"another kernel was fitted after the search, {how}: {text}"
+
+
+def outcome_table(outcomes: Outcomes, outliers: IntArray) -> Table:
+    """Return rows that have joined a model or are among its outliers, and their predictions.
+
+    The columns of the table are those of ``AutoKernelGPRegressor.outcomes_``.
+    """
+    row, y = outcomes["row"], outcomes["y"]
+    is_inside = (outcomes["low"] <= y) & (y <= outcomes["high"])
+    judged = {"inside": is_inside, "outlier": np.isin(row, outliers)}
+    text = f"{is_inside.sum()} of {len(row)} within {100 * COVERAGE:.0f} %"
+    return Table(
+        {**outcomes, **judged},
+        shown=("row", "y", "mean", "low", "high", "log_density", *judged),
+        note=text if len(row) else "update has added no row",
+        forms={"y": ".5g", "mean": ".5g", "log_density": ".2f"},
+    )
 
 
 def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: str) -> Table:

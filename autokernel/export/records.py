@@ -15,7 +15,7 @@ from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
-from autokernel.explain import history_table
+from autokernel.explain import history_table, outcome_table
 from autokernel.expression import (
     COLUMN_SCALES,
     IDENTITY,
@@ -23,6 +23,7 @@ from autokernel.expression import (
     custom_parts,
     n_kernel_params,
 )
+from autokernel.fit import NO_OUTCOMES, Outcomes
 from autokernel.fit.arguments import Arguments
 from autokernel.inference import (
     ExactPredictor,
@@ -44,7 +45,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 11
+FORMAT_VERSION = 12
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -96,6 +97,8 @@ _RECORD = {
     "target_name": (str, None),
     "X_train": FloatArray,
     "y_train": FloatArray,
+    "n_given": int,
+    "outcomes": dict.fromkeys(NO_OUTCOMES, FloatArray) | {"row": IntArray},
     "resolution": float,
     "model": _MODEL,
     "search": (_SEARCH, None),
@@ -106,10 +109,11 @@ _RECORD = {
 def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     """Write a fitted estimator as a dict that ``json.dumps`` accepts.
 
-    :func:`from_dict` makes an estimator of it that predicts the same to the last bit. Unlike a
-    pickle, the dict can be shared: reading it runs no foreign code. It holds the training data.
-    Callbacks, parameters that are objects, such as a strategy, and ``memory`` and ``n_jobs``, which
-    reach files and processes, are left out with a warning. What a warm start needs is left out too.
+    :func:`from_dict` makes an estimator of it that predicts the same to the last bit, or after
+    ``update`` up to rounding. Unlike a pickle, the dict can be shared: reading it runs no foreign
+    code. It holds the training data. Callbacks, parameters that are objects, such as a strategy,
+    and ``memory`` and ``n_jobs``, which reach files and processes, are left out with a warning.
+    What a warm start needs is left out too.
 
     Parameters
     ----------
@@ -151,6 +155,8 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "target_name": model.target_name_,
         "X_train": model.X_train_,
         "y_train": model.y_train_,
+        "n_given": model._n_given,
+        "outcomes": {name: model.outcomes_[name] for name in NO_OUTCOMES},
         "resolution": model.resolution_,
         "model": record,
         "search": search,
@@ -180,9 +186,20 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     has_rows = X.ndim == 2 and X.size > 0
     _require(has_rows, "record.X_train", "rows of columns", X.shape)
     _check_shape(y, (len(X),), "record.y_train")
+    outcomes, out = record["outcomes"], record["model"]["outliers"].rows
+    _check_outcomes(outcomes, record["n_given"])
+    n_of_fit = len(y) - int(np.sum(~np.isin(outcomes["row"], out)))
+    _require(n_of_fit > 0, "record.X_train", "rows of the fit before those of outcomes", len(y))
     model = _with_settings(record["settings"])
-    model._set_fitted(_fitted_model(record["model"], X, y), X, y)
-    model.target_name_, model.resolution_ = record["target_name"], record["resolution"]
+    model._set_fitted(
+        _fitted_model(record["model"], X, y, n_of_fit=n_of_fit),
+        X,
+        y,
+        target_name_=record["target_name"],
+        resolution_=record["resolution"],
+        outcomes_=outcome_table(outcomes, out),
+        _n_given=record["n_given"],
+    )
     search = record["search"]
     if search is not None:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
@@ -271,7 +288,18 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     }
 
 
-def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> FittedModel:
+def _check_outcomes(outcomes: Outcomes, n_given: int) -> None:
+    numbers, key = outcomes["row"], "record.outcomes"
+    for name, values in outcomes.items():
+        _check_shape(values, (len(numbers),), f"{key}.{name}")
+    _check_ascending(numbers, f"{key}.row")
+    least = int(numbers.max(initial=-1)) + 1
+    _require(n_given >= least, "record.n_given", f"at least {least}, as outcomes have it", n_given)
+
+
+def _fitted_model(
+    record: Mapping[str, Any], X: FloatArray, y: FloatArray, *, n_of_fit: int
+) -> FittedModel:
     kernels, outliers = record["kernels"], record["outliers"]
     best, key = record["evaluation"], "record.model"
     _require(0 <= best < len(kernels), f"{key}.evaluation", "the index of a kernel", best)
@@ -280,6 +308,7 @@ def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Fi
     for values, field in zip(outliers, Outliers._fields, strict=True):
         shape = (len(outliers.rows), X.shape[1])[: 1 + (field == "X" and len(outliers.rows) > 0)]
         _check_shape(values, shape, f"{key}.outliers.{field}")
+    _check_ascending(outliers.rows, f"{key}.outliers.rows")
     for column in record["unjudged"]:
         _require(0 <= column < X.shape[1], f"{key}.unjudged", "indices of columns", column)
     for n, one in enumerate(kernels):
@@ -290,7 +319,7 @@ def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Fi
     return FittedModel(
         evaluation=kernels[best].evaluation,
         scaled_noise_variance=record["scaled_noise_variance"],
-        mixture=_mixture(record, X, y),
+        mixture=_mixture(record, X, y, n_of_fit=n_of_fit),
         kernels=kernels,
         approximation=record["approximation"],
         outliers=outliers._replace(X=outliers.X.reshape(-1, X.shape[1])),
@@ -299,9 +328,11 @@ def _fitted_model(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Fi
     )
 
 
-def _mixture(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> MixturePredictor:
+def _mixture(
+    record: Mapping[str, Any], X: FloatArray, y: FloatArray, *, n_of_fit: int
+) -> MixturePredictor:
     columns, target, key = record["columns"], record["target"], "record.model"
-    _check_columns(columns, X)
+    _check_columns(columns, X, X[:n_of_fit])
     _require(IDENTITY in target.scales, f"{key}.target.scales", "scales with the identity", None)
     _check_scales(target.scales, (IDENTITY, *TARGET_SCALES), f"{key}.target")
     for n, one in enumerate(record["components"]):
@@ -329,13 +360,13 @@ def _mixture(record: Mapping[str, Any], X: FloatArray, y: FloatArray) -> Mixture
     return mixture
 
 
-def _check_columns(columns: Columns, X: FloatArray) -> None:
+def _check_columns(columns: Columns, X: FloatArray, of_fit: FloatArray) -> None:
     key = "record.model.columns.every"
     _require(len(columns) == X.shape[1], key, f"the {X.shape[1]} columns of X", len(columns))
     for n, (column, x) in enumerate(zip(columns.every, X.T, strict=True)):
-        known = x[~np.isnan(x)]
-        if column.varies and len(known):
-            ends, low = (known.min(), known.max()), column.low
+        known, scaled = x[~np.isnan(x)], of_fit[~np.isnan(of_fit[:, n]), n]
+        if column.varies and len(scaled):
+            ends, low = (scaled.min(), scaled.max()), column.low
             has_ends = np.allclose(ends, (low, low + column.extent), atol=0.01 * column.extent)
             what = f"a column from {ends[0]:g} to {ends[1]:g}, the low and the extent of X"
             _require(has_ends, f"{key}[{n}]", what, f"{low:g} and {column.extent:g}")
@@ -406,6 +437,10 @@ def _make_predictor(record: Mapping[str, Any], key: str) -> MakePredictor:
 def _require(is_valid: bool, key: str, expected: str, got: object) -> None:
     if not is_valid:
         raise refusal(key, expected, got)
+
+
+def _check_ascending(numbers: IntArray, key: str) -> None:
+    _require(bool((np.diff(numbers) > 0).all()), key, "numbers of rows, ascending", numbers)
 
 
 def _check_shape(values: Any, shape: tuple[int, ...], key: str) -> None:

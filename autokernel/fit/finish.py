@@ -15,7 +15,7 @@ from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, wa
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
-from autokernel.inference import ExactPredictor, one_blas_thread
+from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
 from autokernel.many_rows import Approximation, ManyRows, fit_all_rows, race_exactly
 from autokernel.many_rows.approximation import MAX_EXACT_ROWS, n_held_out, shuffled_rows
 from autokernel.model import (
@@ -25,6 +25,7 @@ from autokernel.model import (
     MixturePredictor,
     Outliers,
     condition,
+    how_computed,
     posterior_over_kernels,
     share_of_tails,
 )
@@ -243,16 +244,16 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
 
 def _complete(run: Run, result: Result) -> FittedModel:
     (evaluation, point), kernels, mixture = result
-    (predictor,) = point.predictors
-    n, given, numbers = len(point.data.y), run.given, run.outliers
-    of_rows = "" if n == len(run.rows) else f", given {n} rows"
-    deviations = _deviations(run, point, evaluation.expression)
+    given, numbers, deviations = run.given, run.outliers, np.empty(0)
+    if len(numbers):
+        excluded = training_data(given, like=run.data).take(numbers)
+        deviations = deviations_of(excluded, point, evaluation.expression)
     return FittedModel(
         evaluation=evaluation,
-        scaled_noise_variance=predictor.noise_variance,
+        scaled_noise_variance=point.predictors[0].noise_variance,
         mixture=mixture,
         kernels=kernels,
-        approximation=f"{predictor.text}{of_rows}",
+        approximation=how_computed(point, len(run.rows)),
         outliers=_outliers(given, numbers, deviations),
         rows=run.rows,
         unjudged=_unjudged(run, evaluation),
@@ -294,14 +295,13 @@ def _only(evaluation: Evaluation, draws: FloatArray | None = None) -> KernelPost
     return KernelPosterior(evaluation, 1.0, evaluation.score, drawn)
 
 
-def _deviations(run: Run, mixture: MixturePredictor, expression: Expression) -> FloatArray:
-    """Compute how far the excluded rows are from predictions, in deviations.
+def deviations_of(
+    data: TrainingData, mixture: MixturePredictor, expression: Expression
+) -> FloatArray:
+    """Compute how far excluded rows are from predictions by a kernel, in deviations.
 
     Those without a density on the scale of the target are infinitely far.
     """
-    if not len(run.outliers):
-        return np.empty(0)
-    data = training_data(run.given, like=run.data).take(run.outliers)
     mean, variance = mixture.moments(data.X)
     of_function = mixture.moments(data.X, noise=False)[1]
     of_rows = RowNoise(data.noise.weights, data.noise.errors)  # new ones are rounded already

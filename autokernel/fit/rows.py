@@ -9,7 +9,7 @@ from warnings import catch_warnings
 
 import numpy as np
 
-from autokernel.data import FitData, Target
+from autokernel.data import Columns, FitData, Target
 from autokernel.data.checks import text_of_rows
 from autokernel.data.scales import MIN_SHARE, fill_rows
 from autokernel.deadline import Deadline
@@ -31,13 +31,18 @@ N_COLUMNS = 10  # of very many, of which rows that fit are a smooth function
 SHARE_OF_TIME = 0.1  # of max_time, before the search
 
 
-def training_data(given: FitData, like: TrainingData | None = None) -> TrainingData:
-    """Return data in the units of the search, or in the same units as other ones."""
+def training_data(
+    given: FitData, like: TrainingData | None = None, columns: Columns | None = None
+) -> TrainingData:
+    """Return data in the units of the search, or in the same units as other ones.
+
+    Then ``columns`` are those of the others with more levels, if there are any.
+    """
     if like is None:
         columns = given.columns.of_rows(given.X)
         target = Target.of(given.y, given.noise, log_offset=given.log_offset)
     else:
-        columns, target = like.inputs.columns, like.target
+        columns, target = columns or like.inputs.columns, like.target
     inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.width**-2)
     varying = {} if like is None else like.varying
     return TrainingData(inputs, target.forward(given.y), noise, target, varying=varying)

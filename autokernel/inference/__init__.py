@@ -4,6 +4,7 @@ from autokernel.inference.base import (
     GlobalPredictor,
     Likelihood,
     MakePredictor,
+    Moments,
     Predictor,
     Term,
     log_normal,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
+from scipy.linalg import cholesky, solve_triangular
 
 from autokernel.data import Inputs
 from autokernel.expression import Expression, n_kernel_params
@@ -12,6 +13,9 @@ from autokernel.inference.covariance import cross_covariance, diagonal_covarianc
 from autokernel.inference.data import TrainingData
 from autokernel.kernels import ADD, NOISE_VARIANCE
 from autokernel.typing import FloatArray
+
+Moments = tuple[FloatArray, FloatArray]
+"""Means (n,) and covariances (n, n)."""
 
 MAX_KEPT_BYTES = 2**20  # of means and their inputs that a predictor keeps for its next call
 
@@ -111,6 +115,29 @@ class Predictor(ABC):
     @abstractmethod
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and covariance (n, n), noise included."""
+
+    def errors(self, rows: TrainingData, moments: Moments) -> Moments:
+        """Compute the errors (n,) of the means of new rows, and the covariance (n, n) of errors.
+
+        Given are the moments by :meth:`mean_and_covariance`. The covariance of the errors has the
+        noise that is known of these rows.
+        """
+        (mean, covariance), rows = moments, rows.on(self._whole.expression.target)
+        noise = rows.noise.variance(self.noise_variance - self.jitter) + self.jitter
+        return rows.y - mean, covariance + np.diag(noise - self.noise_at(rows.X, mean))
+
+    def log_density(self, rows: TrainingData, moments: Moments) -> float:
+        """Compute the joint log density of new rows with these moments, in nats.
+
+        It is the density of all readings of their targets, ``-inf`` if the scale on which the
+        kernel acts does not have one of these.
+        """
+        errors, K = self.errors(rows, moments)
+        L = cholesky(K, lower=True)
+        z = solve_triangular(L, errors, lower=True)
+        value = -0.5 * (z @ z + len(z) * np.log(2 * np.pi)) - np.log(np.diag(L)).sum()
+        noise = rows.on(self._whole.expression.target).noise
+        return float(value) + noise.correction(np.log(self.noise_variance - self.jitter))
 
     @abstractmethod
     def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:

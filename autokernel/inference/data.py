@@ -82,6 +82,13 @@ class TrainingData:
         taken = TrainingData(inputs, u, noise, plain.target, varying=plain.varying)
         return taken.on(self._scale)
 
+    def joined(self, other: "TrainingData") -> "TrainingData":
+        """Return the data of these rows and of others after them, in the same units."""
+        plain, new = self._plain, other._plain
+        inputs, u = plain.inputs.joined(new.inputs), np.concatenate([plain.u, new.u])
+        noise = plain.known_noise.joined(new.known_noise)
+        return TrainingData(inputs, u, noise, plain.target, varying=plain.varying).on(self._scale)
+
     def with_varying(self, varying: Mapping[str, NoiseFunction]) -> "TrainingData":
         """Return the data with noise that varies on some scales of the target."""
         plain = self._plain

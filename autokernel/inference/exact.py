@@ -145,20 +145,50 @@ _MIN_ROWS_PER_BLOCK = 64  # the variances of a block read the whole factor
 class ExactPredictor(GlobalPredictor):
     """The exact predictive distribution of a Gaussian process (R&W alg. 2.1).
 
-    Construction takes O(n_samples^3 / 3); each new row takes O(n_samples) for its mean and
-    O(n_samples^2) for its variance.
+    Construction takes O(n_samples^3 / 3), and O(n_samples^2) for each row that is not among the
+    ``first`` ones, of which there is a predictor with the same kernel and parameters. Each new row
+    takes O(n_samples) for its mean and O(n_samples^2) for its variance.
     """
 
     text = "exact"
 
-    def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
+    def __init__(
+        self,
+        expression: Expression,
+        theta: FloatArray,
+        data: TrainingData,
+        *,
+        first: "ExactPredictor | None" = None,
+    ) -> None:
         data = data.on(expression.target)
         # without a kernel rows are independent, and one is enough
         rows = data if expression.leaves else data.take(np.arange(1))
-        self._cholesky, jitter = _factorise(expression, theta, rows)
+        if first is None or not expression.leaves:
+            self._cholesky, jitter = _factorise(expression, theta, rows)
+        else:
+            self._cholesky, jitter = first._extended(expression, theta, rows)
         block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(rows.X))
         super().__init__(expression, theta, data, jitter=jitter, block=block)
         self.knots, self.weights = rows.inputs, self._cholesky.solve(rows.y)
+
+    def _extended(
+        self, expression: Expression, theta: FloatArray, rows: TrainingData
+    ) -> tuple[PackedCholesky, float]:
+        """Extend the factor to rows that begin with those of this predictor.
+
+        If that fails with the same jitter, the matrix is factorised anew.
+        """
+        if len(rows.X) == len(self.knots):
+            return self._cholesky, self.jitter
+        is_new = np.arange(len(rows.X)) >= len(self.knots)
+        new = rows.inputs[is_new]
+        corner = self._whole.cross(new, new).copy()  # the covariance keeps its values
+        noise = rows.noise.take(np.flatnonzero(is_new))
+        corner[np.diag_indices(len(new))] += noise.variance(np.exp(theta[-1])) + self.jitter
+        try:
+            return self._cholesky.extended(self._whole.cross(self.knots, new), corner), self.jitter
+        except LinAlgError:
+            return _factorise(expression, theta, rows)
 
     def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean = cross @ self.weights

@@ -65,14 +65,33 @@ class PackedCholesky:
     """
 
     def __init__(self, packed: FloatArray) -> None:
-        self.n = n = isqrt(2 * len(packed))
-        factor, info = dpftrf(n, packed, uplo="L", overwrite_a=1)
-        self.factor = factor
-        self._diagonal = factor[packed_diagonal(n)]
+        factor, info = dpftrf(isqrt(2 * len(packed)), packed, uplo="L", overwrite_a=1)
+        self._set(factor)
         if info != 0:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite")
         if not np.isfinite(self._diagonal).all():  # LAPACK does not report NaN
             raise LinAlgError("the matrix has entries that are not finite")
+
+    def _set(self, factor: FloatArray) -> None:
+        self.n, self.factor = isqrt(2 * len(factor)), factor
+        self._diagonal = factor[packed_diagonal(self.n)]
+
+    def extended(self, cross: FloatArray, corner: FloatArray) -> "PackedCholesky":
+        """Return the factor of the matrix with m more rows and columns. O(n^2 m).
+
+        They are ``cross`` (n, m) above ``corner`` (m, m). A ``LinAlgError`` is raised if the larger
+        matrix is not positive definite to machine precision.
+        """
+        n, m = cross.shape
+        V = self.half_solve(cross.copy())
+        block = PackedCholesky(pack(corner - V.T @ V))  # of the Schur complement
+        L = np.zeros((n + m, n + m), order="F")
+        L[:n, :n] = dtfttr(n, self.factor, uplo="L")[0]
+        L[n:, :n] = V.T
+        L[n:, n:] = dtfttr(m, block.factor, uplo="L")[0]
+        other = object.__new__(PackedCholesky)
+        other._set(pack(L))
+        return other
 
     def log_determinant(self) -> float:
         """Compute the log determinant of the matrix."""

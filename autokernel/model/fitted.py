@@ -1,11 +1,13 @@
 """A fitted kernel with the mixture that predicts, in the units of the user."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from contextlib import suppress
+from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+from scipy.special import logsumexp, softmax
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
@@ -15,9 +17,15 @@ from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
 from autokernel.expression import IDENTITY, View, changes_along
-from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, one_blas_thread
+from autokernel.inference import (
+    ExactPredictor,
+    MakePredictor,
+    Moments,
+    TrainingData,
+    one_blas_thread,
+)
 from autokernel.model.averaging import KernelPosterior, MixtureComponent
-from autokernel.model.mixture import TAIL_SHARE, MixturePredictor
+from autokernel.model.mixture import MIN_WEIGHT, TAIL_SHARE, MixturePredictor
 from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray, IntArray
 
@@ -43,6 +51,13 @@ def condition(
         raise EvaluationError(
             f"{expression} cannot be conditioned on {n} rows ({error})"
         ) from error
+
+
+def how_computed(mixture: MixturePredictor, n_rows: int) -> str:
+    """Say how predictions are computed that should be given some number of rows."""
+    n = len(mixture.data.y)
+    of_rows = "" if n == n_rows else f", given {n} rows"
+    return f"{mixture.predictors[0].text}{of_rows}"
 
 
 class Outliers(NamedTuple):
@@ -77,6 +92,97 @@ class FittedModel:
         read = {"kernels": kernels, "evaluation": kernels[state["evaluation"]].evaluation}
         for name, value in {**state, **read}.items():
             object.__setattr__(self, name, value)
+
+    def at_best(self, evaluation: Evaluation) -> MixturePredictor:
+        """Return the mixture of one kernel at its best parameters, given the same rows.
+
+        Raises
+        ------
+        EvaluationError
+            If the kernel cannot be conditioned on them.
+        """
+        mixture = self.mixture
+        if mixture.is_of(evaluation.expression, evaluation.theta):
+            return mixture
+        return condition(evaluation, mixture.data, mixture.make_predictor)
+
+    def with_rows(
+        self,
+        rows: TrainingData,
+        numbers: IntArray,
+        joint: Sequence[Moments],
+        of_best: float,
+        outliers: Outliers,
+    ) -> "FittedModel":
+        """Return the model that is also given new rows, and has other outliers.
+
+        All parameters stay. The probability of a kernel is multiplied by the joint density of the
+        rows: the mean over its components, or that at its best parameters if it has none. The best
+        kernel stays the best, and its score grows by the log density at its best parameters.
+
+        Parameters
+        ----------
+        rows : TrainingData
+            In the units of the model. If there are none, only the levels of columns are added.
+        numbers : ndarray of shape (n_rows,)
+            The rows as they are counted in ``X``.
+        joint : sequence of Moments
+            What the components of the mixture predict for them.
+        of_best : float
+            Their joint log density by the best kernel at its best parameters, in nats.
+        outliers : Outliers
+            All outliers.
+
+        Raises
+        ------
+        EvaluationError
+            If the components cannot be conditioned on the rows.
+        """
+        mixture = self.mixture
+        with kernel_errors():
+            log_densities = mixture.log_densities(rows, joint)
+            updated = mixture.with_rows(rows, log_densities)
+        gains = [self._log_density(one, rows, log_densities) for one in self.kernels]
+        with np.errstate(divide="ignore"):
+            log_prior = np.log([one.probability for one in self.kernels])
+        probabilities = softmax(log_prior + gains).tolist()
+        n_readings, kernels, chosen = rows.known_noise.n_readings, [], self.evaluation
+        for one, gain, probability in zip(self.kernels, gains, probabilities, strict=True):
+            old = one.evaluation
+            if old is self.evaluation:
+                chosen = evaluation = old.with_rows(of_best, n_readings)
+            elif probability > MIN_WEIGHT:
+                evaluation = old.with_rows(gain, n_readings)
+            else:
+                continue
+            log_score = one.log_score + gain
+            kernels.append(
+                replace(one, evaluation=evaluation, probability=probability, log_score=log_score)
+            )
+        every = np.concatenate([self.rows, numbers])
+        return replace(
+            self,
+            evaluation=chosen,
+            mixture=updated,
+            kernels=sorted(kernels, key=lambda one: -one.probability),
+            approximation=how_computed(updated, len(every)),
+            outliers=outliers,
+            rows=every,
+        )
+
+    def _log_density(
+        self, kernel: KernelPosterior, rows: TrainingData, of_components: FloatArray
+    ) -> float:
+        """Compute the joint log density of new rows by a kernel, ``-inf`` if that fails."""
+        every, expression = self.mixture.components, kernel.evaluation.expression
+        is_own = np.array([one.expression == expression for one in every])
+        if is_own.any():
+            weights = self.mixture.weights[is_own]
+            return float(logsumexp(of_components[is_own], b=weights / weights.sum()))
+        with suppress(EvaluationError), kernel_errors():
+            at_best = self.at_best(kernel.evaluation)
+            return float(at_best.log_densities(rows, at_best.joint(rows.X))[0])
+        return -np.inf
 
     @property
     def number_of_best(self) -> int:
@@ -188,6 +294,17 @@ class FittedModel:
         """Compute the log density (n,) of new observations (n,), in nats."""
         log_density = self.mixture.log_density(self.scaled(X), self.target.forward(y))
         return log_density - np.log(self.target.width)
+
+    def outcomes(
+        self, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compute what is predicted of targets (n,): means, quantiles and log densities.
+
+        Given are the moments of the components of the mixture.
+        """
+        u, inverse = self.target.forward(y), self.target.inverse
+        mean, quantiles, log_density = self.mixture.outcomes(u, joint, probabilities)
+        return inverse(mean), inverse(quantiles), log_density - np.log(self.target.width)
 
     def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
         """Draw what ``mean`` would be with another function of the posterior, (n_draws, n)."""

@@ -1,13 +1,15 @@
 """Predictions of a mixture of Gaussian processes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.optimize import elementwise
-from scipy.special import logsumexp, ndtr, ndtri
+from scipy.special import logsumexp, ndtr, ndtri, softmax
 from scipy.stats import beta, norm
 
 from autokernel.data.plain import as_text, read_text
@@ -15,7 +17,9 @@ from autokernel.data.scales import Identity, Scale
 from autokernel.expression import IDENTITY, Expression
 from autokernel.inference import (
     ExactLikelihood,
+    ExactPredictor,
     MakePredictor,
+    Moments,
     Predictor,
     TrainingData,
     one_blas_thread,
@@ -25,7 +29,11 @@ from autokernel.typing import FloatArray
 
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
 TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
+MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
 _PRIOR_ROWS = 20.0  # that the prior of the share counts as
+_Normals = tuple[FloatArray, list[Scale], FloatArray, FloatArray]
+"""Weights (n_normals,), scales of the target, and means and deviations (n_normals, n) on them."""
+
 _SHARES = (np.arange(400) + 0.5) / 400  # of a grid
 
 
@@ -80,10 +88,14 @@ class MixturePredictor:
                 predictors[one] = make_predictor(one.expression, one.theta, data)
         if not predictors:
             raise LinAlgError("no component has a covariance matrix with a Cholesky factor")
+        self._predictors: list[Predictor] | None
+        self._set(predictors)
+
+    def _set(self, predictors: Mapping[MixtureComponent, Predictor]) -> None:
         self.components = tuple(predictors)
         self.weights = np.array([one.weight for one in predictors])
         self.weights /= self.weights.sum()
-        self._predictors: list[Predictor] | None = list(predictors.values())
+        self._predictors = list(predictors.values())
 
     @property
     def predictors(self) -> list[Predictor]:
@@ -100,6 +112,49 @@ class MixturePredictor:
         """Return the same mixture with another share of large deviations."""
         other = object.__new__(type(self))  # with the factorisations, which a copy would not have
         vars(other).update(vars(self), tail_share=share)
+        return other
+
+    def joint(self, X: FloatArray) -> list[Moments]:
+        """Compute the moments of new observations by each component, on its scale of the target."""
+        return [one.mean_and_covariance(X) for one in self.predictors]
+
+    def log_densities(self, rows: TrainingData, joint: Sequence[Moments]) -> FloatArray:
+        """Compute the joint log density (n_components,) of new rows by each component, in nats."""
+        every = zip(self.predictors, joint, strict=True)
+        return np.array([one.log_density(rows, moments) for one, moments in every])
+
+    def outcomes(
+        self, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
+    ) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Compute what is predicted of targets (n,): means, quantiles and log densities."""
+        marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
+        every = zip(self._scales, marginal, strict=True)
+        means = np.array([scale.moments(*moments)[0] for scale, moments in every])
+        normals = self._normals(marginal)
+        quantiles = self._quantiles(normals, probabilities)
+        return self.weights @ means, quantiles, self._log_density(normals, y)
+
+    def with_rows(self, rows: TrainingData, log_densities: FloatArray) -> "MixturePredictor":
+        """Return the mixture that is also given new rows, with these densities.
+
+        Parameters stay, and weights are multiplied by the densities. A component whose weight
+        vanishes is left out. Exact predictors take O(n_samples^2) for each row, and others are made
+        again for all rows.
+        """
+        weights, data = softmax(np.log(self.weights) + log_densities), self.data.joined(rows)
+        predictors: dict[MixtureComponent, Predictor] = {}
+        every = zip(self.components, weights.tolist(), self.predictors, strict=True)
+        with one_blas_thread():
+            for one, weight, first in every:
+                make = self.make_predictor
+                if isinstance(first, ExactPredictor):
+                    make = partial(ExactPredictor, first=first)
+                if weight > MIN_WEIGHT:
+                    made = make(one.expression, one.theta, data)
+                    predictors[replace(one, weight=weight)] = made
+        other = object.__new__(type(self))
+        vars(other).update(vars(self), data=data)
+        other._set(predictors)
         return other
 
     @property
@@ -198,7 +253,10 @@ class MixturePredictor:
 
     def quantiles(self, X: FloatArray, probabilities: FloatArray) -> FloatArray:
         """Compute the quantiles (n, n_probabilities) of new observations."""
-        weights, scales, means, stds = self._normals(X)
+        return self._quantiles(self._normals_at(X), probabilities)
+
+    def _quantiles(self, normals: _Normals, probabilities: FloatArray) -> FloatArray:
+        weights, scales, means, stds = normals
         scale = scales[0]
         are_on_one = all(other == scale for other in scales)  # where quantiles are found, then
         maps = [Identity(IDENTITY)] * len(scales) if are_on_one else scales
@@ -219,7 +277,7 @@ class MixturePredictor:
                     below += weight * np.where(np.isfinite(log_slope), ndtr(z), 0.0)
                 return below - probability
 
-            rows = np.arange(len(X), dtype=float)[:, None]
+            rows = np.arange(means.shape[1], dtype=float)[:, None]
             probability, row, start = np.broadcast_arrays(probabilities, rows, low)
             margin = 1e-9 * np.maximum(width, 1e-9)  # rounding must not hide the change of sign
             found = elementwise.find_root(
@@ -230,7 +288,10 @@ class MixturePredictor:
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of targets (n,), in nats."""
-        weights, scales, means, stds = self._normals(X)
+        return self._log_density(self._normals_at(X), y)
+
+    def _log_density(self, normals: _Normals, y: FloatArray) -> FloatArray:
+        weights, scales, means, stds = normals
         densities = np.empty(means.shape)
         for number, scale in enumerate(scales):
             densities[number] = scale.log_density(y, means[number], stds[number] ** 2)
@@ -261,17 +322,18 @@ class MixturePredictor:
     def _scales(self) -> list[Scale]:
         return [self.data.target.on(one.expression.target) for one in self.components]
 
-    def _normals(self, X: FloatArray) -> tuple[FloatArray, list[Scale], FloatArray, FloatArray]:
-        """Compute the normal distributions of which the mixture consists.
+    def _normals_at(self, X: FloatArray) -> _Normals:
+        return self._normals([one.mean_and_variance(X) for one in self.predictors])
 
-        Returns weights (n_normals,), scales of the target, and means and standard deviations
-        (n_normals, n) on them. With tails, each component is two.
+    def _normals(self, marginal: Sequence[tuple[FloatArray, FloatArray]]) -> _Normals:
+        """Return the normal distributions of which the mixture consists, two of each with tails.
+
+        Given are the means and variances (n,) of the components.
         """
         weights, scales, means, stds = [], [], [], []
-        for weight, scale, predictor in zip(
-            self.weights, self._scales, self.predictors, strict=True
+        for weight, scale, (mean, variance) in zip(
+            self.weights, self._scales, marginal, strict=True
         ):
-            mean, variance = predictor.mean_and_variance(X)
             for share, factor in self._tails:
                 weights.append(share * weight)
                 scales.append(scale)

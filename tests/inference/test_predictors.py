@@ -65,6 +65,40 @@ def test_predictions_are_those_of_the_textbook(seed, n_features, make, tolerance
     assert np.max(np.abs(error) / np.sqrt(np.outer(variance, variance))) < tolerance
 
 
+@pytest.mark.parametrize("n_features", [1, 3])
+@pytest.mark.parametrize("seed", range(6))
+def test_a_predictor_of_the_first_rows_is_extended_to_all(seed, n_features):
+    expression, theta, X, y, _ = random_case(seed, n_features=n_features)
+    X[[3, 20], 0] = np.nan
+    weights = np.random.default_rng(seed).integers(1, 4, len(y)).astype(float)
+    data = TrainingData(X, y, RowNoise(weights, errors=0.01, rounding=0.001))
+    first = ExactPredictor(expression, theta, data.take(np.arange(18)))
+    found = ExactPredictor(expression, theta, data, first=first)
+    expected = ExactPredictor(expression, theta, data)
+    X_new = new_rows(9, n_features=n_features)
+    for one, other in zip(
+        found.mean_and_covariance(X_new), expected.mean_and_covariance(X_new), strict=True
+    ):
+        np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-9)
+    likelihoods = (ExactLikelihood(expression, rows) for rows in (data, data.take(np.arange(18))))
+    gain = np.subtract(*(one.value(theta) for one in likelihoods))
+    new = data.take(np.arange(18, 25))
+    moments = first.mean_and_covariance(new.X)
+    assert first.log_density(new, moments) == pytest.approx(gain, rel=1e-8)
+
+
+def test_rows_that_need_more_jitter_are_conditioned_on_anew():
+    X = np.linspace(0, 1, 8)[:, None]
+    X = np.concatenate([X, X])  # without noise no row has a second one
+    data, theta = TrainingData(X, np.sin(6 * X[:, 0])), np.log([0.1, 1.0, 1e-30])
+    first = ExactPredictor(parse_expression("SE[0]"), theta, data.take(np.arange(8)))
+    assert first.jitter == 0
+    found = ExactPredictor(parse_expression("SE[0]"), theta, data, first=first)
+    expected = ExactPredictor(parse_expression("SE[0]"), theta, data)
+    assert found.jitter == expected.jitter > 0
+    np.testing.assert_array_equal(found.mean(X), expected.mean(X))
+
+
 WHOLE = parse_expression("LIN[0] + SE[0] * SE[1]")
 THETA = np.log([1.0, 0.7, 0.3, 0.8, 0.6, 1.2, 0.05])  # v, offset; l, v; l, v; noise
 
@@ -263,6 +297,24 @@ class SlightlyIndefinite(BaseKernel):
 
     def value(self, params, pairs):
         return params[0] * np.where(pairs.difference == 0, 1.0, 1 + 3e-9)
+
+
+def test_rows_that_are_added_get_the_jitter_of_the_first():
+    X, y = np.linspace(0, 1, 12)[:, None], np.random.default_rng(0).normal(size=12)
+    errors = np.repeat([0.0, 1e-7], [8, 4])  # with which the others need no jitter
+    data = TrainingData(X, y, RowNoise(np.ones(12), errors))
+    expression, theta = Leaf(SlightlyIndefinite(), 0), np.log([2.0, 1e-30])
+    first = ExactPredictor(expression, theta, data.take(np.arange(8)))
+    assert 1e-9 < first.jitter < 1e-7
+    found = ExactPredictor(expression, theta, data, first=first)
+    assert found.jitter == first.jitter
+    K = np.where(np.eye(12) == 1, 2.0, 2.0 * (1 + 3e-9)) + np.diag(errors + first.jitter)
+    # the condition number is 2e9
+    np.testing.assert_allclose(found.weights, np.linalg.solve(K, y), rtol=1e-5)
+    new = data.take(np.arange(8, 12))
+    _, covariance = first.errors(new, first.mean_and_covariance(new.X))
+    expected = np.linalg.inv(np.linalg.inv(K)[8:, 8:])
+    np.testing.assert_allclose(np.diag(covariance), np.diag(expected), rtol=1e-5)
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,142 @@
+"""Rows that join a fitted model: what is predicted of them before, and which are outliers."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from autokernel.data import FitData, RowNoise
+from autokernel.data.checks import text_of_rows
+from autokernel.data.resolution import variance_of_rounding
+from autokernel.evidence import new_outliers
+from autokernel.exceptions import kernel_errors, warn_user
+from autokernel.fit.arguments import Arguments
+from autokernel.fit.finish import deviations_of
+from autokernel.fit.rows import training_data
+from autokernel.inference import Moments, TrainingData
+from autokernel.model import FittedModel, Outliers
+from autokernel.typing import BoolArray, FloatArray, IntArray
+
+COVERAGE = 0.95  # of the bands of predictions before rows join
+_TAILS = np.array([(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
+
+Outcomes = Mapping[str, npt.NDArray[Any]]
+"""Rows of updates with what was predicted of them, see ``AutoKernelGPRegressor.outcomes_``."""
+
+_NUMBERS = ("y", "mean", "low", "high", "log_density", "weight", "noise_std")
+NO_OUTCOMES: Outcomes = MappingProxyType(
+    {"row": np.empty(0, dtype=int)} | dict.fromkeys(_NUMBERS, np.empty(0))
+)
+
+
+def with_excluded(model: FittedModel, given: FitData, outcomes: Outcomes) -> FitData:
+    """Return the rows that earlier updates have excluded, and then the given ones."""
+    out, is_excluded = model.outliers, np.isin(outcomes["row"], model.outliers.rows)
+    numbers, weights, stds = (
+        outcomes[name][is_excluded] for name in ("row", "weight", "noise_std")
+    )
+    places = np.searchsorted(out.rows, numbers)
+    noise = RowNoise(weights, stds**2, variance_of_rounding(given.resolution))
+    return replace(
+        given,
+        X=np.concatenate([out.X[places], given.X]),
+        y=np.concatenate([out.y[places], given.y]),
+        noise=noise.joined(given.noise),
+        rows=np.concatenate([numbers, given.rows]),
+    )
+
+
+def updated(
+    model: FittedModel, given: FitData, arguments: Arguments
+) -> tuple[FittedModel, BoolArray, Outcomes]:
+    """Condition a model on given rows, but for outliers among them.
+
+    Rows that are outliers of the model are judged again. Returns also a mask (n_rows,) of the rows
+    that join, and what was predicted of all of them before.
+
+    Raises
+    ------
+    ValueError
+        If the scale of the target does not have a row, and outliers are not excluded, or if a row
+        has a gap in a column along which a kernel changes.
+    EvaluationError
+        If the model cannot be conditioned on the rows.
+    """
+    data, best = model.mixture.data, model.evaluation
+    rows = training_data(given, like=data, columns=given.columns)
+    joint, point = model.mixture.joint(model.scaled(given.X)), model.at_best(best)
+    outcomes = _outcomes(model, given, joint)
+    (predictor,), of_point = point.predictors, point.joint(rows.X)
+    is_outlier = _is_beyond(model, rows)
+    beyond, within = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
+    if len(beyond):
+        text = (
+            f"y has {given.y[beyond[0]]:g} in {text_of_rows(given.rows[beyond])}, where "
+            f"{model.columns.text_of(best.expression)} is not defined"
+        )
+        if arguments.outliers is None:
+            raise ValueError(f"{text}: leave out such rows, or call fit with all rows")
+        warn_user(f"{text}: such rows are excluded; if there are many, call fit with all rows")
+    if len(within) and arguments.outliers is not None and np.isfinite(best.score):
+        some = rows.take(within)
+        errors = predictor.errors(some, *_of_rows(of_point, within))
+        numbers = np.concatenate([model.rows[-len(data.y) :], given.rows[within]])
+        is_outlier[within] = new_outliers(
+            data, some, best, errors, numbers, priors=arguments.priors
+        )
+    found, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
+    deviations = np.empty(0)
+    if len(found):
+        deviations = deviations_of(rows.take(found), point, best.expression)
+    outliers = _outliers(model.outliers, given, found, deviations)
+    rows, numbers = rows.take(joining), given.rows[joining]
+    joint, of_point = _of_rows(joint, joining), _of_rows(of_point, joining)
+    with kernel_errors():
+        of_best = predictor.log_density(rows, *of_point)
+    return model.with_rows(rows, numbers, joint, of_best, outliers), ~is_outlier, outcomes
+
+
+def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:
+    return [(mean[rows], covariance[np.ix_(rows, rows)]) for mean, covariance in joint]
+
+
+def _outcomes(model: FittedModel, given: FitData, joint: Sequence[Moments]) -> Outcomes:
+    """List rows with what the components of a model predict for them."""
+    mean, ends, log_density = model.outcomes(given.y, joint, _TAILS)
+    return {
+        "row": given.rows,
+        "y": given.y,
+        "mean": mean,
+        "low": ends[:, 0],
+        "high": ends[:, 1],
+        "log_density": log_density,
+        "weight": given.noise.weights,
+        "noise_std": np.sqrt(given.noise.errors),
+    }
+
+
+def _is_beyond(model: FittedModel, rows: TrainingData) -> BoolArray:
+    """Whether the scale of the best kernel, or all scales of the mixture, do not have a target."""
+
+    def has(scale: str) -> BoolArray:
+        return np.isfinite(rows.on(scale).noise.log_slopes)
+
+    scales = {one.expression.target for one in model.mixture.components}
+    of_mixture = np.any([has(scale) for scale in sorted(scales)], axis=0)
+    return ~(of_mixture & has(model.evaluation.expression.target))
+
+
+def _outliers(known: Outliers, given: FitData, found: IntArray, deviations: FloatArray) -> Outliers:
+    """Replace what is known of given rows by those that are found to be outliers, sorted."""
+    kept = np.flatnonzero(~np.isin(known.rows, given.rows))
+    numbers = np.concatenate([known.rows[kept], given.rows[found]])
+    order = np.argsort(numbers)
+    return Outliers(
+        numbers[order],
+        np.concatenate([known.deviations[kept], deviations])[order],
+        np.concatenate([known.X[kept], given.X[found]])[order],
+        np.concatenate([known.y[kept], given.y[found]])[order],
+    )
