@@ -560,6 +560,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             inputs,
             target,
             outcomes_=outcomes,
+            _left_out=np.concatenate([self._left_out, given.left_out]),
             _n_given=self._n_given + len(given.first_equal),
         )
         return self
@@ -581,6 +582,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             target_name_=data.target_name,
             resolution_=data.resolution,
             outcomes_=outcome_table(NO_OUTCOMES, model.outliers.rows),
+            _left_out=data.left_out,  # forecasts begin after these rows too
             _n_given=len(data.first_equal),
             **of_search,
         )
@@ -705,7 +707,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         check_is_fitted(self, "best_kernel_")
         check_scalar(horizon, "horizon", Integral, min_val=1)
         levels, model = _check_probabilities(quantiles), self._fitted
-        past = np.concatenate([self.X_train_, model.outliers.X])  # the last row may be excluded
+        past = np.concatenate([self.X_train_, model.outliers.X, self._left_out])
         future = None
         if X is not None:
             future = check_future(X, model.columns, time_and_groups(model.columns, past)[0])

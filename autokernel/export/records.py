@@ -97,6 +97,7 @@ _RECORD = {
     "target_name": (str, None),
     "X_train": FloatArray,
     "y_train": FloatArray,
+    "left_out": FloatArray,
     "n_given": int,
     "outcomes": dict.fromkeys(NO_OUTCOMES, FloatArray) | {"row": IntArray},
     "resolution": float,
@@ -155,6 +156,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "target_name": model.target_name_,
         "X_train": model.X_train_,
         "y_train": model.y_train_,
+        "left_out": model._left_out,
         "n_given": model._n_given,
         "outcomes": {name: model.outcomes_[name] for name in NO_OUTCOMES},
         "resolution": model.resolution_,
@@ -186,6 +188,7 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     has_rows = X.ndim == 2 and X.size > 0
     _require(has_rows, "record.X_train", "rows of columns", X.shape)
     _check_shape(y, (len(X),), "record.y_train")
+    left_out = record["left_out"].reshape(-1, X.shape[1])  # also if there is none
     outcomes, out = record["outcomes"], record["model"]["outliers"].rows
     _check_outcomes(outcomes, record["n_given"])
     n_of_fit = len(y) - int(np.sum(~np.isin(outcomes["row"], out)))
@@ -198,6 +201,7 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         target_name_=record["target_name"],
         resolution_=record["resolution"],
         outcomes_=outcome_table(outcomes, out),
+        _left_out=left_out,
         _n_given=record["n_given"],
     )
     search = record["search"]
