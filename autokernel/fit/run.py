@@ -26,7 +26,9 @@ from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.many_rows import (
     BoundedEvaluator,
+    ByStateSpace,
     approximation_for,
+    latest_rows,
     n_rows_to_search,
     shuffled_rows,
 )
@@ -93,7 +95,11 @@ class Run:
         self.data = searched = data.with_varying(varying)
         self.columns = searched.inputs.columns
         if self.n_searched < n:
-            searched = searched.take(np.sort(shuffled_rows(n, seed)[: self.n_searched]))
+            series = self._column_of_series
+            few = np.sort(shuffled_rows(n, seed)[: self.n_searched])
+            if series is not None:
+                few = latest_rows(searched.inputs, series, self.n_searched)
+            searched = searched.take(few)
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, deadline=until)
         self.evaluator = self.evaluator_of(searched, by_bounds=by_bounds)
@@ -120,9 +126,20 @@ class Run:
         return self.approximation is None and self.n_searched == len(self.rows) and not by_bounds
 
     @property
+    def _column_of_series(self) -> int | None:
+        """The column along which the rows are a series that is fitted by state space."""
+        every, arguments = enumerate(self.columns.every), self.arguments
+        varying = [number for number, column in every if column.varies]
+        is_series = len(varying) == 1 and not self.columns[varying[0]].n_gaps
+        is_series = is_series and arguments.strategy.preset.searches_latest_rows
+        return varying[0] if is_series and arguments.approximation == AUTO else None
+
+    @property
     def text(self) -> str:
         """How all rows are fitted, in one line."""
         how = "exactly" if self.approximation is None else self.approximation.text
+        if self.approximation is not None and self._column_of_series is not None:
+            how = ByStateSpace.text
         by_bounds = ", by bounds" if self.arguments.strategy.scores_by_bounds else ""
         return (
             f"{len(self.rows)} rows: kernels are searched on {self.n_searched} of them{by_bounds}, "

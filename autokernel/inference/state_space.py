@@ -11,13 +11,14 @@ zero; what the state before it changes is linear in the means, and adds to covar
 Saerkkae and Garcia-Fernandez (2021, IEEE Trans. Automatic Control 66).
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import ceil, sqrt
 from types import MappingProxyType
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.linalg import LinAlgError, block_diag, cholesky, solve_triangular
 from scipy.special import factorial, gammainc, ive
 
@@ -55,6 +56,19 @@ class Markov(NamedTuple):
 
     steps: Callable[[FloatArray, FloatArray], FloatArray]
     origin: Callable[[FloatArray], FloatArray]
+
+    def start(self, params: FloatArray, x: float) -> FloatArray:
+        """Compute the covariance (n_states, n_states) at a place."""
+        [A], [Q] = self.steps(params, np.array([x]))
+        return A @ self.origin(params) @ A.T + Q
+
+    def changes(
+        self, params: FloatArray, d: FloatArray, x: float
+    ) -> Iterator[tuple[FloatArray, FloatArray]]:
+        """Differentiate the steps and the covariance at x in the log of each parameter."""
+        of_steps = log_derivatives(lambda at: self.steps(at, d), params)
+        of_start = log_derivatives(lambda at: self.start(at, x), params)
+        return zip(of_steps, of_start, strict=True)
 
 
 def _matrices(rows: Sequence[Sequence[FloatArray]]) -> FloatArray:
@@ -118,7 +132,9 @@ MARKOV: Mapping[type[BaseKernel], Markov] = MappingProxyType(
 )
 """The Markov processes of base kernels, without their offsets and lines."""
 
-_NOTHING = Markov(lambda _, d: np.stack([np.ones_like(d), 0 * d])[..., None, None], MARKOV[RandomWalk].origin)
+_NOTHING = Markov(
+    lambda _, d: np.stack([np.ones_like(d), 0 * d])[..., None, None], MARKOV[RandomWalk].origin
+)
 
 
 def has_state_space(expression: Expression, inputs: Inputs) -> bool:
@@ -200,10 +216,22 @@ class StateSpace:
             found[:, :, own, own] = process.steps(self.params[at], d)
         return found
 
-    @property
-    def origin(self) -> FloatArray:
-        """The covariance (n_states, n_states) of the states at zero."""
-        return block_diag(*(process.origin(self.params[at]) for process, at in self.processes))
+    def changes(
+        self, d: FloatArray, x: float
+    ) -> Iterator[tuple[int, slice, FloatArray, FloatArray]]:
+        """Differentiate steps of lengths d, and the covariance at x, in the log parameters.
+
+        Yields the number of a parameter, the states that it changes, and their derivatives.
+        """
+        for number, (process, entries) in enumerate(self.processes):
+            own = slice(*self.places[number : number + 2])
+            changes = process.changes(self.params[entries], d, x)
+            for entry, (of_steps, of_start) in zip(entries, changes, strict=True):
+                yield entry, own, of_steps, of_start
+
+    def start(self, x: float) -> FloatArray:
+        """Compute the covariance (n_states, n_states) of the states at a place."""
+        return block_diag(*(process.start(self.params[at], x) for process, at in self.processes))
 
 
 def _n_harmonics(lengthscale: float) -> int:
@@ -213,13 +241,6 @@ def _n_harmonics(lengthscale: float) -> int:
     return int(np.argmax(weights < _LEAST_WEIGHT)) - 1
 
 
-def _from_origin(steps: FloatArray, origin: FloatArray) -> FloatArray:
-    """Replace the noise of the first step by the covariance that it leads to from the origin."""
-    transition = steps[0, 0]
-    steps[1, 0] += transition @ origin @ transition.T
-    return steps
-
-
 def _transposed(matrices: FloatArray) -> FloatArray:
     return np.swapaxes(matrices, -1, -2)
 
@@ -227,18 +248,19 @@ def _transposed(matrices: FloatArray) -> FloatArray:
 class Filter:
     """Gains of a Kalman filter on rows in blocks, arrays (n_steps, n_blocks, ...).
 
-    Row ``step + n_steps * block`` in ascending order of the column has the ``transitions`` and the
-    covariance of the ``noises`` that lead to its state, and its observation has the variance
-    ``V``. Rows at the end that are no rows have none.
+    Row ``step + n_steps * block`` in ascending order of the column has the transition and the
+    covariance of the noise that lead to its state, and its observation has the variance ``V``. The
+    ``start`` is the covariance of the first state. Rows at the end that are no rows have none.
     """
 
     def __init__(
         self,
         transitions: FloatArray,
         noises: FloatArray,
+        *,
+        start: FloatArray,
         level: FloatArray,
         V: FloatArray,
-        *,
         is_row: BoolArray,
     ) -> None:
         self.level, self.observed = level, is_row
@@ -258,13 +280,12 @@ class Filter:
             Phi[n + 1] = A[n] @ (kept @ Phi[n])
             P = kept @ P0[n] @ _transposed(kept) + (V[n][:, None] * k)[:, :, None] * k[:, None]
             P0[n + 1] = A[n] @ P @ _transposed(A[n]) + Q[n]
-        starts = [noises[0, 0]]
+        starts = [start]
         for block in range(n_blocks - 1):
             P = starts[-1]
             more = Phi[-1, block] @ _updated(P, J[-1, block]) @ Phi[-1, block].T
             starts.append(P0[-1, block] + more)
-        start = np.array(starts)
-        self.P = P0[:-1] + Phi[:-1] @ _updated(start, J[:-1]) @ _transposed(Phi[:-1])
+        self.P = P0[:-1] + Phi[:-1] @ _updated(np.array(starts), J[:-1]) @ _transposed(Phi[:-1])
         self.f = np.where(self.observed, self.P @ level @ level + V, 1.0)
         if not (np.all(np.isfinite(self.f)) and np.all(self.f > 0)):
             raise LinAlgError("the variance of an innovation is not positive and finite")
@@ -324,9 +345,14 @@ class Filter:
         slopes += before[1:] @ ends
         return slopes, first
 
+    def whitened(self, innovations: FloatArray) -> FloatArray:
+        """Return innovations with variance one, one row after another (n, n_columns)."""
+        white = innovations / np.sqrt(self.f)[..., None]
+        return white.reshape(-1, white.shape[-1])
+
     @cached_property
     def _before(self) -> FloatArray:
-        """How slopes after the last row of a block move those before each of its rows, and after."""
+        """How slopes after the last row of a block move those before each row and after it."""
         found = np.empty((len(self.M) + 1, *self.M.shape[1:]))
         found[-1] = np.eye(len(self.level))
         M = _transposed(self.M)
@@ -353,11 +379,11 @@ class Filter:
         return found[1:] + before[1:] @ ends @ _transposed(before[1:]), first
 
 
-def _next(matrices: FloatArray, last: FloatArray) -> FloatArray:
-    """Return for each row the matrices of the next one."""
-    found = np.empty_like(matrices)
-    found[:-1] = matrices[1:]
-    found[-1, :-1] = matrices[0, 1:]
+def _next(of_rows: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
+    """Return for each row what belongs to the next one."""
+    found = np.empty_like(of_rows)
+    found[:-1] = of_rows[1:]
+    found[-1, :-1] = of_rows[0, 1:]
     found[-1, -1] = last
     return found
 
@@ -370,103 +396,136 @@ def _updated(P: FloatArray, J: FloatArray) -> FloatArray:
     return root @ np.linalg.solve(inner, _transposed(root))
 
 
+class Rows:
+    """The rows of a series in ascending order, in blocks as those of :class:`Filter`."""
+
+    def __init__(self, data: TrainingData, view: View) -> None:
+        x, n = data.inputs.view(view), len(data.y)
+        order = np.argsort(x, kind="stable")
+        self.n_steps, self.in_order = ceil(sqrt(n)), x[order]
+        place = np.arange(self.n_steps)[:, None] + self.n_steps * np.arange(ceil(n / self.n_steps))
+        self.is_row, place = place < n, np.minimum(place, n - 1)
+        self.rows = order[place]
+        self.x, self.y = x[self.rows] * self.is_row, data.y[self.rows] * self.is_row
+        self.noise = data.noise.take(self.rows)
+        # most series have a few lengths of steps, as rounding makes several of one
+        lengths = np.diff(self.in_order, prepend=self.in_order[0])
+        self.lengths, which = np.unique(lengths, return_inverse=True)
+        self.which = which[place]
+
+    def variance(self, s: float) -> FloatArray:
+        """Compute the noise variances (n_steps, n_blocks), zero where there is no row."""
+        return np.where(self.is_row, self.noise.variance(s), 0.0)
+
+    def sum_by_length(self, of_next: FloatArray) -> FloatArray:
+        """Sum over the rows after which the step is of one length, for each of them."""
+        found = np.empty((len(self.lengths), *of_next.shape[2:]))
+        which = _next(self.which, np.zeros((), dtype=int)).ravel()
+        for entry in np.ndindex(found.shape[1:]):
+            found[:, *entry] = np.bincount(which, of_next[..., *entry].ravel(), len(found))
+        return found
+
+
 class Filtered:
     """Rows of a series that are filtered with a kernel at its parameters theta.
 
-    All columns are mixed: the first is the target less the known functions, the others are these
+    Columns are mixed: the first is the target less the known functions, the others are these
     functions, and the sum over their squares is what their coefficients add to a variance.
     """
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
-        self.space = StateSpace(expression, np.exp(theta[:-1]))
-        x, n = data.inputs.view(self.space.view), len(data.y)
-        order = np.argsort(x, kind="stable")
-        self.x, self.n_steps = x[order], ceil(sqrt(n))
-        number = np.arange(self.n_steps)[:, None]
-        number = number + self.n_steps * np.arange(ceil(n / self.n_steps))
-        self.is_row, number = number < n, np.minimum(number, n - 1)
-        self.rows = order[number]
-        self.d = np.diff(self.x, prepend=0.0)[number] * self.is_row
-        self.noise = data.noise.take(self.rows)
-        variance = np.where(self.is_row, self.noise.variance(float(np.exp(theta[-1]))), 0.0)
-        steps = _from_origin(self.space.steps(self.d.ravel()), self.space.origin)
-        steps = steps.reshape(2, *self.d.shape, *steps.shape[-2:])
-        self.filter = Filter(*steps, self.space.level, variance, is_row=self.is_row)
-        self.places = x[self.rows] * self.is_row
-        self.F = self.space.functions(self.places) * self.is_row[..., None]
-        y = data.y[self.rows] * self.is_row
-        columns = np.concatenate([y[..., None], self.F], axis=-1)
-        states, innovations = self.filter.forward(columns)
-        white = innovations / np.sqrt(self.filter.f)[..., None]
-        of_y, of_F = white[..., 0].ravel(), white[..., 1:].reshape(y.size, -1)
-        self.roots = np.sqrt(self.space.weights)
-        S = np.eye(len(self.roots)) + self.roots[:, None] * (of_F.T @ of_F) * self.roots
+        self.space = space = StateSpace(expression, np.exp(theta[:-1]))
+        self.rows = rows = Rows(data, space.view)
+        self.filter = Filter(
+            *space.steps(rows.lengths)[:, rows.which],
+            start=space.start(rows.in_order[0]),
+            level=space.level,
+            V=rows.variance(float(np.exp(theta[-1]))),
+            is_row=rows.is_row,
+        )
+        self.F = space.functions(rows.x) * rows.is_row[..., None]
+        columns = np.concatenate([rows.y[..., None], self.F], axis=-1)
+        self.states, innovations = self.filter.forward(columns)
+        white, self.roots = self.filter.whitened(innovations), np.sqrt(space.weights)
+        scaled = white[:, 1:] * self.roots
+        S = np.eye(len(self.roots)) + scaled.T @ scaled
+        if not np.all(np.isfinite(S)):
+            raise LinAlgError("the covariance has entries that are not finite")
         L = cholesky(S, lower=True)
         self.inverse_L = solve_triangular(L, np.eye(len(L)), lower=True)
-        self.beta = self.inverse_L.T @ (self.inverse_L @ (self.roots * (of_F.T @ of_y)))
-        self.mix = np.zeros((1 + len(L), 1 + len(L)))
-        self.mix[0, 0] = 1.0
+        self.beta = self.inverse_L.T @ (self.inverse_L @ (scaled.T @ white[:, 0]))
+        self.mix = block_diag(1.0, self.roots[:, None] * self.inverse_L.T)
         self.mix[1:, 0] = -self.roots * self.beta
-        self.mix[1:, 1:] = self.roots[:, None] * self.inverse_L.T
-        self.states, self.innovations = states @ self.mix, innovations @ self.mix
-        residual = self.innovations[..., 0] ** 2 / self.filter.f
-        quadratic = residual.sum() + self.beta @ self.beta
-        log_determinant = np.log(self.filter.f).sum() + 2 * np.log(np.diag(L)).sum()
-        self.value = float(-0.5 * (quadratic + log_determinant + n * np.log(2 * np.pi)))
+        self.innovations = innovations @ self.mix
+        residual = self.filter.whitened(self.innovations[..., :1])
+        quadratic = float((residual**2).sum() + self.beta @ self.beta)
+        log_determinant = float(np.log(self.filter.f).sum() + 2 * np.log(np.diag(L)).sum())
+        self.value = -0.5 * (quadratic + log_determinant + len(data.y) * np.log(2 * np.pi))
 
-    @cached_property
-    def after(self) -> FloatArray:
-        """The states after each row, (n_steps, n_blocks, n_states, n_columns)."""
-        return self.states + self.filter.k[..., None] * self.innovations[..., None, :]
+    def after(self, row: Any, states: Any) -> FloatArray:
+        """Return some states after some rows (..., n_states, n_columns), for mixed columns."""
+        before = self.states[row][..., states, :] @ self.mix
+        return before + self.filter.k[row][..., states, None] * self.innovations[row][..., None, :]
 
     @cached_property
     def slopes(self) -> tuple[FloatArray, FloatArray]:
-        """The slopes of :meth:`Filter.backward`."""
+        """The slopes of :meth:`Filter.backward` for mixed columns."""
         return self.filter.backward(self.innovations)
 
     def gradient(self, s: float) -> FloatArray:
         """Differentiate the value in the logs of the parameters and of the noise variance ``s``.
 
         With ``G = alpha alpha^T - K^-1``, the derivative along a change D of the covariance is
-        ``tr(G D) / 2``. That of a state is found by reverse differentiation of the filter.
+        ``tr(G D) / 2``.
         """
-        at, space = self.filter, self.space
-        gradient = np.zeros(len(space.params) + 1)
+        at, rows, (slopes, _) = self.filter, self.rows, self.slopes
+        solved = self.innovations / at.f[..., None] - np.einsum(
+            "nbq,nbqc->nbc", at.gain, slopes
+        )  # K^-1 y, and what is K^-1 less its part without known functions if it is squared
+        alpha, others = solved[..., 0], solved[..., 1:]
+        precision = 1 / at.f - (others**2).sum(axis=-1)
+        precision += np.einsum("nbq,nbqr,nbr->nb", at.gain, at.information[0], at.gain)
+        of_rows = np.where(rows.is_row, rows.noise.slope, 0.0) * (alpha**2 - precision)
+        of_F = (alpha[..., None] * self.beta - others @ self.inverse_L) * self.roots
+        of_kernel = self._of_states() + self._of_weights() + self._of_periods(of_F)
+        return np.append(of_kernel, 0.5 * s * of_rows.sum())
+
+    def _of_states(self) -> FloatArray:
+        """Differentiate in what the states depend on, backwards through the filter."""
+        at, space, rows = self.filter, self.space, self.rows
         (slopes, first), (information, of_first) = self.slopes, at.information
-        K_inverse_Y = self.innovations / at.f[..., None]
-        K_inverse_Y -= np.einsum("nbq,nbqc->nbc", at.gain, slopes)
-        alpha = K_inverse_Y[..., 0]
-        precision = 1 / at.f + np.einsum("nbq,nbqr,nbr->nb", at.gain, information, at.gain)
-        precision -= np.einsum("nbc,nbc->nb", K_inverse_Y[..., 1:], K_inverse_Y[..., 1:])
-        of_rows = np.where(self.is_row, self.noise.slope, 0.0) * (alpha**2 - precision)
-        gradient[-1] = 0.5 * s * of_rows.sum()
         of_noise = slopes @ _transposed(slopes) - information
-        of_transition = slopes @ _transposed(self.after) + of_noise @ (at.next @ at.filtered)
-        of_noise_of_first = first @ first.T - of_first
-        for number, (process, entries) in enumerate(space.processes):
-            own = slice(*space.places[number : number + 2])
+        of_transition = of_noise @ (at.next @ at.filtered)
+        changes = list(space.changes(rows.lengths, rows.in_order[0]))
+        moving = np.zeros(len(space.level), dtype=bool)  # states that move others as parameters say
+        for _, own, (dA, _), _ in changes:
+            moving[own] |= np.any(dA != 0, axis=(0, 1))
+        of_transition[..., moving] += slopes @ _transposed(self.after(np.s_[:, :], moving))
+        of_A, of_Q = map(rows.sum_by_length, (of_transition, of_noise))
+        of_start, gradient = first @ first.T - of_first, np.zeros(len(space.params))
+        for entry, own, (dA, dQ), d_start in changes:
+            of_noises = np.vdot(of_Q[:, own, own], dQ) + np.vdot(of_start[own, own], d_start)
+            gradient[entry] += np.vdot(of_A[:, own, own], dA) + 0.5 * of_noises
+        return gradient
 
-            def steps(params: FloatArray, process: Markov = process) -> FloatArray:
-                return _from_origin(process.steps(params, self.d.ravel()), process.origin(params))
+    def _of_weights(self) -> FloatArray:
+        """Differentiate in the variances of the coefficients of known functions."""
+        space = self.space
+        of_logs = 0.5 * (self.beta**2 - 1 + (self.inverse_L**2).sum(axis=0))
+        changes = log_derivatives(space.weights_at, space.params)
+        return np.array([of_logs @ (change[space.has] / space.weights) for change in changes])
 
-            for entry, slope in zip(entries, log_derivatives(steps, space.params[entries]), strict=True):
-                shape = (*self.d.shape, *slope.shape[-2:])
-                dA, dQ = (_next(one.reshape(shape), 0 * slope[0, 0]) for one in slope)
-                gradient[entry] += np.vdot(of_transition[..., own, own], dA)
-                gradient[entry] += 0.5 * np.vdot(of_noise[..., own, own], dQ)
-                gradient[entry] += 0.5 * np.vdot(of_noise_of_first[own, own], slope[1, 0])
-        of_log_weights = 0.5 * (self.beta**2 - 1 + (self.inverse_L**2).sum(axis=0))
-        for entry, slope in enumerate(log_derivatives(space.weights_at, space.params)):
-            gradient[entry] += of_log_weights @ (slope[space.has] / space.weights)
-        of_F = alpha[..., None] * self.beta - K_inverse_Y[..., 1:] @ self.inverse_L
-        of_F *= self.roots
+    def _of_periods(self, of_F: FloatArray) -> FloatArray:
+        """Differentiate in the periods of known functions, from the derivative in these."""
+        space, gradient = self.space, np.zeros(len(self.space.params))
         begin = int(space.has[:2].sum())
         for entries, n in zip(space.seasons, space.n_harmonics, strict=True):
-            cosines, sines = (np.s_[..., begin + shift : begin + 2 * n : 2] for shift in (0, 1))
+            end = begin + 2 * n
+            cosines, sines = np.s_[..., begin:end:2], np.s_[..., begin + 1 : end : 2]
             turned = of_F[cosines] * self.F[sines] - of_F[sines] * self.F[cosines]
             angles = 2 * np.pi * np.arange(1, n + 1) / space.params[entries[2]]
-            gradient[entries[2]] += np.einsum("nb,nbk,k->", self.places, turned, angles)
-            begin += 2 * n
+            gradient[entries[2]] = np.einsum("nb,nbk,k->", self.rows.x, turned, angles)
+            begin = end
         return gradient
 
 
@@ -480,10 +539,11 @@ class StateSpaceLikelihood(Likelihood):
 
     def value(self, theta: FloatArray) -> float:
         try:
-            found = Filtered(self.expression, theta, self.data)
+            value = Filtered(self.expression, theta, self.data).value
         except LinAlgError:
             return -np.inf
-        return found.value + self.data.noise.correction(theta[-1])
+        value += self.data.noise.correction(theta[-1])
+        return value if np.isfinite(value) else -np.inf
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         failure = -np.inf, np.zeros(len(theta))
@@ -502,9 +562,9 @@ class StateSpaceLikelihood(Likelihood):
 class StateSpacePredictor(Predictor):
     """The exact predictive distribution of a series with a kernel that has a state space.
 
-    Construction takes O(n_samples), and each new row O(n_functions^2) for its mean and variance. The
-    covariances of new rows, and rows before the column begins or without a value, take O(n_samples)
-    each.
+    Construction takes O(n_samples), and each new row O(n_functions^2) for its mean and variance.
+    Covariances of new rows, and new rows before the column begins or without a value, take
+    O(n_samples) each.
     """
 
     text = "state space"
@@ -535,33 +595,33 @@ class StateSpacePredictor(Predictor):
 
     def _smoothed(self, x: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean and variance (n,) of the function from the states of rows next to it."""
-        at, space = self._at, self._at.space
-        last = np.searchsorted(at.x, x, side="right") - 1
-        row = np.divmod(np.maximum(last, 0), at.n_steps)[::-1]
-        is_first, is_last = last < 0, last == len(at.x) - 1
-        states, P = at.after[row], at.filter.filtered[row]
-        states[is_first], P[is_first] = 0.0, space.origin
-        A, Q = space.steps(x - np.where(is_first, 0.0, at.x[last]))
+        at, space, rows = self._at, self._at.space, self._at.rows
+        known, end = rows.in_order, len(rows.in_order) - 1
+        last = np.searchsorted(known, x, side="right") - 1
+        row = np.divmod(np.maximum(last, 0), rows.n_steps)[::-1]
+        is_first = last < 0
+        states, P = at.after(row, slice(None)), at.filter.filtered[row]
+        states[is_first], P[is_first] = 0.0, space.start(0.0)
+        A, Q = space.steps(x - np.where(is_first, 0.0, known[last]))
         states, P = A @ states, A @ P @ _transposed(A) + Q
-        if not is_last.all():
+        if not np.all(last == end):
             (slopes, first), (information, of_first) = at.slopes, at.filter.information
             slopes, information = slopes[row], information[row]
             slopes[is_first], information[is_first] = first, of_first
-            A, _ = space.steps(at.x[np.minimum(last + 1, len(at.x) - 1)] - np.where(is_last, at.x[-1], x))
-            states += P @ (_transposed(A) @ slopes)
-            P = P - P @ _transposed(A) @ information @ A @ P
+            A, _ = space.steps(np.maximum(known[np.minimum(last + 1, end)] - x, 0.0))
+            to_next = P @ _transposed(A)
+            states, P = states + to_next @ slopes, P - to_next @ information @ _transposed(to_next)
         mixed = np.einsum("q,nqc->nc", space.level, states) - space.functions(x) @ at.mix[1:]
         return mixed[:, 0], P @ space.level @ space.level + (mixed[:, 1:] ** 2).sum(axis=1)
 
     def _conditioned(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
         """Compute mean (n,) and covariance (n, n) of the function from prior covariances."""
-        at, of_rows = self._at, []
+        gains, rows, of_new = self._at.filter, self._at.rows, []
         for begin in range(0, len(X), _COLUMNS):
             cross = self._whole.cross(X[begin : begin + _COLUMNS], self._inputs).T
-            _, innovations = at.filter.forward(cross[at.rows] * at.is_row[..., None])
-            of_rows.append((innovations / np.sqrt(at.filter.f)[..., None]).reshape(at.rows.size, -1))
-        of_new = np.concatenate(of_rows, axis=1)
-        white = (at.innovations / np.sqrt(at.filter.f)[..., None]).reshape(at.rows.size, -1)
-        mixed = of_new.T @ white
+            _, innovations = gains.forward(cross[rows.rows] * rows.is_row[..., None])
+            of_new.append(gains.whitened(innovations))
+        white = np.concatenate(of_new, axis=1)
+        mixed = white.T @ gains.whitened(self._at.innovations)
         prior = self._whole.cross(X, X)
-        return mixed[:, 0], prior - of_new.T @ of_new + mixed[:, 1:] @ mixed[:, 1:].T
+        return mixed[:, 0], prior - white.T @ white + mixed[:, 1:] @ mixed[:, 1:].T

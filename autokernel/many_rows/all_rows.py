@@ -173,7 +173,8 @@ def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
 def _climb(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
     """Fit a kernel further while there is time, and return all of its fits, the latest first."""
     with suppress(OutOfTimeError):
-        for _ in range(N_ROUNDS if fits else 0):
+        n_rounds = 1 if rows.approximation.is_exact else N_ROUNDS
+        for _ in range(n_rounds if fits else 0):
             found = rows.fit(fits[0], thorough=True)
             fits = [found, *fits] if np.isfinite(found.score) else fits
     return fits
@@ -204,9 +205,12 @@ def _choose(fits: Sequence[Evaluation], rows: ManyRows) -> tuple[Evaluation, Mak
 
 
 def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
-    """Choose the first fit, unless another one predicts held-out rows clearly better."""
-    if len(fits) == 1:
-        return fits
+    """Choose the first fit, unless another one predicts held-out rows clearly better.
+
+    Exact scores need no such rows.
+    """
+    if len(fits) == 1 or rows.approximation.is_exact:
+        return fits[:1]
     cheapest = rows.approximation.predictors[0]
     densities = [_compared(fit, cheapest, rows) for fit in fits]
     best = int(np.argmax(densities))

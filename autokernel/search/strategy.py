@@ -248,6 +248,7 @@ class Preset:
     has_all_scales: bool = False  #: whether the target has scales that are nearly the same
     judges_outliers_by_series: bool = False  #: whether it does so by the kernels of series
     learns_tails: bool = True  #: whether the rows show how heavy tails are
+    searches_latest_rows: bool = False  #: of many rows of one column, and not some at random
 
 
 class Strategy(ABC, BaseEstimator):
