@@ -266,7 +266,7 @@ def _can_be_exact(rows: ManyRows) -> bool:
     if not rows.approximation.predicts_exactly or n_rows > MAX_EXACT_PREDICTION_ROWS:
         return False
     has_memory = has_memory_for_exact(n_rows, predicts_only=True)
-    if not has_memory:
+    if not has_memory and not rows.approximation.is_exact:
         warn_user(
             f"the memory of this machine does not suffice for exact predictions given {n_rows} "
             "rows: they are approximated",
