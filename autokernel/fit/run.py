@@ -127,7 +127,7 @@ class Run:
 
     @property
     def _column_of_series(self) -> int | None:
-        """The column along which the rows are a series that is fitted by state space."""
+        """The column along which the rows are a series, None if they are searched at random."""
         every, arguments = enumerate(self.columns.every), self.arguments
         varying = [number for number, column in every if column.varies]
         is_series = len(varying) == 1 and not self.columns[varying[0]].n_gaps
@@ -135,11 +135,15 @@ class Run:
         return varying[0] if is_series and arguments.approximation == AUTO else None
 
     @property
+    def is_long_series(self) -> bool:
+        """Whether the rows are a series that is fitted by state space."""
+        return self.approximation is not None and self._column_of_series is not None
+
+    @property
     def text(self) -> str:
         """How all rows are fitted, in one line."""
         how = "exactly" if self.approximation is None else self.approximation.text
-        if self.approximation is not None and self._column_of_series is not None:
-            how = ByStateSpace.text
+        how = ByStateSpace.text if self.is_long_series else how
         by_bounds = ", by bounds" if self.arguments.strategy.scores_by_bounds else ""
         return (
             f"{len(self.rows)} rows: kernels are searched on {self.n_searched} of them{by_bounds}, "

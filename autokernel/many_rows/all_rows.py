@@ -20,7 +20,7 @@ from autokernel.inference import (
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
 from autokernel.many_rows.climb import ManyRows
-from autokernel.many_rows.terms import with_more_terms, with_rough_term
+from autokernel.many_rows.terms import with_another_level, with_more_terms, with_rough_term
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
@@ -146,6 +146,9 @@ def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> S
     raced = _fitted(kernels, rows)
     if not raced:
         return kernels[:1]
+    if rows.approximation.is_exact and task is not None:
+        raced += _fitted(with_another_level(raced[0], rows.data, task), rows)
+        return _best_first(raced)[:1]
     if task is None:
         return _best_on_held_out(raced[:N_COMPARED], rows)
     raced += _fitted(with_rough_term(raced[0], rows.data, task), rows)

@@ -23,6 +23,7 @@ from autokernel.typing import FloatArray
 
 MAX_STEPS = 25  # of a run
 ACCURACY = 1e-2  # nats that it may still gain
+MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
 TIMES_THOROUGH = 4.0  # the time to build the likelihood of a fit, for that of a thorough one
 N_DRAWS = 100
 MAX_GIVEN_ROWS = 2**15  # from which held-out rows are predicted
@@ -129,7 +130,10 @@ class ManyRows:
         mode = maximise(
             posterior, theta, max_iterations=MAX_STEPS, tolerance=ACCURACY, curvature=curvature
         )
-        maximum = _measured(posterior, mode, best - FAR_BELOW_BEST - log_structure_prior)
+        least = best - FAR_BELOW_BEST - log_structure_prior
+        if len(likelihood.data.y) / likelihood.rows_for_each > MAX_MEASURED_ROWS:
+            least = np.inf
+        maximum = _measured(posterior, mode, least)
         fitted = posterior
         if completes and n_rows < self.data.noise.n_readings:
             fitted, maximum = self._completed(likelihood, maximum)
