@@ -58,7 +58,7 @@ LENGTHS = {
     "internet": (1300,),
     "births": (4800,),
 }
-N_ORIGINS = {"drawn": 1, "counts": 2, "internet": 2, "births": 2}
+ORIGINS = {"drawn": (0,), "counts": (4, 30), "internet": (0, 1), "births": (0, 8)}
 PLACES = ("45 Queen Street", "59 High Street", "1 Courthouse Lane", "19 Shortland Street")
 LEVEL_STEP, NOISE = 0.02, 0.3  # standard deviations of the drawn series
 HARMONICS = {DAY: (4, 1.0), WEEK: (6, 0.7)}  # of its seasons, with their standard deviation
@@ -76,7 +76,7 @@ class Unit:
     dataset: str
     n_train: int
     seed: int
-    origin: int  # weeks between the end of the training rows and that of the series, over eight
+    origin: int  # horizons between the end of the forecasts and that of the series
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -93,19 +93,19 @@ def part_of(unit: Unit) -> Part:
     """Return the rows of a unit."""
     ahead, periods = AHEAD[unit.dataset], PERIODS[unit.dataset]
     if unit.dataset == "drawn":
-        season, level, y = draw(unit.n_train + ahead, unit.seed)
+        season, y = draw(unit.n_train + ahead, unit.seed)
         train, test = np.split(y, [unit.n_train])
         best = season[unit.n_train :] + filtered(train - season[: unit.n_train])
         return Part(train, test, best, periods)
     y = read_counts(PLACES[unit.seed]) if unit.dataset == "counts" else None
     y = read_table(f"{unit.dataset}_full")[:, -1] if y is None else y
-    end = len(y) - ahead * (1 + 8 * unit.origin)
+    end = len(y) - ahead * (1 + unit.origin)
     train, test = y[max(0, end - unit.n_train) : end], y[end : end + ahead]
     return Part(train, test, np.full(ahead, np.nan), periods)
 
 
-def draw(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Draw the season, the level and the target of a series."""
+def draw(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the season and the target of a series."""
     rng, t = np.random.default_rng(seed), np.arange(n_rows)
     season = np.zeros(n_rows)
     for period, (n, std) in HARMONICS.items():
@@ -115,7 +115,7 @@ def draw(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         own = np.cos(angles) @ amplitudes[0] + np.sin(angles) @ amplitudes[1]
         season += std * own / own.std()
     level = np.cumsum(rng.normal(scale=LEVEL_STEP, size=n_rows))
-    return season, level, season + level + rng.normal(scale=NOISE, size=n_rows)
+    return season, season + level + rng.normal(scale=NOISE, size=n_rows)
 
 
 def filtered(y: np.ndarray) -> float:
@@ -252,7 +252,7 @@ def main() -> None:
         for n in LENGTHS[dataset]
         if n <= arguments.rows
         for seed in range(arguments.seeds if dataset in ("drawn", "counts") else 1)
-        for origin in range(N_ORIGINS[dataset])
+        for origin in ORIGINS[dataset]
         for method in ("naive", *arguments.methods)
         if arguments.finished or importlib.util.find_spec(NEEDS.get(method, "numpy"))
     ]

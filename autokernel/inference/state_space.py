@@ -38,7 +38,7 @@ from autokernel.kernels.series import (
 )
 from autokernel.typing import BoolArray, FloatArray
 
-MAX_HARMONICS = 64  # of a season; what varies faster is left out of it
+MAX_HARMONICS = 48  # of a season; what varies faster is left out of it
 _LEAST_WEIGHT = 1e-14  # share of the variance of a season below which harmonics are left out
 _SERIES = 3 + np.arange(16)  # powers of the noise of a level, where its closed form loses digits
 _COEFFICIENTS = (-1.0) ** _SERIES * (4 - 2.0**_SERIES) / factorial(_SERIES)
@@ -156,19 +156,19 @@ def has_state_space(expression: Expression, inputs: Inputs) -> bool:
 class StateSpace:
     """A kernel at its parameters (n_params,): Markov states, and known functions with weights.
 
-    The functions are a constant, the column itself, and for each season cosines and sines, at most
-    :data:`MAX_HARMONICS` of each: a lengthscale of 0.06 needs no more, and one of 0.03 loses a
-    ten-thousandth of the variance of the season.
+    The functions are a constant, the column itself, and for each season cosines and sines. What
+    varies faster than rows show, which are one ``step`` apart, or than :data:`MAX_HARMONICS` times
+    in a period, is left out: at a lengthscale of 0.06, this is 1e-9 of the variance of a season.
     """
 
-    def __init__(self, expression: Expression, params: FloatArray) -> None:
+    def __init__(self, expression: Expression, params: FloatArray, *, step: float) -> None:
         leaves = expression.leaves
         ends = np.cumsum([len(leaf.kernel.parameters) for leaf in leaves])
         self.entries = [
             np.arange(end - len(leaf.kernel.parameters), end)
             for leaf, end in zip(leaves, ends, strict=True)
         ]
-        self.view, self.params = leaves[0].view, params
+        self.params = params
         own = list(zip([leaf.kernel for leaf in leaves], self.entries, strict=True))
         self.processes = [(MARKOV[type(k)], at) for k, at in own if type(k) in MARKOV]
         self.processes = self.processes or [(_NOTHING, np.arange(0))]
@@ -178,7 +178,10 @@ class StateSpace:
         self.level[self.places[:-1]] = 1.0
         self._own = own
         self.seasons = [at for k, at in own if isinstance(k, Periodic)]
-        self.n_harmonics = [_n_harmonics(params[at[0]]) for at in self.seasons]
+        self.n_harmonics = [
+            _n_harmonics(params[at[0]], params[at[2]] / (2 * step) if step else np.inf)
+            for at in self.seasons
+        ]
         every = self.weights_at(params)
         self.has = every > 0
         self.weights = every[self.has]
@@ -235,8 +238,9 @@ class StateSpace:
         return block_diag(*(process.start(self.params[at], x) for process, at in self.processes))
 
 
-def _n_harmonics(lengthscale: float) -> int:
-    weights = ive(np.arange(MAX_HARMONICS + 1), 1 / (4 * lengthscale**2))
+def _n_harmonics(lengthscale: float, most: float) -> int:
+    shown = round(np.clip(most, 1, MAX_HARMONICS))
+    weights = ive(np.arange(shown + 1), 1 / (4 * lengthscale**2))
     return int(np.count_nonzero(weights >= _LEAST_WEIGHT)) - 1
 
 
@@ -401,7 +405,7 @@ class Rows:
     def __init__(self, data: TrainingData, view: View) -> None:
         x, n = data.inputs.view(view), len(data.y)
         order = np.argsort(x, kind="stable")
-        self.n_steps, self.in_order = ceil(sqrt(n)), x[order]
+        self.view, self.n_steps, self.in_order = view, ceil(sqrt(n)), x[order]
         place = np.arange(self.n_steps)[:, None] + self.n_steps * np.arange(ceil(n / self.n_steps))
         self.is_row, place = place < n, np.minimum(place, n - 1)
         self.rows = order[place]
@@ -411,6 +415,8 @@ class Rows:
         lengths = np.diff(self.in_order, prepend=self.in_order[0])
         self.lengths, which = np.unique(lengths, return_inverse=True)
         self.which = which[place]
+        apart = lengths[lengths > 0]  # the shortest of them may be an exception
+        self.short_step = float(np.quantile(apart, 0.01)) if len(apart) else 0.0
 
     def variance(self, s: float) -> FloatArray:
         """Compute the noise variances (n_steps, n_blocks), zero where there is no row."""
@@ -433,8 +439,8 @@ class Filtered:
     """
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
-        self.space = space = StateSpace(expression, np.exp(theta[:-1]))
-        self.rows = rows = Rows(data, space.view)
+        self.rows = rows = Rows(data, expression.leaves[0].view)
+        self.space = space = StateSpace(expression, np.exp(theta[:-1]), step=rows.short_step)
         self.filter = Filter(
             *space.steps(rows.lengths)[:, rows.which],
             start=space.start(rows.in_order[0]),
@@ -581,7 +587,7 @@ class StateSpacePredictor(Predictor):
         return mean, covariance
 
     def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
-        x = X.view(self._at.space.view)
+        x = X.view(self._at.rows.view)
         mean, variance = np.empty(len(x)), np.empty(len(x))
         is_within = x >= 0  # neither before the column begins nor a gap
         if is_within.any():

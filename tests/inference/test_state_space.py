@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.special import ive
 
 from autokernel import parse_expression
 from autokernel.data import RowNoise, Target
@@ -53,8 +54,8 @@ def both(names, data):
     return expression, theta_of(expression, data)
 
 
-# one row, two, a square number that fills all blocks, and one that does not
-@pytest.mark.parametrize("n_rows", [1, 2, 144, 150])
+# one row, a few, a square number that fills all blocks, and one that does not
+@pytest.mark.parametrize("n_rows", [1, 12, 144, 150])
 @every_kernel
 def test_the_likelihood_and_its_gradient_are_the_exact_ones(names, n_rows):
     data = series(n_rows, begin=0.1)
@@ -150,14 +151,21 @@ def test_blocks_of_rows_do_not_change_the_likelihood():
         assert whole == pytest.approx(parts, rel=1e-9)
 
 
-def test_a_season_that_is_too_rough_has_no_likelihood():
-    data = series()
-    expression, theta = both("RW + PER", data)
-    theta[2] = np.log(0.01)
-    likelihood = StateSpaceLikelihood(expression, data)
-    value, gradient = likelihood.value_and_gradient(theta)
-    assert value == likelihood.value(theta) == -np.inf
-    assert not gradient.any()
+@pytest.mark.parametrize(("lengthscale", "period"), [(0.2, 0.16), (0.02, 0.7)])
+def test_a_rough_season_loses_no_more_than_its_fastest_harmonics(lengthscale, period):
+    """A hundred rows show eight harmonics of a sixth of the column, and 48 are the most."""
+    x = np.arange(101) / 100
+    data = TrainingData(x[:, None], np.sin(9 * x))
+    expression = kernel("RW + PER")
+    theta = np.log([0.1, 0.5, lengthscale, 0.5, period, 0.1])
+    exact, own = (make(expression, data) for make in (ExactLikelihood, StateSpaceLikelihood))
+    kept = np.arange(-min(48, round(period * 50)), min(48, round(period * 50)) + 1)
+    lost = 0.5 * (1 - ive(kept, 1 / (4 * lengthscale**2)).sum())
+    assert lost > 1e-6
+    # a change D of the matrix moves the value by (alpha^T D alpha - tr(K^-1 D)) / 2 at first order
+    alpha = ExactPredictor(expression, theta, data).weights
+    most = 0.5 * lost * len(x) * max(1 / 0.1, alpha @ alpha)
+    assert own.value(theta) == pytest.approx(exact.value(theta), abs=most)
 
 
 @pytest.mark.parametrize(
