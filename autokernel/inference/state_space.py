@@ -158,7 +158,7 @@ class StateSpace:
 
     The functions are a constant, the column itself, and for each season cosines and sines. What
     varies faster than rows show, which are one ``step`` apart, or than :data:`MAX_HARMONICS` times
-    in a period, is left out: at a lengthscale of 0.06, this is 1e-9 of the variance of a season.
+    in a period, is left out: at a lengthscale of 0.06, this is 1e-8 of the variance of a season.
     """
 
     def __init__(self, expression: Expression, params: FloatArray, *, step: float) -> None:

@@ -71,13 +71,12 @@ def test_predictions_by_states_are_the_exact_ones(models):
 
 
 def test_the_model_by_states_is_kept_in_pickles_and_records(models):
-    model = models["state space"]
-    X, y = hours(N)
+    model, (X, _) = models["state space"], hours(N)
     mean = model.predict(X)
     np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), mean)
     with pytest.warns(UserWarning, match="to_dict leaves out memory"):
         record = json.loads(json.dumps(to_dict(model)))
-    np.testing.assert_allclose(from_dict(record, X, y).predict(X), mean, rtol=1e-10)
+    np.testing.assert_allclose(from_dict(record).predict(X), mean, rtol=1e-10)
 
 
 def test_the_score_is_the_exact_evidence_of_all_rows(models):
