@@ -162,22 +162,18 @@ class StateSpace:
     """
 
     def __init__(self, expression: Expression, params: FloatArray, *, step: float) -> None:
-        leaves = expression.leaves
-        ends = np.cumsum([len(leaf.kernel.parameters) for leaf in leaves])
-        self.entries = [
-            np.arange(end - len(leaf.kernel.parameters), end)
-            for leaf, end in zip(leaves, ends, strict=True)
-        ]
         self.params = params
-        own = list(zip([leaf.kernel for leaf in leaves], self.entries, strict=True))
-        self.processes = [(MARKOV[type(k)], at) for k, at in own if type(k) in MARKOV]
-        self.processes = self.processes or [(_NOTHING, np.arange(0))]
-        self.n_states = [len(one.origin(params[at])) for one, at in self.processes]
-        self.places = np.cumsum([0, *self.n_states])
+        ends = np.cumsum([len(leaf.kernel.parameters) for leaf in expression.leaves])
+        entries = np.split(np.arange(ends[-1]), ends[:-1])
+        self._leaves = [
+            (leaf.kernel, at) for leaf, at in zip(expression.leaves, entries, strict=True)
+        ]
+        found = [(MARKOV[type(one)], at) for one, at in self._leaves if type(one) in MARKOV]
+        self.processes = found or [(_NOTHING, np.arange(0))]
+        self.places = np.cumsum([0, *(len(one.origin(params[at])) for one, at in self.processes)])
         self.level = np.zeros(self.places[-1])  # by which states add up to the function
         self.level[self.places[:-1]] = 1.0
-        self._own = own
-        self.seasons = [at for k, at in own if isinstance(k, Periodic)]
+        self.seasons = [at for one, at in self._leaves if isinstance(one, Periodic)]
         self.n_harmonics = [
             _n_harmonics(params[at[0]], params[at[2]] / (2 * step) if step else np.inf)
             for at in self.seasons
@@ -190,7 +186,7 @@ class StateSpace:
         """Compute the variances (n_functions,) of the coefficients, zero for unused functions."""
         constant = line = 0.0
         harmonics: list[FloatArray] = []
-        for kernel, at in self._own:
+        for kernel, at in self._leaves:
             values = params[at]
             if isinstance(kernel, Periodic):
                 number = np.arange(self.n_harmonics[len(harmonics)] + 1)

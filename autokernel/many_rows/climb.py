@@ -126,7 +126,9 @@ class ManyRows:
         if self.approximation.is_exact:  # of a longer series
             times[posterior.is_period] **= 3
         curvature = _scaled_hessian(start.hessian, times, posterior, start.theta)
-        theta = max((start.theta, _with_known_periods(posterior, start.theta)), key=posterior.value)
+        theta, known = start.theta, _with_known_periods(posterior, start.theta)
+        if not np.array_equal(theta, known):
+            theta = max((theta, known), key=posterior.value)
         mode = maximise(
             posterior, theta, max_iterations=MAX_STEPS, tolerance=ACCURACY, curvature=curvature
         )
