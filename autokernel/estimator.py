@@ -162,7 +162,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
         Treatment of many rows. ``"exact"`` searches on all rows. The others search on 500 rows if
         there are more than 600, and then fit the best kernels to all rows. ``"auto"`` does so
-        exactly up to 1000 rows, and beyond with ``"neighbours"``.
+        exactly up to 1000 rows and for sums of kernels of series on one column, otherwise with
+        ``"neighbours"``.
     n_inducing : int, default=512
         Largest number of inducing points.
     memory : str, path, joblib.Memory or None, default=None
@@ -226,7 +227,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     outliers_ : ndarray of shape (n_outliers,)
         Zero-based indices of the rows of ``X`` that do not fit and are excluded, sorted.
     approximation_ : str
-        How predictions are computed: ``"exact"``, or for example ``"64 neighbours"``.
+        How predictions are computed: ``"exact"``, ``"state space"`` (exact too), or for example
+        ``"64 neighbours"``.
     search_history_ : dict of ndarray of shape (n_kernels,)
         Evaluated kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
         ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``, ``phase``, ``status``,

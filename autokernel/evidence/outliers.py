@@ -173,7 +173,7 @@ class _Fit(NamedTuple):
     kept: BoolArray  # (n_samples,)
     point: Point
     score: float  # nats, the log posterior less the price of the rows that are freed
-    deviations: FloatArray  # (n_samples,), of each row from the prediction by the other kept rows
+    deviations: FloatArray  # (n_samples,), from predictions by other kept rows, NaN if not known
     precision: FloatArray  # (n_kept, n_kept), the inverse of the covariance
     alpha: FloatArray  # (n_kept,)
 
@@ -231,7 +231,7 @@ class _Pursuit:
         drawn = draw_starts(posterior, Magnitudes(posterior.data), _N_STARTS, rng=rng)
         self._starts = [Point(theta) for theta in drawn]
         _, rough = modes.rough_mode(posterior.expression, self._deadline)
-        return self._fit(kept, posterior, [rough], n_steps=_FIRST_STEPS)
+        return self._of_all_rows(self._fit(kept, posterior, [rough], n_steps=_FIRST_STEPS))
 
     def thorough(self) -> _Fit:
         """Fit the kernel to all rows, with a search of all modes."""
@@ -284,6 +284,7 @@ class _Pursuit:
 
         If they do not pass as outliers together, those that are ``known`` and still do not fit are.
         """
+        fit = self._of_all_rows(fit)
         is_outlier = self._is_worth_it(fit)
         is_outlier[self.rows] = ~fit.kept[self.rows]
         candidates = np.flatnonzero(is_outlier)
@@ -348,7 +349,10 @@ class _Pursuit:
     def _fit(
         self, kept: BoolArray, posterior: LogPosterior, starts: Sequence[Point], *, n_steps: int
     ) -> _Fit:
-        """Maximise from some starts, and compare each row with its prediction by the others."""
+        """Maximise from some starts, and compare each row with its prediction by the others.
+
+        Those that the pursuit does not use are not compared yet.
+        """
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_ACCURACY)
         ends = [run(start.theta, curvature=start.curvature) for start in starts]
         point = max(ends, key=lambda end: end.log_posterior)
@@ -356,25 +360,41 @@ class _Pursuit:
         likelihood = ExactLikelihood(self._expression, given)
         cholesky = likelihood.factorise(likelihood.matrix(theta))
         alpha, precision = cholesky.solve(given.y), cholesky.inverse()
-        deviations = np.full(len(kept), np.inf)
+        deviations = np.where(self.rows | ~self.has_target, np.inf, np.nan)
         deviations[kept] = alpha / np.sqrt(np.diag(precision))
-        rest, others = ~kept & self.has_target, np.empty(0)
+        freed = self.rows & ~kept
+        score = point.log_posterior - self._price * freed.sum()
+        rest = freed & self.has_target
         if rest.any():
-            held_out = self._standardised(rest, kept)
-            predictor = ExactPredictor(self._expression, theta, given)
-            blocks = zip(*self._predicted(predictor, held_out.X), strict=True)
-            mean, variance = map(np.concatenate, blocks)
-            errors, noise = held_out.y - mean, held_out.noise
-            variance += noise.variance(np.exp(theta[-1]))
+            errors, variance, noise = self._errors(rest, kept, theta)
             deviations[rest] = errors / np.sqrt(variance)
             others = _log_normal_at_best(np.maximum(errors**2, variance))
-            others += noise.corrections(theta[-1])
-        freed = self.rows & ~kept
-        score = point.log_posterior + others[freed[rest]].sum() - self._price * freed.sum()
+            score += (others + noise.corrections(theta[-1])).sum()
         beyond, y = freed & ~self.has_target, self._data.on(IDENTITY).y
         centre, spread = mean_and_variance(y[kept])  # rows beyond the scale count as they are
         score += _log_normal_at_best(np.maximum((y[beyond] - centre) ** 2, spread)).sum()
         return _Fit(kept, point, float(score), deviations, precision, alpha)
+
+    def _of_all_rows(self, fit: _Fit) -> _Fit:
+        """Compare the rows that the pursuit does not use with their predictions too."""
+        others = np.isnan(fit.deviations)
+        if not others.any():
+            return fit
+        errors, variance, _ = self._errors(others, fit.kept, fit.point.theta)
+        deviations = fit.deviations.copy()
+        deviations[others] = errors / np.sqrt(variance)
+        return fit._replace(deviations=deviations)
+
+    def _errors(
+        self, rows: BoolArray, kept: BoolArray, theta: FloatArray
+    ) -> tuple[FloatArray, FloatArray, RowNoise]:
+        """Return the errors of predictions from the kept rows, their variances and the noise."""
+        held_out = self._standardised(rows, kept)
+        predictor = ExactPredictor(self._expression, theta, self._standardised(kept, kept))
+        blocks = zip(*self._predicted(predictor, held_out.X), strict=True)
+        mean, variance = map(np.concatenate, blocks)
+        variance += held_out.noise.variance(np.exp(theta[-1]))
+        return held_out.y - mean, variance, held_out.noise
 
     def _predicted(
         self, predictor: ExactPredictor, X: FloatArray

@@ -31,6 +31,7 @@ from autokernel.inference import (
     MakePredictor,
     NeighbourPredictor,
     Predictor,
+    StateSpacePredictor,
     TrainingData,
     one_blas_thread,
 )
@@ -54,6 +55,7 @@ _PREDICTORS: Mapping[str, tuple[Callable[..., Predictor], str | None]] = {
     "exact": (ExactPredictor, None),
     "inducing": (InducingPredictor, "n_inducing"),
     "neighbours": (NeighbourPredictor, "n_neighbours"),
+    "state_space": (StateSpacePredictor, None),
 }
 """The predictors, and what they count."""
 _FORMAT = "autokernel"

@@ -16,7 +16,13 @@ from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
 from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
-from autokernel.many_rows import Approximation, ManyRows, fit_all_rows, race_exactly
+from autokernel.many_rows import (
+    Approximation,
+    ManyRows,
+    approximation_of_kernels,
+    fit_all_rows,
+    race_exactly,
+)
 from autokernel.many_rows.approximation import MAX_EXACT_ROWS, n_held_out, shuffled_rows
 from autokernel.model import (
     TAIL_SHARE,
@@ -66,7 +72,8 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     if reason is StopReason.INTERRUPTED:
         return model_of(run, best)
     others = [one for one in scored if one is not best[0]]
-    task = run.task if run.arguments.strategy.preset.explores else None
+    explores = run.arguments.strategy.preset.explores or run.is_long_series
+    task = run.task if explores else None
     return _completed(run, best, others, deadline.earlier(run.reserved_seconds), task)
 
 
@@ -159,7 +166,9 @@ def _of_all_rows(
 ) -> Result:
     best_first = [best[0], *others]
     if run.approximation is not None:
-        return _approximated(run, run.approximation, best_first, deadline, task)
+        by_states = approximation_of_kernels(run.arguments.approximation, best_first, run.data)
+        how = by_states or run.approximation
+        return _approximated(run, how, best_first, deadline, task)
     evaluator = run.evaluator_of(run.data)
     first, *others = race_exactly(best_first, evaluator, task, deadline=deadline) or best_first
     point = first, condition(first, run.data)

@@ -11,6 +11,7 @@ from types import MappingProxyType
 import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
+from autokernel.data.steps import time_and_groups
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator, update_noise
 from autokernel.exceptions import EvaluationError, OutOfTimeError, warn_user
@@ -26,8 +27,11 @@ from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.many_rows import (
     BoundedEvaluator,
+    ByStateSpace,
     approximation_for,
+    latest_rows,
     n_rows_to_search,
+    rows_of_groups,
     shuffled_rows,
 )
 from autokernel.model import MixturePredictor, condition
@@ -93,7 +97,7 @@ class Run:
         self.data = searched = data.with_varying(varying)
         self.columns = searched.inputs.columns
         if self.n_searched < n:
-            searched = searched.take(np.sort(shuffled_rows(n, seed)[: self.n_searched]))
+            searched = searched.take(self._searched_rows(kept))
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, deadline=until)
         self.evaluator = self.evaluator_of(searched, by_bounds=by_bounds)
@@ -120,10 +124,36 @@ class Run:
         by_bounds = self.arguments.strategy.scores_by_bounds
         return self.approximation is None and self.n_searched == len(self.rows) and not by_bounds
 
+    def _searched_rows(self, kept: FitData) -> IntArray:
+        """Choose the rows to search on: at random, the latest of a series, or whole groups."""
+        n, inputs = self.n_searched, self.data.inputs
+        if self.arguments.strategy.preset.searches_series and self.arguments.approximation == AUTO:
+            time, groups = time_and_groups(self.columns, kept.X)
+            if groups:
+                return rows_of_groups(inputs, groups, n, seed=self.seed)
+            if time is not None and not self.columns[time].n_gaps:
+                return latest_rows(inputs, time, n)
+        return np.sort(shuffled_rows(len(inputs), self.seed)[:n])
+
+    @property
+    def _column_of_series(self) -> int | None:
+        """The only column that varies, along which the rows are a series, None if they are not."""
+        every, arguments = enumerate(self.columns.every), self.arguments
+        varying = [number for number, column in every if column.varies]
+        is_series = len(varying) == 1 and not self.columns[varying[0]].n_gaps
+        is_series = is_series and arguments.strategy.preset.searches_series
+        return varying[0] if is_series and arguments.approximation == AUTO else None
+
+    @property
+    def is_long_series(self) -> bool:
+        """Whether the rows are a series that is fitted by state space."""
+        return self.approximation is not None and self._column_of_series is not None
+
     @property
     def text(self) -> str:
         """How all rows are fitted, in one line."""
         how = "exactly" if self.approximation is None else self.approximation.text
+        how = ByStateSpace.text if self.is_long_series else how
         by_bounds = ", by bounds" if self.arguments.strategy.scores_by_bounds else ""
         return (
             f"{len(self.rows)} rows: kernels are searched on {self.n_searched} of them{by_bounds}, "

@@ -34,4 +34,9 @@ from autokernel.inference.neighbours import (
     NeighbourPredictor,
     draw_neighbourhoods,
 )
+from autokernel.inference.state_space import (
+    StateSpaceLikelihood,
+    StateSpacePredictor,
+    has_state_space,
+)
 from autokernel.inference.threads import one_blas_thread

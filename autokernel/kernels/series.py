@@ -78,17 +78,17 @@ class DampedTrend(BaseKernel):
         lengthscale, variance, offset = params
         return (
             variance
-            * _from_first_row(_mean_reversion, lengthscale, pairs)
-            / (2 * _mean_reversion(1 / lengthscale))
+            * _from_first_row(mean_reversion, lengthscale, pairs)
+            / (2 * mean_reversion(1 / lengthscale))
             + offset
         )
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
         lengthscale, variance, offset = params
-        whole = _mean_reversion(1 / lengthscale)
+        whole = mean_reversion(1 / lengthscale)
         factor = variance / (2 * whole)
         share = factor * float(
-            (adjoint * _from_first_row(_mean_reversion, lengthscale, pairs)).sum()
+            (adjoint * _from_first_row(mean_reversion, lengthscale, pairs)).sum()
         )
         slope = factor * float(
             (adjoint * _from_first_row(_mean_reversion_slope, lengthscale, pairs)).sum()
@@ -105,13 +105,13 @@ def _from_first_row(
     return apart - function(pairs.difference / lengthscale)
 
 
-def _mean_reversion(z: FloatArray) -> FloatArray:
+def mean_reversion(z: FloatArray) -> FloatArray:
     """Compute ``z - 1 + exp(-z)``."""
     return np.expm1(-z) + z
 
 
 def _mean_reversion_slope(z: FloatArray) -> FloatArray:
-    """Differentiate :func:`_mean_reversion` of ``d / l`` with respect to ``log l``."""
+    """Differentiate :func:`mean_reversion` of ``d / l`` with respect to ``log l``."""
     return z * np.expm1(-z)
 
 

@@ -20,7 +20,7 @@ from autokernel.inference import (
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
 from autokernel.many_rows.climb import ManyRows
-from autokernel.many_rows.terms import with_more_terms, with_rough_term
+from autokernel.many_rows.terms import with_another_level, with_more_terms, with_rough_term
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
@@ -146,6 +146,9 @@ def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> S
     raced = _fitted(kernels, rows)
     if not raced:
         return kernels[:1]
+    if rows.approximation.is_exact and task is not None:
+        raced += _fitted(with_another_level(raced[0], rows.data, task), rows)
+        return _best_first(raced)[:1]
     if task is None:
         return _best_on_held_out(raced[:N_COMPARED], rows)
     raced += _fitted(with_rough_term(raced[0], rows.data, task), rows)
@@ -173,7 +176,8 @@ def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
 def _climb(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
     """Fit a kernel further while there is time, and return all of its fits, the latest first."""
     with suppress(OutOfTimeError):
-        for _ in range(N_ROUNDS if fits else 0):
+        n_rounds = 1 if rows.approximation.is_exact else N_ROUNDS
+        for _ in range(n_rounds if fits else 0):
             found = rows.fit(fits[0], thorough=True)
             fits = [found, *fits] if np.isfinite(found.score) else fits
     return fits
@@ -204,9 +208,12 @@ def _choose(fits: Sequence[Evaluation], rows: ManyRows) -> tuple[Evaluation, Mak
 
 
 def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
-    """Choose the first fit, unless another one predicts held-out rows clearly better."""
-    if len(fits) == 1:
-        return fits
+    """Choose the first fit, unless another one predicts held-out rows clearly better.
+
+    Exact scores need no such rows.
+    """
+    if len(fits) == 1 or rows.approximation.is_exact:
+        return fits[:1]
     cheapest = rows.approximation.predictors[0]
     densities = [_compared(fit, cheapest, rows) for fit in fits]
     best = int(np.argmax(densities))
@@ -262,7 +269,7 @@ def _can_be_exact(rows: ManyRows) -> bool:
     if not rows.approximation.predicts_exactly or n_rows > MAX_EXACT_PREDICTION_ROWS:
         return False
     has_memory = has_memory_for_exact(n_rows, predicts_only=True)
-    if not has_memory:
+    if not has_memory and not rows.approximation.is_exact:
         warn_user(
             f"the memory of this machine does not suffice for exact predictions given {n_rows} "
             "rows: they are approximated",

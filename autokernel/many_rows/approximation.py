@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from autokernel.data import Inputs
 from autokernel.evidence import Evaluation
 from autokernel.inference import (
     ExactLikelihood,
@@ -16,10 +17,13 @@ from autokernel.inference import (
     MakePredictor,
     NeighbourLikelihood,
     NeighbourPredictor,
+    StateSpaceLikelihood,
+    StateSpacePredictor,
     TrainingData,
     check_memory_of_exact,
     choose_inducing,
     draw_neighbourhoods,
+    has_state_space,
 )
 from autokernel.typing import IntArray
 
@@ -37,6 +41,7 @@ N_HEAD_ROWS = 500  # whose joint density is exact in a likelihood of neighbours
 N_NEIGHBOURS = 30  # in such a likelihood
 RACE_BLOCKS, FINAL_BLOCKS = 1000, 4000  # rows that stand for all others, in the race and after it
 RACE_ROWS, FINAL_ROWS = 2**11, 2**13  # rows of a bound, in the race and after it
+LATEST_ROWS = 2**12  # of a series, in the race
 NEIGHBOURS_OF_PREDICTIONS = (32, 64, 128, 256)
 
 
@@ -45,6 +50,7 @@ class Approximation(ABC):
 
     text: ClassVar[str]  # in a sentence
     predicts_exactly: ClassVar[bool]  # whether it predicts exactly as long as that is possible
+    is_exact: ClassVar[bool] = False  # whether it is none, and the race is on the latest rows
     rival: "Approximation | None" = None  # which may show a signal if this one does not
 
     @abstractmethod
@@ -124,6 +130,47 @@ class ByNeighbours(Approximation):
         return [partial(NeighbourPredictor, n_neighbours=n) for n in NEIGHBOURS_OF_PREDICTIONS]
 
 
+class ByStateSpace(Approximation):
+    """None: the states of a series are filtered, which is exact and takes O(n_samples)."""
+
+    text: ClassVar[str] = "exactly, by state space"
+    predicts_exactly: ClassVar[bool] = True
+    is_exact: ClassVar[bool] = True
+
+    def __init__(self, column: int) -> None:
+        self.column = column
+
+    def likelihood(
+        self,
+        fit: Evaluation,
+        data: TrainingData,
+        *,
+        thorough: bool,
+        rng: np.random.Generator,  # noqa: ARG002 - nothing is drawn
+    ) -> Likelihood:
+        """Build the exact likelihood of the latest rows, of all of them if ``thorough``."""
+        if not thorough and len(data.y) > LATEST_ROWS:
+            data = data.take(latest_rows(data.inputs, self.column, LATEST_ROWS))
+        leaves = fit.expression.leaves
+        return (StateSpaceLikelihood if leaves else ExactLikelihood)(fit.expression, data)
+
+    @property
+    def predictors(self) -> Sequence[MakePredictor]:
+        return [StateSpacePredictor]
+
+
+def approximation_of_kernels(
+    name: str, kernels: Sequence[Evaluation], data: TrainingData
+) -> ByStateSpace | None:
+    """Return the state space if all kernels have one, on one column, and it may be chosen."""
+    expressions = [one.expression for one in kernels if one.expression.leaves]
+    columns = sorted({column for one in expressions for column in one.columns})
+    if name != AUTO or len(columns) != 1:
+        return None
+    can_be = all(has_state_space(one, data.inputs) for one in expressions)
+    return ByStateSpace(columns[0]) if can_be else None
+
+
 def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximation | None:
     """Choose how kernels are fitted to all rows, None for exactly, if memory suffices for that."""
     if name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS):
@@ -149,6 +196,18 @@ def shuffled_rows(n_samples: int, seed: int) -> IntArray:
     predictor.
     """
     return np.random.default_rng(seed).permutation(n_samples)
+
+
+def latest_rows(inputs: Inputs, column: int, n_rows: int) -> IntArray:
+    """Return the rows (n_rows,) with the largest values of a column, in ascending order."""
+    return np.sort(np.argsort(inputs.values[:, column], kind="stable")[-n_rows:])
+
+
+def rows_of_groups(inputs: Inputs, groups: Sequence[int], n_rows: int, *, seed: int) -> IntArray:
+    """Return rows (n_rows,) of groups in random order, all of each but the last, ascending."""
+    names = np.unique(inputs.values[:, groups], axis=0, return_inverse=True)[1].ravel()
+    order = np.random.default_rng(seed).permutation(names.max() + 1)[names]
+    return np.sort(np.argsort(order, kind="stable")[:n_rows])
 
 
 def n_held_out(n_samples: int) -> int:

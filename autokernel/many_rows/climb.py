@@ -22,6 +22,8 @@ from autokernel.many_rows.approximation import Approximation, n_held_out, shuffl
 from autokernel.typing import FloatArray
 
 MAX_STEPS = 25  # of a run
+ACCURACY = 1e-2  # nats that it may still gain
+MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
 TIMES_THOROUGH = 4.0  # the time to build the likelihood of a fit, for that of a thorough one
 N_DRAWS = 100
 MAX_GIVEN_ROWS = 2**15  # from which held-out rows are predicted
@@ -120,9 +122,20 @@ class ManyRows:
         began = time.perf_counter()
         log_structure_prior = self.evaluator.structure_prior(start.expression)
         posterior, n_rows = self._posterior(likelihood), likelihood.data.noise.n_readings
-        curvature = _scaled_hessian(start.hessian, n_rows / start.n_rows, posterior, start.theta)
-        mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
-        maximum = _measured(posterior, mode, best - FAR_BELOW_BEST - log_structure_prior)
+        times = np.full(len(start.theta), n_rows / start.n_rows)
+        if self.approximation.is_exact:  # of a longer series
+            times[posterior.is_period] **= 3
+        curvature = _scaled_hessian(start.hessian, times, posterior, start.theta)
+        theta, known = start.theta, _with_known_periods(posterior, start.theta)
+        if not np.array_equal(theta, known):
+            theta = max((theta, known), key=posterior.value)
+        mode = maximise(
+            posterior, theta, max_iterations=MAX_STEPS, tolerance=ACCURACY, curvature=curvature
+        )
+        least = best - FAR_BELOW_BEST - log_structure_prior
+        if len(likelihood.data.y) / likelihood.rows_for_each > MAX_MEASURED_ROWS:
+            least = np.inf
+        maximum = _measured(posterior, mode, least)
         fitted = posterior
         if completes and n_rows < self.data.noise.n_readings:
             fitted, maximum = self._completed(likelihood, maximum)
@@ -174,15 +187,24 @@ def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
     return estimate
 
 
+def _with_known_periods(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
+    """Return theta with periods that are known by what is known of them."""
+    are_known = [one.keeps_prior for one in posterior.likelihood.parameters]
+    return np.where(posterior.is_period & are_known, posterior.centre, theta)
+
+
 def _scaled_hessian(
-    hessian: FloatArray, times: float, posterior: LogPosterior, theta: FloatArray
+    hessian: FloatArray, times: float | FloatArray, posterior: LogPosterior, theta: FloatArray
 ) -> FloatArray | None:
     """Guess the Hessian for ``times`` as many rows, None if it is not known.
 
-    The part of the prior stays as it is. That of the rows cannot curve upwards at a maximum.
+    It may differ between parameters. The part of the prior stays as it is. That of the rows cannot
+    curve upwards at a maximum.
     """
     if not np.all(np.isfinite(hessian)):
         return None
     of_prior = np.diag(posterior.prior.curvature(theta))
     curvatures, axes = np.linalg.eigh(hessian - of_prior)
-    return (axes * np.maximum(curvatures, 0.0)) @ axes.T * times + of_prior
+    of_rows = (axes * np.maximum(curvatures, 0.0)) @ axes.T
+    roots = np.sqrt(np.broadcast_to(times, len(theta)))
+    return of_rows * np.outer(roots, roots) + of_prior

@@ -12,6 +12,7 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.expression import (
     IDENTITY,
+    Expression,
     Grammar,
     Leaf,
     View,
@@ -20,12 +21,14 @@ from autokernel.expression import (
     with_leaves,
 )
 from autokernel.inference import TrainingData
-from autokernel.kernels import ADD, MULTIPLY, Role
+from autokernel.kernels import ADD, MULTIPLY, RETURNING, Role
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
 MIN_GAIN = 1.0  # nats of a term that is added by more rows
 SHARE_OF_NOISE = 0.5  # of the variance, which a rough term explains at first
+TIME_SCALES = 10.0  # ratio of the lengthscales of two levels of a series
+FEWEST_STEPS = 3.0  # of a series, for a lengthscale
 N_PROBES = 200  # rows whose nearest neighbours are looked for
 MAX_ROWS_OF_DISTANCES = 2**17  # among which these are looked for
 
@@ -81,16 +84,43 @@ def with_rough_term(fit: Evaluation, data: TrainingData, task: Task) -> list[Eva
         return []
     known = data.inputs.columns.scaled(data.inputs.filled)
     distance = _distance_between(np.column_stack([known.view(view) for view in views]), n_searched)
+    return [_with_leaves_of_noise(fit, expression, factors, lengthscale=distance)]
+
+
+def with_another_level(fit: Evaluation, data: TrainingData, task: Task) -> list[Evaluation]:
+    """Add a level that returns, on another time scale, to the kernel of a series.
+
+    Few rows show either how fast errors are forgotten or how slowly the level wanders. The new
+    lengthscale is a tenth of the one that the kernel has, or ten times as long if that is short.
+    The list is empty if the grammar does not have it.
+    """
+    [column] = fit.expression.columns
+    level = Leaf(RETURNING, column)
+    if level not in task.grammar.leaves or fit.expression.n_leaves >= task.grammar.max_leaves:
+        return []
+    known = [p.value for p in fit.parameters if p.kernel == str(level) and p.name == "lengthscale"]
+    shortest = FEWEST_STEPS * float(np.ptp(data.X[:, column])) / len(data.y)
+    lengthscale = min(known, default=TIME_SCALES * shortest) / TIME_SCALES
+    if lengthscale < shortest:
+        lengthscale *= TIME_SCALES**2 if known else 1.0
+    expression = (fit.expression.on(IDENTITY) + level).on(fit.expression.target)
+    return [_with_leaves_of_noise(fit, expression, [level], lengthscale=lengthscale)]
+
+
+def _with_leaves_of_noise(
+    fit: Evaluation, expression: Expression, factors: Sequence[Leaf], *, lengthscale: float
+) -> Evaluation:
+    """Return a start of a kernel with a product more, which explains a part of the noise."""
     starts: dict[Role | None, float] = {
         Role.VARIANCE: (fit.theta[-1] + np.log(SHARE_OF_NOISE)) / len(factors),
-        Role.LENGTHSCALE: np.log(distance),
+        Role.LENGTHSCALE: np.log(lengthscale),
     }
     new = [starts.get(p.role, 0.0) for leaf in factors for p in leaf.parameters]
     noise = fit.theta[-1:] + np.log(1 - SHARE_OF_NOISE)
     theta, hessian = np.concatenate([fit.theta[:-1], new, noise]), np.eye(len(fit.theta) + len(new))
     old = [*range(len(fit.theta) - 1), -1]
     hessian[np.ix_(old, old)] = fit.hessian
-    return [replace(fit, expression=expression, theta=theta, hessian=hessian)]
+    return replace(fit, expression=expression, theta=theta, hessian=hessian)
 
 
 def _smooth_leaves(views: Sequence[View], grammar: Grammar) -> list[Leaf]:

@@ -41,6 +41,7 @@ class SeriesKernels(Strategy):
         has_all_scales=True,
         judges_outliers_by_series=True,
         learns_tails=False,
+        searches_series=True,
     )
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn
