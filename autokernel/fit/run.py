@@ -126,13 +126,12 @@ class Run:
 
     def _searched_rows(self, kept: FitData) -> IntArray:
         """Choose the rows to search on: at random, the latest of a series, or whole groups."""
-        n, inputs = self.n_searched, self.data.inputs
-        if self.arguments.strategy.preset.searches_series and self.arguments.approximation == AUTO:
-            time, groups = time_and_groups(self.columns, kept.X)
-            if groups:
-                return rows_of_groups(inputs, groups, n, seed=self.seed)
-            if time is not None and not self.columns[time].n_gaps:
-                return latest_rows(inputs, time, n)
+        n, inputs, series = self.n_searched, self.data.inputs, self._column_of_series
+        if series is not None:
+            return latest_rows(inputs, series, n)
+        _, groups = time_and_groups(self.columns, kept.X)
+        if groups and self.arguments.strategy.preset.searches_series:
+            return rows_of_groups(inputs, groups, n, seed=self.seed)
         return np.sort(shuffled_rows(len(inputs), self.seed)[:n])
 
     @property

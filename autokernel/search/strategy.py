@@ -249,7 +249,7 @@ class Preset:
     has_all_scales: bool = False  #: whether the target has scales that are nearly the same
     judges_outliers_by_series: bool = False  #: whether it does so by the kernels of series
     learns_tails: bool = True  #: whether the rows show how heavy tails are
-    searches_series: bool = False  #: the latest of many rows, or whole groups, and not at random
+    searches_series: bool = False  #: the latest of many rows, or whole groups, not any of them
 
 
 class Strategy(ABC, BaseEstimator):
