@@ -21,7 +21,6 @@ from sklearn.utils import _safe_indexing
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
 from autokernel.data.dates import read_dates
-from autokernel.data.steps import time_and_groups
 from autokernel.data.texts import CATEGORY, DATE, NUMBER, is_numeric
 from autokernel.datasets import load_airline
 from autokernel.displays import EffectsDisplay, ForecastDisplay
@@ -64,6 +63,7 @@ class FitRows:
     notes: list[str]  # how the file was read
     time: FloatArray | None  # the first column of dates, in days, or the only one, of numbers
     seasons: Mapping[str, float]  # in the unit of time
+    sep: str = ","  # separator of the file
     results: dict[str, list[str | Table]] = field(default_factory=dict)  # by headings of a report
 
     @property
@@ -188,7 +188,7 @@ def _airline() -> FitRows:
 def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
     """Read a file with the target among its columns."""
     with _errors_named(path):
-        cells, _ = _read_cells(path, options)
+        cells, sep = _read_cells(path, options)
         cells, target = _chosen(cells, options)
         kinds = {name: _kind(cells[name], target, options) for name in cells}
         if options.date_format not in {None, *kinds.values()}:
@@ -208,7 +208,7 @@ def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
     if len(dates := X.select_dtypes("datetime").columns):
         time = ((X[dates[0]] - X[dates[0]].min()) / np.timedelta64(1, "D")).to_numpy(float)
     seasons = SEASONS if len(dates) else {}
-    return FitRows(path.name, X, y, weights, target, kinds, {}, notes, time, seasons)
+    return FitRows(path.name, X, y, weights, target, kinds, {}, notes, time, seasons, sep)
 
 
 def _read_new_rows(path: Path, rows: FitRows, options: argparse.Namespace) -> tuple[Any, Any, str]:
@@ -382,12 +382,11 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check_future(model: AutoKernelGPRegressor, rows: FitRows, future: Any) -> None:
     """Refuse a forecast for which the next rows of a column may be needed, before the search."""
-    time, groups = time_and_groups(model._fitted.columns, model.X_train_)
-    names = [*rows.kinds]
-    if time is None:
+    series, names = model._fitted.series, [*rows.kinds]
+    if not series:
         need = "a column of dates (name their --date-format), or of numbers at equal steps"
         raise ValueError(f"--horizon needs {need}, got {rows.kinds}")
-    known = {names[number] for number in (time, *groups)}.union([] if future is None else future)
+    known = {names[number] for number in series}.union([] if future is None else future)
     if missing := [name for name in names if name not in known]:
         raise ValueError(
             f"--horizon needs --future FILE with the next rows of {', '.join(missing)}; or leave "
@@ -522,7 +521,8 @@ def _forecast(model: Any, rows: FitRows, future: Any, options: argparse.Namespac
         path = options.predictions
         forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975), X=future)
         if path:
-            import_module("pandas").DataFrame(forecast).to_csv(path, **CSV)
+            frame = import_module("pandas").DataFrame(forecast)
+            frame.to_csv(path, sep=rows.sep, decimal=options.decimal, **CSV)
         say(f"Forecast: {path}" if path else f"Forecast\n\n{forecast}")
         rows.results["Forecast"] = [forecast]
 

@@ -20,7 +20,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import Columns, FitData, check_fit_data, check_inputs, check_new_rows
 from autokernel.data.checks import check_future
-from autokernel.data.steps import time_and_groups
 from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
@@ -502,7 +501,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         rows of the fit. ``best_score_`` grows by the log predictive density at its parameters, as
         the log likelihood does. An approximation is made again for all rows.
 
-        With ``outliers="auto"``, new rows that do not fit are added to ``outliers_``, by the rule
+        With ``outliers="auto"``, new outliers are added to ``outliers_``, by the rule
         of the fit. They are judged again with the rows of later updates. A new level of the target
         is not excluded for long: all such rows join if more of them are next to each other, in time
         or along a column, than chance allows, or if they are more than 15 % of all rows. Outliers
@@ -712,7 +711,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         past = np.concatenate([self.X_train_, model.outliers.X, self._left_out])
         future = None
         if X is not None:
-            future = check_future(X, model.columns, time_and_groups(model.columns, past)[0])
+            future = check_future(X, model.columns, next(iter(model.series), None))
             model.warn_beyond_scales(future.rows)
         return forecast_table(model, past, horizon, levels, future)
 

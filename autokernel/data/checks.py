@@ -320,9 +320,12 @@ def check_future(X: Any, known: Columns, time: int | None) -> Future:
     Columns are found by their names. An array has all of them in order, or all but that of time.
     """
     X = in_memory(X)
-    if known.dates:
-        X = with_dates_of_index(X)
+    if hasattr(X, "to_frame") and hasattr(X, "index") and not hasattr(X, "columns"):
+        X = X.to_frame()  # a series is one of the columns
     table = nw.from_native(X, eager_only=True, pass_through=True)
+    if known.dates and (with_dates := with_dates_of_index(X)) is not X and time is not None:
+        table = nw.from_native(with_dates, eager_only=True)
+        table = table.rename({table.columns[-1]: known.names[time]})  # whatever the index is called
     expected = "X must have columns of the fit"
     if isinstance(table, nw.DataFrame) and known.has_names:
         given = {
@@ -348,7 +351,8 @@ def check_future(X: Any, known: Columns, time: int | None) -> Future:
     refuse_large("X", inputs)
     rows = np.full((len(inputs), len(known)), np.nan)
     rows[:, numbers] = inputs
-    return Future(rows, {n: read.get(i, known[n]) for i, n in enumerate(numbers)})
+    every = {n: replace(read.get(i, known[n]), name=known[n].name) for i, n in enumerate(numbers)}
+    return Future(rows, every)
 
 
 def _in_numbers(

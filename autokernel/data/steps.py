@@ -22,7 +22,8 @@ _TOLERANCE = 1e-6  # of a step, by which equal steps differ through rounding
 _ROUNDED = 0.15  # of a step, by which steps of rounded numbers differ from it
 _MIN_SHARE = 0.5  # of the steps that are equal, from which they are the spacing
 _MIN_SHARE_OF_ROWS = 0.95  # that differ in time or group
-_MAX_SHARE_OF_TIMES = 0.7  # that differ, by rows, where groups share them: half for two groups
+_MAX_SHARE_OF_TIMES = 0.5  # that differ, by rows, if groups have the same times
+_MIN_SHARE_OF_SHARED = 0.4  # of rows at a time of other rows, if groups are of different lengths
 _MIN_ROWS_OF_GROUP = 3  # on average
 _MAX_GROUP_COLUMNS = 3  # whose levels make up the groups
 _MIN_ROWS_OF_CALENDAR = 8  # of a group, from which it has a calendar apart from the others
@@ -99,12 +100,18 @@ def time_and_groups(columns: Columns, X: FloatArray) -> tuple[int | None, tuple[
 
 def _are_series(X: FloatArray, time: int, groups: tuple[int, ...], *, are_dates: bool) -> bool:
     """Whether rows differ in time or group, and times are those of series."""
-    n, places = len(X), np.unique(X[:, time])
+    n, (places, counts) = len(X), np.unique(X[:, time], return_counts=True)
     if len(np.unique(X[:, [*groups, time]], axis=0)) < _MIN_SHARE_OF_ROWS * n:
         return False
     if groups:
-        n_groups = len(np.unique(X[:, groups], axis=0))
-        return len(places) <= _MAX_SHARE_OF_TIMES * n and n_groups * _MIN_ROWS_OF_GROUP <= n
+        _, of_rows, sizes = np.unique(X[:, groups], axis=0, return_inverse=True, return_counts=True)
+        if are_dates or len(sizes) * _MIN_ROWS_OF_GROUP > n:
+            return len(sizes) * _MIN_ROWS_OF_GROUP <= n
+        if len(places) <= _MAX_SHARE_OF_TIMES * n:
+            return True
+        places = np.unique(X[of_rows.ravel() == np.argmax(sizes), time])  # of a long one
+        if counts[counts > 1].sum() < _MIN_SHARE_OF_SHARED * n:
+            return False
     return are_dates or (len(places) > 1 and _most_frequent(np.diff(places))[1] >= _MIN_SHARE)
 
 

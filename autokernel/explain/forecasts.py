@@ -8,7 +8,7 @@ import numpy.typing as npt
 from autokernel.data import Column
 from autokernel.data.checks import Future
 from autokernel.data.dates import dates_of
-from autokernel.data.steps import rows_ahead_of_group, time_and_groups
+from autokernel.data.steps import rows_ahead_of_group
 from autokernel.explain.tables import Table
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
@@ -31,12 +31,12 @@ def forecast_table(
         If there is no column of time, if a column that predictions depend on is not known, or if
         the rows are not ``horizon`` rows for each group.
     """
-    time, groups = time_and_groups(model.columns, past)
-    if time is None:
+    if not model.series:
         raise ValueError(
             "forecast needs a column of dates, or of numbers at equal steps, got the columns "
             f"{model.columns.names}: give the rows to predict_quantiles"
         )
+    time, *groups = model.series
     known = {} if future is None else future.columns
     _check_known(model, {time, *groups, *known}, is_given=future is not None)
     columns = {number: known.get(number, model.columns[number]) for number in (time, *groups)}
@@ -92,10 +92,16 @@ def _rows(
         if len(own) != horizon:
             of_group = " for each group" * bool(groups)
             raise ValueError(f"X must have horizon={horizon} rows{of_group}, got {len(own)}")
+        before = x[_are_of(past, groups, name)]
         if future is None or time not in future.columns:
-            known = x[_are_of(past, groups, name)]
             rows[own, time] = rows_ahead_of_group(
-                x, known, horizon, are_dates=column.is_date, zone=column.zone
+                x, before, horizon, are_dates=column.is_date, zone=column.zone
+            )
+        elif not np.all(np.diff(rows[own, time], prepend=np.max(before, initial=-np.inf)) > 0):
+            raise ValueError(
+                f"X must have times in column {column.name!r} that follow the last row"
+                f"{' of each group' * bool(groups)}, in ascending order, or no such column; predict"
+                " takes any rows"
             )
     return rows, last
 

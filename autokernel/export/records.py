@@ -76,6 +76,7 @@ _MODEL = {
     "outliers": Outliers,
     "rows": IntArray,
     "unjudged": tuple[int, ...],
+    "series": tuple[int, ...],
     "columns": Columns,
     "target": Target,
     "noise": _NOISE,
@@ -283,6 +284,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
         "outliers": model.outliers,
         "rows": model.rows,
         "unjudged": model.unjudged,
+        "series": model.series,
         "columns": model.columns,
         "target": model.target,
         "noise": dict(zip(_NOISE, data.known_noise.record, strict=True)),
@@ -315,8 +317,9 @@ def _fitted_model(
         shape = (len(outliers.rows), X.shape[1])[: 1 + (field == "X" and len(outliers.rows) > 0)]
         _check_shape(values, shape, f"{key}.outliers.{field}")
     _check_ascending(outliers.rows, f"{key}.outliers.rows")
-    for column in record["unjudged"]:
-        _require(0 <= column < X.shape[1], f"{key}.unjudged", "indices of columns", column)
+    for name in ("unjudged", "series"):
+        for column in record[name]:
+            _require(0 <= column < X.shape[1], f"{key}.{name}", "indices of columns", column)
     for n, one in enumerate(kernels):
         _check_kernel(one.evaluation, record, f"{key}.kernels[{n}].evaluation")
         n_params = one.evaluation.n_params
@@ -331,6 +334,7 @@ def _fitted_model(
         outliers=outliers._replace(X=outliers.X.reshape(-1, X.shape[1])),
         rows=record["rows"],
         unjudged=record["unjudged"],
+        series=record["series"],
     )
 
 

@@ -71,8 +71,9 @@ def updated(
     outcomes = _outcomes(model, given, joint)
     (predictor,), of_point = point.predictors, point.joint(rows.X)
     is_outlier = _is_beyond(model, rows)
-    beyond, within = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
-    if len(beyond):
+    within = np.flatnonzero(~is_outlier)
+    beyond = np.flatnonzero(is_outlier & ~np.isin(given.rows, model.outliers.rows))
+    if len(beyond):  # of the new rows
         text = (
             f"y has {given.y[beyond[0]]:g} in {text_of_rows(given.rows[beyond])}, where "
             f"{model.columns.text_of(best.expression)} is not defined"

@@ -176,7 +176,7 @@ class ExactPredictor(GlobalPredictor):
     ) -> tuple[PackedCholesky, float]:
         """Extend the factor to rows that begin with those of this predictor.
 
-        If that fails with the same jitter, the matrix is factorised anew.
+        If that fails with the same jitter, the matrix is factorised again.
         """
         if len(rows.X) == len(self.knots):
             return self._cholesky, self.jitter

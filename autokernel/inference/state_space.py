@@ -570,6 +570,11 @@ class StateSpacePredictor(Predictor):
     text = "state space"
 
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
+        if not has_state_space(expression, data.inputs):
+            raise LinAlgError(
+                "a state space needs rows with a time, from the first of the fit on: call fit "
+                "with all rows"
+            )
         super().__init__(expression, theta, data, block=_BLOCK)
         self._inputs = data.inputs
         self._at = Filtered(expression, theta, data.on(expression.target))

@@ -81,6 +81,7 @@ class FittedModel:
     outliers: Outliers
     rows: IntArray  # (n_samples,), the other rows, as they are counted in ``X``
     unjudged: tuple[int, ...] = ()  # columns of the kernel that no search has tried to leave out
+    series: tuple[int, ...] = ()  # the column of time, if there is one, and those of groups
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}

@@ -77,7 +77,8 @@ def kernels_of_series(
 
     They are a walk with a damped trend, and a line with a level that returns to it, without and
     with the seasons of known periods. With other columns, they have the seasons, if there are any,
-    and the effects of these columns: straight lines, and a constant for each level. With groups,
+    and the effects of these columns: straight lines, and a constant for each level, as far as the
+    largest number of leaves allows. With groups,
     each of them has a walk and seasons that it shares with the others, and its own; the trend is
     common, or its own too.
     """
@@ -98,13 +99,14 @@ def kernels_of_series(
     sums: list[list[Expression]] = [[walk, trend], [line, returning]]
     if levels:
         sums = [[own(walk), trend], [own(walk), own(trend)], [own(line), own(returning)]]
-    found = []
+    found: list[Expression] = []
     for target in grammar.targets:
         for terms in sums:
             with_seasons = [*terms, *map(own, seasons)]
-            choices = [terms, with_seasons] if len(grammar.columns) == 1 else [with_seasons]
-            found += [_sum([*one, *effects]).on(target) for one in choices]
-    return [one for one in dict.fromkeys(found) if grammar.spans(one)]
+            choices = [[*with_seasons, *effects], with_seasons, terms]
+            possible = [one for c in choices if grammar.spans(one := _sum(c).on(target))]
+            found += possible[::-1] if len(grammar.columns) == 1 else possible[:1]
+    return list(dict.fromkeys(found))
 
 
 def kernels_of_groups(grammar: Grammar) -> list[Expression]:

@@ -26,12 +26,12 @@ class SeriesKernels(Strategy):
     because kernels that extrapolate well often have less evidence than simpler ones. Quantiles,
     densities and draws have heavy tails, for levels that break; means and deviations do not.
 
-    Other columns next to that of time have effects, which are added: a straight line, or a constant
-    for each level. From the best kernel, effects are left out, bent, or taken on another scale, all
-    together or one after the other, as long as the score is expected to rise; seasons are left out
-    too. Then the effects of categories are joined, and the best effects are fitted with the other
-    kernels along time. Where levels of categories are groups with a
-    series each, groups have levels, trends and seasons in common, and their own.
+    Other columns next to time have effects, which are added: a straight line, or a constant for
+    each level. From the best kernel, effects are dropped, bent, or taken on another scale, all
+    together or one after the other, as long as the score is expected to rise; seasons may be
+    dropped too. Then the effects of categories are joined, and the best effects are fitted with the
+    other kernels along time. If levels of categories are groups with a series each, groups have
+    levels, trends and seasons in common, and deviate from them.
     """
 
     preset: ClassVar[Preset] = Preset(
@@ -55,7 +55,8 @@ class SeriesKernels(Strategy):
         if not found and not task.start:
             raise ValueError(
                 "strategy='series' needs sums of the base kernels RW, IOU, LIN and MAT12: "
-                "base_kernels='auto' has them, operators must have '+', and max_leaves be 2 or more"
+                "base_kernels='auto' has them, operators must have '+', max_leaves be 2 or more, "
+                "and the column of time be on its own scale"
             )
         has_effects = len(task.grammar.columns) > 1
         first = {one.target: one for one in reversed(found)}.values()
@@ -95,7 +96,9 @@ class SeriesKernels(Strategy):
             sums = [_Parts.of(one, time).along for one in every if one.target == target]
             found = [estimate(parts._replace(effects=one)) for one in _joined(parts.effects)]
             found += [estimate(parts._replace(along=one)) for one in sums]
-        return [one for one in found if one.expression.canonical not in known][:n_proposals]
+        spans = task.grammar.spans
+        new = (one for one in found if one.expression.canonical not in known)
+        return [one for one in new if spans(one.expression)][:n_proposals]
 
 
 class _Parts(NamedTuple):

@@ -518,3 +518,55 @@ def test_groups_share_levels_and_have_their_own():
     latest = X.assign(y=y).sort_values("week").groupby("shop")["y"]
     # levels are 10 apart, prices move the target by at most 3, and walks by .3 a week
     np.testing.assert_allclose(table["mean"], latest.apply(lambda one: one.tail(10).mean()), atol=3)
+
+
+def test_times_of_the_next_rows_follow_the_last_one_whatever_their_index_is_called():
+    X, y = priced(48)
+    X = X.set_index("date")
+    model = small(averaging=None).refit(X[:40], y[:40], "RW[date] + LIN[price] + CAT[promoted]")
+    expected = model.forecast(4, X=X[40:44].reset_index(drop=True))
+    for name in (None, "when"):
+        np.testing.assert_array_equal(
+            model.forecast(4, X=X[40:44].rename_axis(name))["mean"], expected["mean"]
+        )
+    wrong = {"known": X[39:40], "early": X[3:5], "twice": X.iloc[[40, 40]]}
+    no_time = X[40:42].reset_index()
+    no_time.loc[1, "date"] = None
+    for rows in (*wrong.values(), no_time):
+        with pytest.raises(ValueError, match="times in column 'date' that follow the last row, in"):
+            model.forecast(len(rows), X=rows)
+    of_price = small(averaging=None).refit(X[["price"]][:40], y[:40], "RW[date] + LIN[price]")
+    series = of_price.forecast(2, X=X["price"][40:42])  # a series is one of the columns
+    np.testing.assert_array_equal(series["mean"], of_price.predict(X[["price"]][40:42]))
+
+
+def test_groups_are_those_of_the_fit_also_if_rows_are_repeated_or_join():
+    X, y = panel((20, 20, 20))
+    kernel = "CAT[shop] * RW[week]"
+    repeated = small(averaging=None, noise="constant")
+    repeated.refit(pd.concat([X, X[:12]]), pd.concat([y, y[:12]]), kernel)
+    assert repeated.forecast(1)["shop"].tolist() == ["a", "b", "c"]
+    for _ in range(3):
+        repeated.update(X[:6], y[:6])
+    for one in (repeated, from_dict(json.loads(json.dumps(to_dict(repeated))))):
+        assert one.forecast(1)["shop"].tolist() == ["a", "b", "c"]
+
+
+@pytest.mark.parametrize("has_dates", [True, False])
+def test_a_long_and_a_short_group_are_a_panel(has_dates):
+    X, y = panel((90, 25, 3))
+    X, y = X[X["shop"] != "c"], y[X["shop"] != "c"]
+    if not has_dates:
+        X = X.assign(week=(X["week"] - X["week"].min()).dt.days / 7.0)
+    model = small(averaging=None, noise="constant").refit(X, y, "CAT[shop] * RW[week]")
+    table = model.forecast(1)
+    assert table["shop"].tolist() == ["a", "b"]
+    assert np.argsort(table["week"]).tolist() == [1, 0]
+
+
+def test_few_leaves_leave_out_effects():
+    X, y = priced(40)
+    model = forecasts(max_leaves=3, target_scale=None, averaging=None).fit(X, y)
+    assert parse_expression(model.best_expression_, list(X)).n_leaves == 3
+    with pytest.raises(ValueError, match="and the column of time be on its own scale"):
+        forecasts(base_kernels={"date": ["SE"]}).fit(X, y)

@@ -361,6 +361,8 @@ def test_a_target_beyond_the_scale_is_refused_or_put_aside():
     np.testing.assert_array_equal(model.outliers_, [29])
     assert model._fitted.outliers.deviations[0] == np.inf
     assert len(model.y_train_) == N + 1
+    model.set_params(outliers=None).update(X[:1], y[:1])  # which says nothing of the row before
+    np.testing.assert_array_equal(model.outliers_, [29])
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgError
 from scipy.special import ive
 
 from autokernel import parse_expression
@@ -197,3 +198,13 @@ def test_a_known_season_has_a_state_space():
         make(expression, data).value(theta) for make in (ExactLikelihood, StateSpaceLikelihood)
     ]
     assert values[1] == pytest.approx(values[0], rel=1e-9)
+
+
+@pytest.mark.parametrize("begin", [-0.1, np.nan])
+def test_rows_before_the_first_one_or_without_a_place_have_no_state_space(begin):
+    with pytest.raises(LinAlgError, match="needs rows with a time, from the first of the fit on"):
+        expression, data = kernel("RW"), series(20)
+        rows = TrainingData(
+            data.inputs.columns.scaled(np.append([[begin]], data.X, axis=0)), np.append(0.0, data.u)
+        )
+        StateSpacePredictor(expression, np.zeros(3), rows)
