@@ -202,9 +202,8 @@ def test_a_known_season_has_a_state_space():
 
 @pytest.mark.parametrize("begin", [-0.1, np.nan])
 def test_rows_before_the_first_one_or_without_a_place_have_no_state_space(begin):
+    data = series(20)
+    X = data.inputs.columns.scaled(np.append([[begin]], data.X, axis=0))
+    rows = TrainingData(X, np.append(0.0, data.u))
     with pytest.raises(LinAlgError, match="needs rows with a time, from the first of the fit on"):
-        expression, data = kernel("RW"), series(20)
-        rows = TrainingData(
-            data.inputs.columns.scaled(np.append([[begin]], data.X, axis=0)), np.append(0.0, data.u)
-        )
-        StateSpacePredictor(expression, np.zeros(3), rows)
+        StateSpacePredictor(kernel("RW"), np.zeros(3), rows)
