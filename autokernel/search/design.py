@@ -70,8 +70,8 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
 def kernels_of_series(grammar: Grammar) -> list[Expression]:
     """List the kernels that forecast a series well, for one column, on each scale of the target.
 
-    They are a walk with a damped trend, and a line with a level that returns to it, without and
-    with the seasons of known periods.
+    They are a walk with a damped or a straight trend, and a line with a level that returns to it,
+    without and with the seasons of known periods.
     """
     is_series = len(grammar.columns) == 1
     by_kernel = grammar.kernels_on(grammar.columns[0]) if is_series else {}
@@ -82,7 +82,7 @@ def kernels_of_series(grammar: Grammar) -> list[Expression]:
     seasons = [leaf for kernel, leaf in by_kernel.items() if isinstance(kernel, Seasonal)]
     found = []
     for target in grammar.targets:
-        for one in (walk + trend, line + returning):
+        for one in (walk + trend, walk + line, line + returning):
             found += [one.on(target), *([(one + _sum(seasons)).on(target)] if seasons else [])]
     return [one for one in found if grammar.spans(one)]
 

@@ -248,6 +248,7 @@ class Preset:
     has_all_scales: bool = False  #: whether the target has scales that are nearly the same
     judges_outliers_by_series: bool = False  #: whether it does so by the kernels of series
     learns_tails: bool = True  #: whether the rows show how heavy tails are
+    equal_share: float = 0.0  #: of averages, in equal parts for kinds of walks and for scales
 
 
 class Strategy(ABC, BaseEstimator):
