@@ -206,7 +206,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ``-inf`` for the rough fit of a ``max_time`` that was too short.
     posterior_ : dict of ndarray of shape (n_kernels,)
         The most probable kernels, with ``probability``, ``log_evidence``, ``log_prior``,
-        ``n_leaves``, ``pareto_k`` and ``kernel``. Prints as a table.
+        ``n_leaves``, ``pareto_k`` and ``kernel``. With ``strategy="series"`` the probabilities, and
+        those of ``scales_``, are the weights of forecasts: half of each is by evidence, the other
+        half is equal for walks and returning levels on each scale. Prints as a table.
     inclusion_probabilities_ : dict of ndarray of shape (n_features,)
         For each ``column`` the probability that the target ``depends`` on it, that it ``repeats``
         along the column within the data, and that it is ``linear`` in the column, plus a function

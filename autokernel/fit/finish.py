@@ -213,7 +213,13 @@ def _averaged(
     seconds = run.conditioning_seconds(len(evaluator.data.y))  # of each component
     of_all = seconds * (averaging.n_components if averaging else 0)
     until = max(deadline.earlier(of_all), deadline.share(0.5), key=lambda one: one.seconds_left)
-    kernels = posterior_over_kernels(evaluator, [evaluation, *others], deadline=until)
+    is_only_time = len(run.space.grammar.columns) == 1  # otherwise kernels differ in effects too
+    kernels = posterior_over_kernels(
+        evaluator,
+        [evaluation, *others],
+        equal_share=run.arguments.strategy.preset.equal_share if is_only_time else 0.0,
+        deadline=until,
+    )
     if averaging is None:
         return best, kernels, best[1]
     averaged = kernels

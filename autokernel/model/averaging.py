@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -21,6 +22,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, OutOfTimeError
 from autokernel.expression import Expression
+from autokernel.kernels import WANDERING, BaseKernel
 from autokernel.typing import FloatArray, IntArray
 
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
@@ -37,7 +39,7 @@ class KernelPosterior:
     """A kernel with its posterior probability, and draws from the posterior of its parameters."""
 
     evaluation: Evaluation
-    probability: float  # given the kernels that the search has evaluated
+    probability: float  # given the kernels that were evaluated, or a weight with an equal share
     log_score: float  # nats, the score after the correction by importance sampling
     draws: FloatArray  # (n_draws, n_params), equally probable
     pareto_k: float = np.nan  # above 0.7 the correction is not reliable
@@ -53,28 +55,36 @@ class MixtureComponent:
 
 
 def posterior_over_kernels(
-    evaluator: Evaluator, best_first: Iterable[Evaluation], *, deadline: Deadline = NEVER
+    evaluator: Evaluator,
+    best_first: Iterable[Evaluation],
+    *,
+    equal_share: float = 0.0,
+    deadline: Deadline = NEVER,
 ) -> list[KernelPosterior]:
     """Compute the posterior over the kernels that a search has evaluated, the most probable first.
 
     The evaluations ``best_first`` have finite scores. Kernels that are not reached before the
     deadline are left out, except for the first one, which then is taken at its best parameters.
-    Probabilities sum to one.
+    Probabilities sum to one. An ``equal_share`` of them is the same for kernels that wander in
+    another way or on another scale of the target, and divided by evidence among the others.
     """
-    best, *others = best_first
-    near = [other for other in others if other.score > best.score - _SCORE_WINDOW]
-    evaluations = [best, *near[: _MAX_KERNELS - 1]]
+    best, *others = every = list(best_first)
+    shares = _probabilities(every, [one.score for one in every], equal_share)
+    near = shares[1:] > shares[0] * np.exp(-_SCORE_WINDOW)
+    by_share = (others[n] for n in np.argsort(-shares[1:], kind="stable") if near[n])
+    evaluations = [best, *islice(by_share, _MAX_KERNELS - 1)]
     drawn: list[_Drawn] = []
     with suppress(OutOfTimeError):
-        by_score = _probabilities([one.score for one in evaluations])
-        for evaluation, probability in zip(evaluations, by_score, strict=True):
+        shares = _probabilities(evaluations, [one.score for one in evaluations], equal_share)
+        for evaluation, probability in zip(evaluations, shares, strict=True):
             n_draws = _N_DRAWS if probability > _PROBABLE else _N_FEW_DRAWS
             drawn.append(_draw(evaluator, evaluation, n_draws, deadline=deadline))
     drawn = drawn or [_at_mode(best)]
-    probabilities = _probabilities([log_score for log_score, _, _ in drawn])
-    kept = [n for n, p in enumerate(probabilities) if p > _MIN_PROBABILITY or n == 0]
-    total = sum(probabilities[n] for n in kept)
-    kernels = [KernelPosterior(evaluations[n], probabilities[n] / total, *drawn[n]) for n in kept]
+    log_scores = [log_score for log_score, _, _ in drawn]
+    shares = _probabilities(evaluations[: len(drawn)], log_scores, equal_share)
+    kept = [n for n, share in enumerate(shares) if share > _MIN_PROBABILITY or n == 0]
+    total = shares[kept].sum()
+    kernels = [KernelPosterior(evaluations[n], float(shares[n] / total), *drawn[n]) for n in kept]
     return sorted(kernels, key=lambda one: -one.probability)
 
 
@@ -97,8 +107,21 @@ def _at_mode(one: Evaluation) -> _Drawn:
     return one.score, one.theta[None], np.nan
 
 
-def _probabilities(scores: Sequence[float]) -> list[float]:
-    return [float(p) for p in softmax(np.nan_to_num(scores))]  # -inf after a refit
+def _probabilities(
+    evaluations: Sequence[Evaluation], scores: Sequence[float], equal_share: float
+) -> FloatArray:
+    """Return probabilities (n,) by scores, and by groups of kernels in the equal share."""
+    log_p = np.nan_to_num(scores)  # -inf after a refit
+    groups: dict[tuple[str, frozenset[BaseKernel]], list[int]] = {}
+    for n, one in enumerate(evaluations):
+        walks = frozenset(leaf.kernel for leaf in one.expression.leaves).intersection(WANDERING)
+        if walks and equal_share:
+            groups.setdefault((one.expression.target, walks), []).append(n)
+    equal = np.zeros(len(log_p))
+    for own in groups.values():
+        equal[own] = softmax(log_p[own]) / len(groups)
+    by_score: FloatArray = softmax(log_p)
+    return (1 - equal_share) * by_score + equal_share * equal if groups else by_score
 
 
 class PosteriorAveraging(BaseEstimator):

@@ -75,12 +75,11 @@ def kernels_of_series(
 ) -> list[Expression]:
     """List the kernels that forecast a series well, on each scale of the target.
 
-    They are a walk with a damped trend, and a line with a level that returns to it, without and
-    with the seasons of known periods. With other columns, they have the seasons, if there are any,
-    and the effects of these columns: straight lines, and a constant for each level, as far as the
-    largest number of leaves allows. With groups,
-    each of them has a walk and seasons that it shares with the others, and its own; the trend is
-    common, or its own too.
+    They are a walk with a damped or a straight trend, and a line with a level that returns to it,
+    without and with the seasons of known periods. With other columns, they have the seasons, if
+    there are any, and the effects of these columns: straight lines, and a constant for each level,
+    as far as the largest number of leaves allows. With groups, each of them has a walk and seasons
+    that it shares with the others, and its own; the trend is common, or its own too.
     """
     by_kernel = {} if time is None else grammar.kernels_on(time)
     kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
@@ -96,7 +95,7 @@ def kernels_of_series(
     def own(leaf: Expression) -> Expression:
         return reduce(mul, levels, leaf)
 
-    sums: list[list[Expression]] = [[walk, trend], [line, returning]]
+    sums: list[list[Expression]] = [[walk, trend], [walk, line], [line, returning]]
     if levels:
         sums = [[own(walk), trend], [own(walk), own(trend)], [own(line), own(returning)]]
     found: list[Expression] = []

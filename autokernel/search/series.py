@@ -21,10 +21,12 @@ MIN_GAIN = 0.5  # nats that another effect is expected to gain
 class SeriesKernels(Strategy):
     """Fit the few kernels that forecast a series well, and average over them.
 
-    They are a random walk with a damped trend, and a line with a level that returns to it, each
-    without and with the known seasons, on each scale of the target. Nothing is searched or pruned,
-    because kernels that extrapolate well often have less evidence than simpler ones. Quantiles,
-    densities and draws have heavy tails, for levels that break; means and deviations do not.
+    They are a random walk with a damped or a straight trend, and a line with a level that returns
+    to it, each without and with the known seasons, on each scale of the target. Nothing is searched
+    or pruned, because kernels that extrapolate well often have less evidence than simpler ones. For
+    the same reason evidence decides on half of the weights only: the other half is equal for walks
+    and returning levels on each scale. Quantiles, densities and draws have heavy tails, for levels
+    that break; means and deviations do not.
 
     Other columns next to time have effects, which are added: a straight line, or a constant for
     each level. From the best kernel, effects are dropped, bent, or taken on another scale, all
@@ -42,6 +44,7 @@ class SeriesKernels(Strategy):
         judges_outliers_by_series=True,
         learns_tails=False,
         searches_series=True,
+        equal_share=0.5,
     )
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn

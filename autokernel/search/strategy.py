@@ -250,6 +250,7 @@ class Preset:
     judges_outliers_by_series: bool = False  #: whether it does so by the kernels of series
     learns_tails: bool = True  #: whether the rows show how heavy tails are
     searches_series: bool = False  #: the latest of many rows, or whole groups, not any of them
+    equal_share: float = 0.0  #: of averages along one column, for kinds of walks and for scales
 
 
 class Strategy(ABC, BaseEstimator):

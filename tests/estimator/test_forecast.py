@@ -8,6 +8,7 @@ import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
+from scipy.special import softmax
 from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor, parse_expression
@@ -239,8 +240,12 @@ def test_the_dates_of_an_index_are_a_column_beside_others():
 
 
 SEASON = "PER365_2425[time]"
-WALKS = {"IOU[time] + RW[time]", "LIN[time] + MAT12[time]", "NOISE"}
-SEASONAL = {f"IOU[time] + {SEASON} + RW[time]", f"LIN[time] + MAT12[time] + {SEASON}"}
+WALKS = {"IOU[time] + RW[time]", "LIN[time] + RW[time]", "LIN[time] + MAT12[time]", "NOISE"}
+SEASONAL = {
+    f"IOU[time] + {SEASON} + RW[time]",
+    f"LIN[time] + {SEASON} + RW[time]",
+    f"LIN[time] + MAT12[time] + {SEASON}",
+}
 
 
 @pytest.mark.parametrize(
@@ -265,6 +270,25 @@ def test_it_fits_few_kernels_which_are_equally_probable(periods, expected):
     assert model._fitted.mixture.tail_share == 0.1
     assert set(model.posterior_["log_prior"]) == {0.0}
     assert set(model.search_history_["phase"]) == {"initial"}
+
+
+def test_half_of_the_weights_is_equal_for_walks_and_returning_levels_on_each_scale():
+    series = np.exp(0.3 * monthly(30) - 3)
+    model = forecasts(outliers=None, periods={"time": []}).fit(series)
+    table = model.posterior_
+    scales = [text.rpartition("(y)")[0] for text in table["kernel"]]
+    groups = np.array(
+        [f"{s} {'RW' in text}" for s, text in zip(scales, table["kernel"], strict=True)]
+    )
+    assert len(set(groups)) == 6
+    expected = 0.5 * softmax(table["log_evidence"])
+    for group in set(groups):
+        own = groups == group
+        expected[own] += 0.5 / 6 * softmax(table["log_evidence"][own])
+    # kernels with a weight below 1e-3 are not in the table
+    np.testing.assert_allclose(table["probability"], expected, atol=0.01)
+    used = {one.expression.target for one in model._fitted.mixture.components}
+    assert used == {"identity", "sqrt", "log"}
 
 
 def test_what_it_cannot_fit_is_refused():
