@@ -68,7 +68,7 @@ def updated(
     data, best = model.mixture.data, model.evaluation
     rows = training_data(given, like=data, columns=given.columns)
     joint, point = model.mixture.joint(model.scaled(given.X)), model.at_best(best)
-    outcomes = _outcomes(model, given, joint)
+    outcomes = _predicted(model, given, joint)
     (predictor,), of_point = point.predictors, point.joint(rows.X)
     is_outlier = _is_beyond(model, rows)
     within = np.flatnonzero(~is_outlier)
@@ -92,7 +92,7 @@ def updated(
     deviations = np.empty(0)
     if len(found):
         deviations = deviations_of(rows.take(found), point, best.expression)
-    outliers = _outliers(model.outliers, given, found, deviations)
+    outliers = _with_outliers(model.outliers, given, found, deviations)
     rows, numbers = rows.take(joining), given.rows[joining]
     joint, of_point = _of_rows(joint, joining), _of_rows(of_point, joining)
     with kernel_errors():
@@ -104,7 +104,7 @@ def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:
     return [(mean[rows], covariance[np.ix_(rows, rows)]) for mean, covariance in joint]
 
 
-def _outcomes(model: FittedModel, given: FitData, joint: Sequence[Moments]) -> Outcomes:
+def _predicted(model: FittedModel, given: FitData, joint: Sequence[Moments]) -> Outcomes:
     """List rows with what the components of a model predict for them."""
     mean, ends, log_density = model.outcomes(given.y, joint, _TAILS)
     return {
@@ -130,7 +130,9 @@ def _is_beyond(model: FittedModel, rows: TrainingData) -> BoolArray:
     return ~(of_mixture & has(model.evaluation.expression.target))
 
 
-def _outliers(known: Outliers, given: FitData, found: IntArray, deviations: FloatArray) -> Outliers:
+def _with_outliers(
+    known: Outliers, given: FitData, found: IntArray, deviations: FloatArray
+) -> Outliers:
     """Replace what is known of given rows by those that are found to be outliers, sorted."""
     kept = np.flatnonzero(~np.isin(known.rows, given.rows))
     numbers = np.concatenate([known.rows[kept], given.rows[found]])

@@ -282,9 +282,9 @@ class Filter:
         starts = [start]
         for block in range(n_blocks - 1):
             P = starts[-1]
-            more = Phi[-1, block] @ _updated(P, J[-1, block]) @ Phi[-1, block].T
+            more = Phi[-1, block] @ _given_rows(P, J[-1, block]) @ Phi[-1, block].T
             starts.append(P0[-1, block] + more)
-        self.P = P0[:-1] + Phi[:-1] @ _updated(np.array(starts), J[:-1]) @ _transposed(Phi[:-1])
+        self.P = P0[:-1] + Phi[:-1] @ _given_rows(np.array(starts), J[:-1]) @ _transposed(Phi[:-1])
         self.f = np.where(self.observed, self.P @ level @ level + V, 1.0)
         if not (np.all(np.isfinite(self.f)) and np.all(self.f > 0)):
             raise LinAlgError("the variance of an innovation is not positive and finite")
@@ -387,7 +387,7 @@ def _next(of_rows: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
     return found
 
 
-def _updated(P: FloatArray, J: FloatArray) -> FloatArray:
+def _given_rows(P: FloatArray, J: FloatArray) -> FloatArray:
     """Compute the covariance ``(P^-1 + J)^-1``, also of a singular P."""
     values, axes = np.linalg.eigh(P)
     root = axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]

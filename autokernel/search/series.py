@@ -97,7 +97,10 @@ class SeriesKernels(Strategy):
         if not found:  # then categories together, and the best effects with other kernels of time
             every = kernels_of_series(task.grammar, time, groups)
             sums = [_Parts.of(one, time).along for one in every if one.target == target]
-            found = [estimate(parts._replace(effects=one)) for one in _joined(parts.effects)]
+            found = [
+                estimate(parts._replace(effects=one))
+                for one in _with_joint_categories(parts.effects)
+            ]
             found += [estimate(parts._replace(along=one)) for one in sums]
         spans = task.grammar.spans
         new = (one for one in found if one.expression.canonical not in known)
@@ -152,7 +155,7 @@ class _Parts(NamedTuple):
         return _Parts(self.along, seasons, list(found.values()))
 
 
-def _joined(effects: Sequence[Expression]) -> list[list[Expression]]:
+def _with_joint_categories(effects: Sequence[Expression]) -> list[list[Expression]]:
     """List the effects with those of all categories together, if they are not yet."""
     categories = [one for one in effects if all(leaf.kernel.is_categorical for leaf in one.leaves)]
     others = [one for one in effects if one not in categories]
