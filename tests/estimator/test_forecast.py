@@ -594,3 +594,12 @@ def test_few_leaves_leave_out_effects():
     assert parse_expression(model.best_expression_, list(X)).n_leaves == 3
     with pytest.raises(ValueError, match="and the column of time be on its own scale"):
         forecasts(base_kernels={"date": ["SE"]}).fit(X, y)
+
+
+def test_a_column_has_one_effect_also_if_it_bends_on_two_scales():
+    rng, x = np.random.default_rng(0), np.linspace(0, 1, 120)
+    X = pd.DataFrame({"t": np.arange(120.0), "x": rng.permutation(x)})
+    y = 30 * np.sin(3 * X["x"]) + np.sin(50 * X["x"]) + 0.1 * rng.normal(size=120)
+    quick = {"target_scale": None, "column_scales": None, "noise": "constant", "outliers": None}
+    model = forecasts(**quick).fit(X, y)  # a second term would have 150 nats more
+    assert model.best_expression_.count("[x]") == 1

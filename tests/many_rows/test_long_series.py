@@ -17,7 +17,13 @@ from autokernel.export import from_dict, to_dict
 from autokernel.expression import Grammar, Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import ADD, BASE_KERNELS, PRESETS, Seasonal
-from autokernel.many_rows import ByStateSpace, ManyRows, approximation_of_kernels, latest_rows
+from autokernel.many_rows import (
+    ByStateSpace,
+    ManyRows,
+    approximation_of_kernels,
+    latest_rows,
+    rows_of_groups,
+)
 from autokernel.many_rows.terms import with_another_level
 from autokernel.search import Task
 from tests.fits import evaluation_of, small
@@ -156,3 +162,14 @@ def test_a_state_space_is_taken_if_all_kernels_have_it(name, texts, has):
     data = TrainingData(np.random.default_rng(0).uniform(size=(9, 2)), np.arange(9.0))
     kernels = [evaluation_of(parse_expression(text), np.zeros(1)) for text in texts]
     assert (approximation_of_kernels(name, kernels, data) is not None) == has
+
+
+def test_a_panel_is_searched_on_whole_groups():
+    rng = np.random.default_rng(0)
+    groups = rng.permutation(np.repeat(np.arange(8.0), 10))
+    inputs = TrainingData(np.column_stack([np.arange(80.0), groups]), np.zeros(80)).inputs
+    for seed in range(3):
+        rows = rows_of_groups(inputs, (1,), 35, seed=seed)
+        assert np.all(np.diff(rows) > 0)
+        sizes = np.unique(groups[rows], return_counts=True)[1]
+        assert sorted(sizes.tolist()) == [5, 10, 10, 10]
