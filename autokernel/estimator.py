@@ -691,8 +691,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         X : array-like of shape (n_rows, n_columns), default=None
             The next rows of the other columns, such as prices: a frame with ``horizon`` rows, or
             with ``horizon`` rows for each group and the columns of groups. Without these columns,
-            the rows hold for every group. Times may be left out. None is enough if the forecast
-            depends only on time and groups.
+            the rows hold for every group. Times may be left out. An array has all columns in the
+            order of the fit, or all but the times. None is enough if the forecast depends only on
+            time and groups.
 
         Returns
         -------
