@@ -520,7 +520,7 @@ def test_groups_may_be_made_of_two_columns():
 def test_a_few_kernels_have_the_effects_of_other_columns():
     X, y = priced(60)
     X["nothing"] = np.random.default_rng(1).normal(size=60)
-    y += 4 * np.sin(2 * X["price"])
+    y = y + 4 * np.sin(2 * X["price"])
     model = forecasts(target_scale=None, averaging=None).fit(X[:50], y[:50])
     best = parse_expression(model.best_expression_, list(X))
     by_column = [leaf.column for leaf in best.leaves if leaf.column != 1]
