@@ -77,9 +77,13 @@ def _rows(
     column: Column,
     future: Future | None,
 ) -> tuple[FloatArray, float]:
-    """Return the next rows (n_rows, n_features) of all groups, and the last time of all."""
+    """Return the next rows (n_rows, n_features) of all groups, and the last time of all.
+
+    Past rows without a time or a group follow no other.
+    """
+    past = past[~np.isnan(past[:, [time, *groups]]).any(axis=1)]
     x = past[:, time]
-    last = float(np.nanmax(x, initial=-np.inf))
+    last = float(np.max(x, initial=-np.inf))
     every = past[:, groups]
     if future is None:
         names = np.unique(every, axis=0)

@@ -603,3 +603,14 @@ def test_a_column_has_one_effect_also_if_it_bends_on_two_scales():
     quick = {"target_scale": None, "column_scales": None, "noise": "constant", "outliers": None}
     model = forecasts(**quick).fit(X, y)  # a second term would have 150 nats more
     assert model.best_expression_.count("[x]") == 1
+
+
+def test_rows_without_a_time_or_a_group_follow_no_other():
+    X, y = panel((12, 12, 12))
+    X = X.assign(week=(X["week"] - X["week"].min()).dt.days / 7.0).reset_index(drop=True)
+    X.loc[3, "week"] = np.nan
+    model = small(averaging=None, noise="constant").refit(X, y, "CAT[shop] + LIN[week]")
+    table = model.forecast(2, X=pd.DataFrame({"week": [12.0, 13.0]}))
+    assert table["shop"].tolist() == ["a", "a", "b", "b", "c", "c"]
+    np.testing.assert_array_equal(table["week"], [12, 13] * 3)
+    np.testing.assert_array_equal(table["mean"], model.forecast(2)["mean"])
