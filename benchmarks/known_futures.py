@@ -22,7 +22,6 @@ import importlib.util
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from common import (  # isort: skip
     Row,
@@ -89,14 +88,9 @@ Found = tuple[np.ndarray, np.ndarray, str]
 """Means, quantiles of shape (horizon, n_levels), and the kernel."""
 
 
-@lru_cache(maxsize=1)
-def _load(dataset: str) -> tuple[pd.DataFrame, np.ndarray]:
-    return KNOWN[dataset]()
-
-
 def block_of(dataset: str, origin: int) -> Block:
     """Part a series before one of its last blocks, each of which is a tenth."""
-    X, y = _load(dataset)
+    X, y = KNOWN[dataset]()
     size = len(y) // 10
     end = len(y) - (N_ORIGINS - 1 - origin) * size
     start = end - size

@@ -105,13 +105,13 @@ def _are_series(X: FloatArray, time: int, groups: tuple[int, ...], *, are_dates:
         return False
     if groups:
         _, of_rows, sizes = np.unique(X[:, groups], axis=0, return_inverse=True, return_counts=True)
-        if are_dates or len(sizes) * _MIN_ROWS_OF_GROUP > n:
-            return len(sizes) * _MIN_ROWS_OF_GROUP <= n
+        if len(sizes) * _MIN_ROWS_OF_GROUP > n:
+            return False
         if len(places) <= _MAX_SHARE_OF_TIMES * n:
             return True
-        places = np.unique(X[of_rows.ravel() == np.argmax(sizes), time])  # of a long one
-        if counts[counts > 1].sum() < _MIN_SHARE_OF_SHARED * n:
+        if not are_dates and counts[counts > 1].sum() < _MIN_SHARE_OF_SHARED * n:
             return False
+        places = np.unique(X[of_rows.ravel() == np.argmax(sizes), time])  # of the largest group
     return are_dates or (len(places) > 1 and _most_frequent(np.diff(places))[1] >= _MIN_SHARE)
 
 

@@ -130,7 +130,7 @@ class Run:
         if series is not None:
             return latest_rows(inputs, series, n)
         _, groups = time_and_groups(self.columns, kept.X)
-        if groups and self.arguments.strategy.preset.searches_series:
+        if groups and self.arguments.strategy.preset.has_series_kernels:
             return rows_of_groups(inputs, groups, n, seed=self.seed)
         return np.sort(shuffled_rows(len(inputs), self.seed)[:n])
 
@@ -140,7 +140,7 @@ class Run:
         every, arguments = enumerate(self.columns.every), self.arguments
         varying = [number for number, column in every if column.varies]
         is_series = len(varying) == 1 and not self.columns[varying[0]].n_gaps
-        is_series = is_series and arguments.strategy.preset.searches_series
+        is_series = is_series and arguments.strategy.preset.has_series_kernels
         return varying[0] if is_series and arguments.approximation == AUTO else None
 
     @property

@@ -43,7 +43,6 @@ class SeriesKernels(Strategy):
         has_all_scales=True,
         judges_outliers_by_series=True,
         learns_tails=False,
-        searches_series=True,
         equal_share=0.5,
     )
 

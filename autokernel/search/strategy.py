@@ -245,11 +245,10 @@ class Preset:
 
     explores: bool = True  #: whether other forms of the best kernels are tried
     prices_structure: bool = True  #: whether more complex kernels are less probable by default
-    has_series_kernels: bool = False  #: whether columns without dates have base kernels of series
+    has_series_kernels: bool = False  #: whether it is for series, also of numbers without dates
     has_all_scales: bool = False  #: whether the target has scales that are nearly the same
     judges_outliers_by_series: bool = False  #: whether it does so by the kernels of series
     learns_tails: bool = True  #: whether the rows show how heavy tails are
-    searches_series: bool = False  #: the latest of many rows, or whole groups, not any of them
     equal_share: float = 0.0  #: of averages along one column, for kinds of walks and for scales
 
 
