@@ -83,10 +83,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     base_kernels : "auto", sequence of str or BaseKernel, or mapping, default="auto"
         Base kernels of the search: any of ``"SE"``, ``"LIN"``, ``"PER"``, ``"RQ"``, ``"MAT12"``,
         ``"MAT32"``, ``"MAT52"``, ``"RW"``, ``"IRW"``, ``"IOU"``, and custom :class:`BaseKernel`
-        objects. ``"auto"`` is SE, LIN and RQ, and PER where a column can show a period. A mapping
-        chooses by column, as in ``{"month": ("PER", "SE"), "*": "auto"}``. Its keys are names or
-        zero-based indices, and ``"*"`` for all others. A column with ``()`` is not used. Categories
-        without an entry have ``"CAT"``.
+        objects. ``"auto"`` is SE, LIN and RQ, PER where a column and, of more than two, the target
+        show a period, and RW, IOU and MAT12 along dates. ``{"month": ("PER", "SE"), "*": "auto"}``
+        chooses by column: by name or zero-based index, and ``"*"`` for all others. A column with
+        ``()`` is not used. Categories without an entry have ``"CAT"``.
     categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
         Columns of categories, by names, by zero-based indices or by a mask. ``"auto"`` is those of
         a category type, of truth values in a data frame, and of texts that are neither dates nor
@@ -124,9 +124,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         (a change window), and custom :class:`Operator` objects.
     strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random", "series"} or \
             Strategy
-        Search strategy, by default ``"sot"``, Bayesian optimisation. An object such as
-        ``SOT(population_size=200)`` sets the parameters of the strategy. ``"series"`` fits only a
-        few kernels that forecast series well, see :class:`SeriesKernels`.
+        Search strategy, by default ``"sot"``, a climb by estimates of the kernels near the best
+        ones. An object such as ``SOT(initial_design="paper")`` sets the parameters of the strategy.
+        ``"series"`` fits only a few kernels that forecast series well, see :class:`SeriesKernels`.
     criterion : {"laplace", "importance", "bic", "loo"} or Criterion, default="laplace"
         Score to maximise. ``"laplace"`` and ``"importance"`` estimate the log evidence, by
         Laplace's method and by importance sampling; ``"bic"`` is the log likelihood minus a penalty
@@ -135,9 +135,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     n_iter : int, default=50
         Largest number of kernels to evaluate after the initial design.
     tol : float, default=0.05
-        The search ends when its last 30 kernels have improved the score by less than ``tol`` nats,
-        and ``"sot"`` and ``"arc"`` also when no kernel that they could evaluate next is expected to
-        gain as much.
+        ``"sot"`` and ``"arc"`` end when no kernel near the best ones is expected to gain ``tol``
+        nats, searches without such estimates when their last 30 kernels have improved the score by
+        less. With 0, no search ends for these reasons.
     max_time : float or None, default=None
         Limit on the wall-clock time of ``fit``, in seconds. If no evaluation finishes in time, the
         model is a rough fit, with a warning.
@@ -236,8 +236,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate`` (what the score was
         expected to be), ``standard_error`` and ``pareto_k`` (of ``criterion="importance"``),
         ``upper_bound`` (of ``strategy="skc"``, for which ``score`` is a lower bound) and
-        ``row_set``. ``row_set`` is larger by one each time that the best kernel has changed which
-        rows fit; scores of different sets cannot be compared. Prints as a table.
+        ``row_set``, which is larger by one after the best kernel has changed which rows fit, or how
+        the noise varies; scores on different rows cannot be compared. Prints as a table.
     n_iter_ : int
         Number of kernels evaluated after the initial design.
     stop_reason_ : str
@@ -279,8 +279,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     Notes
     -----
     The guides of the documentation say more of each parameter. The evaluation of a kernel takes
-    O(n_samples^3) operations. Callbacks of :mod:`sklearn.callback`
-    receive one task per kernel. The default search is that of Bitzer, Meister and Zimmer (2022),
+    O(n_samples^3) operations. Callbacks of :mod:`sklearn.callback` receive one task per kernel. The
+    grammar, and the search without local steps, are those of Bitzer, Meister and Zimmer (2022),
     *Structural kernel search via Bayesian optimization and symbolical optimal transport*.
 
     Examples
@@ -345,7 +345,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.verbose = verbose
 
     def set_params(self, **params: Any) -> Self:
-        """Set parameters by name, and those of nested objects as ``strategy__population_size``.
+        """Set parameters by name, and those of nested objects as ``strategy__initial_design``.
 
         Raises
         ------
@@ -971,8 +971,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         The columns of the table are ``component``, numbered from one in the order of the kernel,
         zero for the noise; ``leaf`` and ``column``, the base kernel and its column; ``parameter``
         with its ``value`` and the central 90 % interval from ``low`` to ``high``; and ``unit``,
-        which is a column in whose unit the value is, ``"variance of y"``, or empty. The variance of
-        the noise is that without rounding.
+        such as ``"age"``, ``"log(age)"`` or ``"variance of log(y)"``, or empty. The variance of the
+        noise is that without rounding.
         """
         check_is_fitted(self, "best_kernel_")
         return parameter_table(self._fitted)

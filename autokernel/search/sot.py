@@ -21,7 +21,10 @@ N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 
 class SOT(BayesianStrategy):
-    """Bayesian optimisation over expressions with the SOT kernel.
+    """A climb by estimates, or Bayesian optimisation over expressions with the SOT kernel.
+
+    By default it climbs, and only ``local_steps`` and ``initial_design`` have an effect. All others
+    are for Bayesian optimisation: without local steps, or where a climb with ``tol=0`` has ended.
 
     Parameters
     ----------
@@ -30,29 +33,26 @@ class SOT(BayesianStrategy):
         confidence bound, or a draw from the posterior; or an object such as
         ``UpperConfidenceBound(kappa=3)``.
     population_size : int, default=100
-        Number of expressions in a generation of the evolution that maximises the acquisition
-        function.
+        Number of expressions in a generation of the evolution, which maximises ``acquisition``.
     n_offspring : int, default=4
         Number of offspring of each survivor; ``population_size / (n_offspring + 1)`` survive.
     n_generations : int or "auto", default="auto"
         Number of generations; ``"auto"`` is 6 for one column and 10 for more.
     local_steps : bool or "auto", default="auto"
         Whether the search climbs: the scores of all kernels one operation away from the best ones
-        are estimated from the data, and those with the highest expected improvement are proposed.
-        A Gaussian process over changes of kernels learns from fits by how much estimates are wrong.
-        The search ends when none is promising. With ``tol=0`` it then goes on by the acquisition
-        function. ``"auto"`` is True unless the estimator has
-        ``structure_prior=None``.
+        are estimated, those with the highest expected improvement are proposed, and the search ends
+        when there is none. A Gaussian process over changes of kernels learns the errors of
+        estimates. ``"auto"`` is True unless the estimator has ``structure_prior=None``.
     initial_design : {"default", "paper"}, default="default"
-        Initial design. ``"default"`` is what a person would try first, about five kernels, and for
-        one or two columns every base kernel. ``"paper"`` is every base kernel on every column, and
-        two random operations from each.
+        ``"default"`` is what a person would try first, about five kernels, and for one or two
+        columns every base kernel. ``"paper"`` is every base kernel on every column, and two random
+        operations from each.
 
     Notes
     -----
-    Bitzer, Meister and Zimmer (2022), *Structural kernel search via Bayesian optimization and
-    symbolical optimal transport*, algorithms 1 and 2. The first generation holds random walks from
-    the base kernels and neighbours of the best kernels so far.
+    Without local steps: Bitzer, Meister and Zimmer (2022), *Structural kernel search via Bayesian
+    optimization and symbolical optimal transport*, algorithms 1 and 2. The first generation holds
+    random walks from the base kernels and neighbours of the best kernels so far.
     """
 
     _kernel_kernel: ClassVar[type[KernelKernel]] = SOTKernel

@@ -33,17 +33,13 @@ model = AutoKernelGPRegressor(n_iter=20, random_state=0).fit(X_train, y_train)
 print(model.leaderboard())
 
 # %%
-# All of the best kernels describe the square root of the passengers: on this scale the noise is the
-# same in all years. They multiply a periodic kernel (PER) by a linear one (LIN), so that the season
-# grows with time even there. The description says the same in sentences. Each addend of the best
-# kernel is a component of the function.
+# The best kernels describe the square root of the passengers. They multiply a periodic kernel (PER)
+# by a linear one (LIN), so that the season grows with time on this scale too. The description says
+# the same in sentences. Each addend of the best kernel is a component of the function.
 
 print(model.describe(units={"time": "years", "y": "thousand passengers"}))
 
 # %%
-# The repetition every four years has been seen little more than twice in these data. It deserves
-# less trust than the season of a year.
-#
 # The forecast
 # ------------
 # We compare the error with that of a simple rule, which repeats the last twelve months.

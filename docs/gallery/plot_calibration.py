@@ -74,7 +74,7 @@ for name in ("coverage of 90 %", "NLPD"):
     print(f"{name}: {difference.mean():+.3f} ± {error:.3f} by averaging")
 
 # %%
-# The coverage has risen by three standard errors. The density is better on average too, but by
+# The coverage has risen by four standard errors. The density is better on average too, but by
 # little more than one standard error.
 
 # %%

@@ -47,9 +47,9 @@ print(model.best_expression_)
 print(f"RMSE of {len(X_test)} other mixtures: {error:.1f} MPa, of the mean: {y_test.std():.1f} MPa")
 
 # %%
-# The best kernel is one product: the effect of each ingredient depends on the others. It acts on
-# the logarithm of the age, as those who make concrete draw it, and describes the square root of
-# the strength.
+# The best kernel adds effects of single columns to one product of all: the effect of each
+# ingredient depends on the others. It acts on the logarithm of the age, as those who make concrete
+# draw it, and describes the square root of the strength.
 #
 # Which columns matter?
 # ---------------------
@@ -58,10 +58,9 @@ print(f"RMSE of {len(X_test)} other mixtures: {error:.1f} MPa, of the mean: {y_t
 print(model.inclusion_probabilities_)
 
 # %%
-# The strength depends on the age, on the water, on all that binds and on the fine aggregate, which
-# is sand. The coarse aggregate, which is gravel, probably matters too. Whether the superplasticizer
-# does, once the other ingredients are known, is open. This is no statement on causes: the amounts
-# in a cubic metre add up, so that one of them is nearly known from the others.
+# All columns matter, as all probable kernels have the product; the pictures below show how much.
+# This is no statement on causes: the amounts in a cubic metre add up, so that one of them is nearly
+# known from the others.
 #
 # In which direction?
 # -------------------

@@ -61,8 +61,8 @@ for label, m, e in zip(table["label"], mean, error, strict=True):
     print(f"{label:16s} is {m:6.3f} ± {e:.3f} nats a row behind the best")
 
 # %%
-# The greedy search with the default criterion does not reach that: it may be as good as the
-# default, and its fits are shorter. The random kernels, and both searches by BIC, are behind by
+# The default search and the greedy one, both with the default criterion, do not differ by that
+# much: either may be the better one. The random kernels, and both searches by BIC, are behind by
 # more, which is hardly chance, though 0.06 nats a row are little. Their own order may be chance.
 #
 # The picture

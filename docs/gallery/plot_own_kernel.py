@@ -3,9 +3,9 @@ Is the function smooth, or a random walk that is drawn back?
 ============================================================
 
 The Ornstein-Uhlenbeck process is the model of a quantity that is pushed at random and drawn back
-to its mean: the velocity of a particle, an interest rate. Its kernel is not among the built-in
-ones. We write it as a base kernel of our own, and let the search decide between it and smooth
-kernels.
+to its mean: the velocity of a particle, an interest rate. Its kernel is built in as ``MAT12``. To
+show how a base kernel is written, we write it again, and let the search decide between it and
+smoother kernels.
 """
 
 # %%
@@ -50,18 +50,20 @@ X = pd.DataFrame({"hour": hours})
 # The search
 # ----------
 # An instance stands next to the names of built-in kernels. The search finds that our kernel alone
-# explains the data, and its interval holds the two hours from which the data were made.
+# explains the data. The interval of its lengthscale should hold two hours, from which the data were
+# made.
 
 kernels = ("SE", "RQ", "MAT32", "LIN", OrnsteinUhlenbeck())
 model = AutoKernelGPRegressor(base_kernels=kernels, n_iter=10, random_state=0).fit(X, y)
 print(model.leaderboard())
 print(model.describe(units={"hour": "hours"}))
+print(model.parameters_)
 
 # %%
 # The same search without our kernel
 # ----------------------------------
 # The scores are log evidences with a prior, in nats: a kernel that is 4 nats ahead is about 50
-# times as probable. The best without our kernel is MAT32, the roughest of the built-in ones.
+# times as probable. The best without our kernel is MAT32, the roughest of the others.
 
 built_in = AutoKernelGPRegressor(base_kernels=kernels[:-1], n_iter=10, random_state=0).fit(X, y)
 print(f"{model.best_score_:6.1f}  {model.best_expression_}")

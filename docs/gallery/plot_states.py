@@ -44,8 +44,8 @@ print(forecast.head(6))
 # %%
 # What it says
 # ------------
-# The kernel of states times years is a level that wanders, in part the same for all states, in part
-# the state's. Prices have one effect for all.
+# The kernels of states times years are a trend and a level that wanders, in part the same for all
+# states, in part the state's. Prices have one effect for all.
 
 print(model.describe())
 
