@@ -182,6 +182,10 @@ def test_the_average_slope_is_the_mean_of_the_slopes_of_the_rows():
     assert table["low"][0] < (1 + 11 + 11) / 3 < table["high"][0]
     by = model.slopes(0, by=0)
     np.testing.assert_allclose(by["estimate"], [1, 11, 11], rtol=0.01)
+    apart = model.compare([[10.0]], [[1.0]])  # over nine units
+    width = np.ptp([apart["low"][2], apart["high"][2]]) / 9
+    # the ends of both are quantiles of 2000 draws
+    np.testing.assert_allclose((by["high"] - by["low"])[1:], width, rtol=0.15)
     some = model.slopes(0, [[0.0], [10.0], [10.0], [10.0]])["estimate"][0]
     assert some == pytest.approx(np.mean([1, 11, 11, 11]), rel=0.01)
 
