@@ -224,7 +224,7 @@ def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
 
 def refuse_one_dimension(X: Any) -> Any:
     """Return X, lists as an array; arrays of numbers and ragged lists are left to scikit-learn."""
-    array = _as_objects(X) if isinstance(X, (list, tuple)) else X
+    array: Any = _as_objects(X) if isinstance(X, (list, tuple)) else X
     known = array if hasattr(array, "ndim") else np.asarray(array)  # as sparse matrices have it
     cells = () if array is None or known.ndim > 1 else np.asarray(known).ravel()
     if hasattr(X, "to_frame") or not all(isinstance(c, list) or is_numeric(c) for c in cells):
