@@ -17,7 +17,6 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
 from autokernel.data.dates import read_dates
@@ -40,7 +39,7 @@ SEASONS = {"day": 1.0, "week": 7.0, "year": 365.2425}  # in days
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
 PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
 CSV: dict[str, Any] = {"index": False, "float_format": "%.8g"}  # how pandas writes it
-RESULTS = {  # the package that each file to write needs, by its ending
+RESULTS = {  # the module that each file to write needs, by its ending
     "predictions": {"": "pandas"},
     "output": {".skops": "skops.io", ".joblib": "joblib"},
     "plot": dict.fromkeys((".png", ".svg", ".pdf"), "matplotlib"),
@@ -63,6 +62,7 @@ class FitRows:
     notes: list[str]  # how the file was read
     time: FloatArray | None  # the first column of dates, in days, or the only one, of numbers
     seasons: Mapping[str, float]  # in the unit of time
+    table: Any  # inputs of all rows of the file
     sep: str = ","  # separator of the file
     results: dict[str, list[str | Table]] = field(default_factory=dict)  # by headings of a report
 
@@ -163,12 +163,13 @@ def _check_outputs(options: argparse.Namespace) -> None:
     taken = [*map(Path.resolve, filter(None, read))]
     for name, packages in RESULTS.items():
         if path := getattr(options, name):
-            package = packages.get(path.suffix.lower(), packages.get(""))
+            module = packages.get(path.suffix.lower(), packages.get(""))
             can_be_written = os.access(path.absolute().parent, os.W_OK) and not path.is_dir()
-            if package is None or not can_be_written or path.resolve() in taken:
+            if module is None or not can_be_written or path.resolve() in taken:
                 kind = " or ".join(packages) or "new"
                 raise ValueError(f"--{name} must be a {kind} file that can be written, got {path}")
-            if find_spec(package.partition(".")[0]) is None:
+            package = module.partition(".")[0]
+            if find_spec(package) is None:
                 raise ValueError(f"--{name} {path} needs {package}: pip install {package}")
             taken.append(path.resolve())
 
@@ -182,7 +183,7 @@ def _airline() -> FitRows:
         X, y = load_airline(return_X_y=True)
         units, note = {"x0": "years", "y": "thousand"}, "x0, or [0], is the time: years."
     kinds, weights, time = {next(iter(units)): NUMBER}, np.ones(len(y)), np.asarray(X)[:, 0]
-    return FitRows(title, X, y, weights, target, kinds, units, [note], time, {"year": 1.0})
+    return FitRows(title, X, y, weights, target, kinds, units, [note], time, {"year": 1.0}, X)
 
 
 def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
@@ -208,7 +209,8 @@ def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
     if len(dates := X.select_dtypes("datetime").columns):
         time = ((X[dates[0]] - X[dates[0]].min()) / np.timedelta64(1, "D")).to_numpy(float)
     seasons = SEASONS if len(dates) else {}
-    return FitRows(path.name, X, y, weights, target, kinds, {}, notes, time, seasons, sep)
+    table = values[[*kinds]]
+    return FitRows(path.name, X, y, weights, target, kinds, {}, notes, time, seasons, table, sep)
 
 
 def _read_new_rows(path: Path, rows: FitRows, options: argparse.Namespace) -> tuple[Any, Any, str]:
@@ -259,7 +261,8 @@ def _read_cells(path: Path, options: argparse.Namespace) -> tuple[Any, str]:
     how = {"dtype": str, "index_col": False, "skipinitialspace": True, "encoding": options.encoding}
     how |= {"comment": options.comment, "na_values": options.na_values}
     header = "".join(pd.read_csv(path, sep="\0", quoting=3, nrows=0, **how))
-    sep = options.sep or next((one for one in "\t;," if one in header), ",")
+    plain = re.sub(r'"[^"]*"', "", header)  # names in quotation marks hold any mark
+    sep = options.sep or next((one for one in "\t;," if one in plain), ",")
     with warnings.catch_warnings():
         warnings.simplefilter("error", pd.errors.ParserWarning)  # more cells than names
         cells = pd.read_csv(path, sep=sep, **how)
@@ -267,6 +270,8 @@ def _read_cells(path: Path, options: argparse.Namespace) -> tuple[Any, str]:
     if cells.empty or not (has_index or re.search(r"[^\W\d_]", header)):
         raise ValueError(f"rows below a line of names such as x,y are expected, got {list(cells)}")
     cells = cells.apply(lambda column: column.str.strip())
+    names = cells.columns.str.strip()
+    cells.columns = names if names.is_unique else cells.columns
     if has_index and (name := _name_of_index(cells.iloc[:, 0], cells.columns[1:])):
         cells = cells.rename(columns={cells.columns[0]: name})
     cells = cells.loc[:, ~cells.columns.str.startswith("Unnamed: ")]
@@ -321,7 +326,8 @@ def _read(cells: Any, kind: str, options: argparse.Namespace) -> Any:
     if kind == NUMBER:
         mark = r"\s" if options.thousands == r"\s+" else re.escape(options.thousands or "\0")
         text = cells.str.replace(rf"(?<=\d){mark}(?=\d\d\d)", "", regex=True)
-        text = text.str.translate(str.maketrans(f"{options.decimal}.", f".{options.decimal}"))
+        marks = str.maketrans(f"{options.decimal}.\u2212", f".{options.decimal}-")
+        text = text.str.translate(marks)
         return pd.to_numeric(text, errors="coerce").astype(float).replace([-np.inf, np.inf], np.nan)
     if kind != DATE:
         return pd.to_datetime(cells, format=kind, errors="coerce", utc=True).dt.tz_localize(None)
@@ -363,7 +369,7 @@ def _run(options: argparse.Namespace) -> int:
     if options.horizon is not None:
         _check_future(model, rows, future)
         model.forecast(options.horizon, X=future)
-    row, n = options.explain, len(rows.y)
+    row, n = options.explain, len(rows.table)
     if row is not None and not 0 <= row < n:
         raise ValueError(f"--explain must be a row of the table, 0 to {n - 1}, got {row}")
     train, test = _split(rows, options.random_state)
@@ -418,9 +424,13 @@ def _split(rows: FitRows, random_state: int) -> list[IntArray]:
     return np.split(order, [-n_test])
 
 
+def _rows_at(X: Any, rows: Any) -> Any:
+    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+
+
 def _find_kernel(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray) -> None:
     say("")
-    X, y = _safe_indexing(rows.X, train), rows.y[train]
+    X, y = _rows_at(rows.X, train), rows.y[train]
     try:
         model.fit(X, y, sample_weight=rows.weights[train])
     except KeyboardInterrupt:
@@ -430,18 +440,21 @@ def _find_kernel(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray) -
 
 
 def _describe(model: AutoKernelGPRegressor, rows: FitRows, row: int | None) -> None:
-    words = [_paragraph(text, 4) for text in model.describe(rows.units).split("\n\n")]
+    words = model.describe(rows.units)
+    if len(rows.y) < len(rows.table):
+        words = words.replace("from 0)", f"from 0 among the {len(rows.y)} that are used)")
     say(f"\nBest kernel\n\n{_paragraph(model.best_expression_, 4)}")
-    say("\n\n".join([f"\nWhat it says about {rows.target}", *words]))
+    paragraphs = [_paragraph(text, 4) for text in words.split("\n\n")]
+    say("\n\n".join([f"\nWhat it says about {rows.target}", *paragraphs]))
     if row is not None:
         say(f"\nWhat makes up the prediction of row {row}\n")
-        say(textwrap.indent(str(model.explain(_safe_indexing(rows.X, [row]))), "    "))
+        say(textwrap.indent(str(model.explain(_rows_at(rows.table, [row]))), "    "))
     if n := len(model.search_history_["score"]):
         say(f"\nBest {min(n, 5)} of {n} kernels; scores are in nats\n\n{model.leaderboard(5)}")
 
 
 def _test(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray, test: IntArray) -> None:
-    X, y, weights = _safe_indexing(rows.X, test), rows.y[test], rows.weights[test]
+    X, y, weights = _rows_at(rows.X, test), rows.y[test], rows.weights[test]
     low, high = model.predict_interval(X, 0.95).T
     held = f"Intervals of 95 % hold {sum((low <= y) & (y <= high))} of {len(test)} test values."
     title = f"Test RMSE of {rows.target}{', weighted' * bool(np.ptp(rows.weights))}"
@@ -475,7 +488,7 @@ def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[t
     for name, base, sign in (("straight lines", "LIN", " + "), ("an RBF kernel", "SE", " * ")):
         bases = ("CAT" if kind == CATEGORY else base for kind in rows.kinds.values())
         kernel = sign.join(f"{base}[{i}]" for i, base in enumerate(bases))
-        other.refit(_safe_indexing(rows.X, at), rows.y[at], kernel, sample_weight=rows.weights[at])
+        other.refit(_rows_at(rows.X, at), rows.y[at], kernel, sample_weight=rows.weights[at])
         yield name, other.predict(X)
 
 
@@ -509,7 +522,8 @@ def _predict(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -
         X, cells, sep = new
         columns = *model.predict(X, return_std=True), *model.predict_interval(X, 0.95).T
         cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
-        text = cells.to_csv(path, sep=sep, decimal=options.decimal, **CSV)
+        form = {"sep": sep, "decimal": options.decimal, "encoding": options.encoding}
+        text = cells.to_csv(path, **form, **CSV)
         say(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
         first = dict(cells.fillna("")[:REPORTED_ROWS].items())
         more = f"The first {REPORTED_ROWS} of {len(cells)} rows" * (len(cells) > REPORTED_ROWS)
@@ -522,7 +536,8 @@ def _forecast(model: Any, rows: FitRows, future: Any, options: argparse.Namespac
         forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975), X=future)
         if path:
             frame = import_module("pandas").DataFrame(forecast)
-            frame.to_csv(path, sep=rows.sep, decimal=options.decimal, **CSV)
+            form = {"sep": rows.sep, "decimal": options.decimal, "encoding": options.encoding}
+            frame.to_csv(path, **form, **CSV)
         say(f"Forecast: {path}" if path else f"Forecast\n\n{forecast}")
         rows.results["Forecast"] = [forecast]
 

@@ -15,11 +15,10 @@ from sklearn.base import BaseEstimator, RegressorMixin, _fit_context
 from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.exceptions import NotFittedError
 from sklearn.utils import Tags, check_array, check_consistent_length, check_scalar, column_or_1d
-from sklearn.utils._repr_html.estimator import _VisualBlock
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data import Columns, FitData, check_fit_data, check_inputs, check_new_rows
-from autokernel.data.checks import check_future
+from autokernel.data.checks import check_future, check_index
 from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
@@ -760,6 +759,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             probability instead, and its log is returned.
         """
         inputs = self._check_inputs(X)
+        check_index("y", y, X)
         target = check_array(
             column_or_1d(in_memory(y)), ensure_2d=False, dtype=np.float64, input_name="y"
         )
@@ -918,13 +918,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if by is not None:
             other = columns.index_of(by, argument="by")
             axis, x = axes_of(columns, None)[0][other], inputs[:, other]
-            groups = []
-            for value in np.unique(x[~np.isnan(x)]).tolist():
-                is_date = columns[other].is_date
-                name = (
-                    axis.place((value - axis.low) / axis.extent) if is_date else axis.level(value)
-                )
-                groups.append((name, inputs[x == value]))
+            values = np.unique(x[~np.isnan(x)])
+            names = axis.names_of(values)
+            groups = [(n, inputs[x == one]) for n, one in zip(names, values, strict=True)]
             if np.isnan(x).any():
                 groups.append(("missing", inputs[np.isnan(x)]))
         return average_slopes(self._fitted, groups, number)
@@ -1064,7 +1060,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if "_fitted" in state:
             self.best_kernel_ = self._fitted.kernel
 
-    def _sk_visual_block_(self) -> _VisualBlock:
+    def _sk_visual_block_(self) -> Any:
+        from sklearn.utils._repr_html.estimator import _VisualBlock  # noqa: PLC0415 - private
+
         words = getattr(self, "best_expression_", None)
         details = {"name_details": str(self), "name_caption": words}
         return _VisualBlock("single", self, names=type(self).__name__, **details)

@@ -142,6 +142,15 @@ def test_every_requirement_has_one_lower_bound_everywhere_and_tests_can_build_th
     assert set(SETTINGS["build-system"]["requires"]) <= set(EXTRAS["test"])
 
 
+def test_messages_and_documents_name_packages_that_exist():
+    declared = [*PROJECT["dependencies"], *(text for texts in EXTRAS.values() for text in texts)]
+    known = {re.match(r"[A-Za-z0-9._-]+", text)[0] for text in declared} | {"autokernel-gp"}
+    named = set()
+    for _, text in texts("autokernel"):
+        named |= set(re.findall(r"pip install '?([A-Za-z][\w.-]*)", text))
+    assert {"autokernel-gp", "pandas"} <= named <= known
+
+
 def test_messages_and_documents_name_extras_that_exist():
     # in two parts, so that this line is not found
     wrong = "autokernel" + "["

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_X_y
-from sklearn.utils.validation import _check_feature_names, validate_data
+from sklearn.utils.validation import validate_data
 
 from autokernel.data.columns import NO_VALUE, Column, Columns
 from autokernel.data.dates import has_no_value, is_number, refuse_times
@@ -21,6 +21,7 @@ from autokernel.data.tables import (
     WHOLE_TEXTS,
     chosen_columns,
     in_memory,
+    refuse_one_dimension,
     to_numbers,
     with_dates_of_index,
 )
@@ -47,7 +48,8 @@ def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray,
         numbers are so large, or differ by so little, that squares overflow or vanish.
     """
     X, y = in_memory(X), in_memory(y)
-    _refuse_times("X", X)
+    _refuse_times("X", refuse_one_dimension(X))
+    check_index("y", y, X)
     _check_y(y)
     inputs, values = check_X_y(X, y, dtype=np.float64, y_numeric=True, ensure_min_samples=MIN_ROWS)
     values = values.astype(np.float64)
@@ -203,6 +205,8 @@ def _check_rows(
     min_rows: int,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray, dict[int, Column], list[str] | None]:
     """Return inputs, targets, weights and errors, and the kinds and names of columns."""
+    for argument, one in {"y": y, "sample_weight": sample_weight, "noise_std": noise_std}.items():
+        check_index(argument, one, X)
     X, kinds = _in_numbers(estimator, X, known)
     _check_y(y)
     checked = copy(estimator)  # scikit-learn sets the columns on it
@@ -366,7 +370,7 @@ def _in_numbers(
     if known.dates:
         X = with_dates_of_index(X)
     if any(one.levels for one in known.every) and hasattr(X, "columns"):
-        _check_feature_names(estimator, X, reset=False)  # what a column holds depends on its name
+        validate_data(estimator, X, reset=False, skip_check_array=True)  # names say what they hold
     return to_numbers(X, None, known)
 
 
@@ -381,6 +385,29 @@ def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:
         )
 
 
+def check_index(argument: str, values: Any, X: Any) -> None:
+    """Refuse values with the labels of X in another order, and warn of those with other labels.
+
+    Rows that are counted from zero, as after ``reset_index``, are not other labels.
+    """
+    own: Any = getattr(values, "index", None)
+    of_X: Any = getattr(X, "index", None)
+    has_labels = hasattr(own, "equals") and hasattr(of_X, "equals") and len(own) == len(of_X)
+    if not has_labels or own.equals(of_X):
+        return
+    if own.isin(of_X).all() and of_X.isin(own).all():
+        raise ValueError(
+            f"{argument} must have its rows in the order of X, got the labels of its index in "
+            f"another order: give {argument}.loc[X.index], or {argument}.to_numpy() if only the "
+            "labels are wrong"
+        )
+    if not any(np.array_equal(one, np.arange(len(one))) for one in (own, of_X)):
+        warn_user(
+            f"{argument} and X have different labels in their indices, and their rows are paired "
+            f"in order: {argument}.to_numpy() has none"
+        )
+
+
 def _check_y(y: npt.ArrayLike) -> None:
     """Refuse several targets, dates, texts, and missing or infinite numbers in the first rows."""
     values = np.asarray(y)
@@ -390,6 +417,11 @@ def _check_y(y: npt.ArrayLike) -> None:
             "estimator in sklearn.multioutput.MultiOutputRegressor for several targets"
         )
     _refuse_times("y", values)
+    if values.size and all(isinstance(one, (bool, np.bool_)) for one in values.flat):
+        warn_user(
+            "y holds truth values, which are taken as 0 and 1: y.astype(float) makes them numbers, "
+            "and a classifier, such as GaussianProcessClassifier, predicts their probabilities"
+        )
     if values.ndim == 1 and values.dtype.kind in "OUS":
         for value in values:
             if isinstance(value, str) and not is_number(value):

@@ -195,7 +195,7 @@ def _clock(zone: str) -> tzinfo:
 
 def zone_of(known: Sequence[Any], of_type: str = "") -> str:
     """Name the zone of dates, which their type may have; empty if they have none, or several."""
-    zones = {of_type or str(getattr(one, "tzinfo", None) or "") for one in known}
+    zones = {of_type} if of_type else {str(getattr(one, "tzinfo", None) or "") for one in known}
     zone = zones.pop() if len(zones) == 1 else ""
     try:
         return zone if zone and _clock(zone) else ""

@@ -1,5 +1,6 @@
 """Tables of the user as numbers: dates become days, and categories the numbers of levels."""
 
+from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -29,7 +30,7 @@ from autokernel.data.texts import (
     is_numeric,
     kind_of,
 )
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import index_of_column
 
 _NAME_OF_INDEX = "time"  # of one without a name
@@ -53,16 +54,32 @@ class _Given:
     zone: str = ""  # of a type of dates
 
     @cached_property
-    def present(self) -> list[Any]:
-        """The values as Python has them, None where they are missing."""
+    def coded(self) -> tuple[list[Any], IntArray]:
+        """The distinct values as Python has them, None where missing, and their numbers (n,)."""
         kind, values = self.values.dtype.kind, self.values
         values = values.astype(f"{kind}8[us]") if kind in "mM" else values  # others may be numbers
-        return [None if has_no_value(one) else _plain(one) for one in values.tolist()]
+        cells: list[Any] = values.tolist()
+        is_mixed = len({*map(type, cells)}) > 1  # 1 and True are equal, and two values
+        keys: list[Any] = [*zip(map(type, cells), cells, strict=True)] if is_mixed else cells
+        try:
+            found = dict(zip(keys, cells, strict=True))
+        except TypeError:  # such values are refused
+            keys, found = [*range(len(cells))], dict(enumerate(cells))
+        number_of = dict(zip(found, range(len(found)), strict=True))
+        codes = np.fromiter(map(number_of.__getitem__, keys), dtype=np.intp, count=len(keys))
+        return [None if has_no_value(one) else _plain(one) for one in found.values()], codes
+
+    @property
+    def counts(self) -> Counter[Any]:
+        """How often each value occurs that is not missing."""
+        values, codes = self.coded
+        pairs = zip(values, np.bincount(codes).tolist(), strict=True)
+        return Counter({one: n for one, n in pairs if one is not None})
 
     @cached_property
     def known(self) -> list[Any]:
-        """The values that are not missing."""
-        return [one for one in self.present if one is not None]
+        """The distinct values that are not missing."""
+        return [one for one in self.coded[0] if one is not None]
 
 
 def in_memory(X: Any) -> Any:
@@ -133,7 +150,8 @@ def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
         raise given.place.refused("numbers or dates", given.known, "leave the column out")
     if kind == CATEGORY:
         return _as_category(given, origin)
-    zone = zone_of(given.known, given.zone) if kind == DATE else ""
+    known = given.known if given.values.dtype.kind == "O" else ()
+    zone = zone_of(known, given.zone) if kind == DATE else ""
     column = Column(given.place.name, origin, is_date=kind == DATE, zone=zone)
     return (numbers, column) if kind else None
 
@@ -161,7 +179,7 @@ def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, Float
     """
     if given.values.dtype.kind == "M":
         return DATE, "dates", days_since_1970(given.values)
-    known, kind = given.known, NUMBER
+    (present, codes), known, kind = given.coded, given.known, NUMBER
     origin = "numbers" if known else NO_VALUE
     dates: dict[Any, Any] = {}
     if not set(map(type, known)) <= {int, float}:
@@ -169,15 +187,15 @@ def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, Float
             return CATEGORY, "truth values", np.empty(0)
         if _are_odd(known, given.place):
             return "", "", np.empty(0)
-        kind, dates = kind_of(known, given.place, may_be_levels=may_be_levels)
+        kind, dates = kind_of(given.counts, given.place, may_be_levels=may_be_levels)
         if kind == CATEGORY:
             origin = WHOLE_TEXTS if all(map(is_numeric, known)) else "texts"
             return kind, origin, np.empty(0)
         origin = "texts of " * any(isinstance(one, str) for one in known) + f"{kind}s"
     if kind == DATE:
-        moments = np.array(list(map(dates.get, given.present)), dtype="datetime64[us]")
-        return kind, origin, days_since_1970(moments)
-    return kind, origin, np.array(given.present, dtype=float)
+        moments = np.array(list(map(dates.get, present)), dtype="datetime64[us]")
+        return kind, origin, days_since_1970(moments)[codes]
+    return kind, origin, np.array(present, dtype=float)[codes]
 
 
 def _are_odd(known: Sequence[Any], place: Place) -> bool:
@@ -197,17 +215,25 @@ def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
     if isinstance(table, nw.DataFrame):
         yield from _columns_of_frame(table, chosen)
         return
-    array = _as_objects(X) if isinstance(X, (list, tuple)) else X
-    if not isinstance(array, np.ndarray):
-        return
-    if array.ndim == 1 and _are_dates_or_texts(array):
-        raise ValueError(
-            "X must have two dimensions, got one column of dates or texts: give a data frame, as "
-            "X.to_frame() or frame[['date']], or an array of shape (n_samples, 1)"
-        )
-    if array.ndim == 2:
-        for number in chosen if array.dtype.kind in "fiubc" else range(array.shape[1]):
+    array = refuse_one_dimension(X)
+    if isinstance(array, np.ndarray) and array.ndim == 2:
+        every, is_plain = range(array.shape[1]), array.dtype.kind in "fiubc"
+        for number in every if not is_plain else (one for one in every if one in chosen):
             yield _Given(Place(f"x{number}", number, "array"), array[:, number])
+
+
+def refuse_one_dimension(X: Any) -> Any:
+    """Return X, lists as an array; arrays of numbers and ragged lists are left to scikit-learn."""
+    array: Any = _as_objects(X) if isinstance(X, (list, tuple)) else X
+    known = array if hasattr(array, "ndim") else np.asarray(array)  # as sparse matrices have it
+    cells = () if array is None or known.ndim > 1 else np.asarray(known).ravel()
+    if hasattr(X, "to_frame") or not all(isinstance(c, list) or is_numeric(c) for c in cells):
+        raise ValueError(
+            f"X must have two dimensions, got an object of type {type(X).__name__}: give one row "
+            "as X.iloc[[3]] or [row], one column as X.to_frame(), frame[['date']] or array[:, "
+            "None], and a dict as pandas.DataFrame(X), or pandas.DataFrame([X]) if it is a row"
+        )
+    return array
 
 
 def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
@@ -219,11 +245,6 @@ def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
             if kind.is_temporal():
                 zone = str(getattr(kind, "time_zone", None) or "")
                 yield _Given(place, values.to_numpy(), zone=zone)
-                continue
-            native = values.to_native()
-            if str(getattr(native, "dtype", "")).startswith("period"):  # of any year
-                moments = native.dt.asfreq("us", "start").astype("int64").to_numpy()
-                yield _Given(place, moments.astype("M8[us]"))
                 continue
             objects = np.empty(len(values), dtype=object)
             objects[:] = values.to_list()
@@ -258,7 +279,7 @@ def with_dates_of_index(X: Any) -> Any:
     if not hasattr(X, "columns"):
         return index.to_frame(index=False, name=name)
     if name in X.columns or any(
-        one.known and not one.is_category and not other_than_dates(one.known)
+        not one.is_category and one.known and not other_than_dates(one.known)
         for one in _columns_of(X)
     ):
         return X
@@ -270,12 +291,6 @@ def with_dates_of_index(X: Any) -> Any:
 
 def _is_of_dates(index: Any) -> bool:
     return str(getattr(index, "dtype", "")).startswith(_DATES)
-
-
-def _are_dates_or_texts(values: Any) -> bool:
-    if values.dtype.kind != "O" or not len(values):
-        return values.dtype.kind in "MU"
-    return all(isinstance(one, str) or has_no_value(one) for one in other_than_dates(values))
 
 
 def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
@@ -366,21 +381,16 @@ def _as_category(given: _Given, origin: str) -> Reading:
     """Read a column of categories, whose levels are in the order of their type, or sorted."""
     name, known = given.place.name, list(map(_level, given.known))
     if not known:
-        return np.full(len(given.present), np.nan), Column(name, origin=NO_VALUE)
-    first, kind = known[0], _kind_of_level(known[0])
-    if others := [one for one in known if _kind_of_level(one) != kind]:
+        return np.full(len(given.values), np.nan), Column(name, origin=NO_VALUE)
+    kinds = {_kind_of_level(one): one for one in reversed(known)}  # with the first of each kind
+    if len(kinds) > 1 or not kinds.keys() <= _KINDS_OF_LEVELS.keys():
+        got = " and ".join(f"{one!r} of type {kind}" for kind, one in kinds.items())
         raise ValueError(
-            f"X must hold levels of one kind in column {name!r}, got {first!r} and {others[0]!r}: "
-            "convert the column, for example by astype(str), or mark what is missing by None"
+            "X must hold texts, truth values or numbers, and one kind of them, as levels of "
+            f"column {name!r}, got {got}: convert it by astype(str), or mark gaps by None"
         )
-    if kind not in _KINDS_OF_LEVELS:
-        raise ValueError(
-            f"X must hold texts, truth values or numbers as levels of column {name!r}, got "
-            f"{first!r}, which is of type {kind}"
-        )
-    declared = None if given.declared is None else list(map(_level, given.declared))
-    levels = sorted(set(known)) if declared is None else declared
-    if len(known) < len(given.present) and not given.is_ordered:
+    levels = sorted(set(known)) if given.declared is None else list(map(_level, given.declared))
+    if None in given.coded[0] and not given.is_ordered:
         levels.append(None)
     return _numbers_of(given, Levels(tuple(levels), given.is_ordered), origin)
 
@@ -393,7 +403,8 @@ def _numbers_of(given: _Given, levels: Levels, origin: str) -> Reading:
     """
     name, numbers = given.place.name, {level: n for n, level in enumerate(levels.values)}
     first = levels.values[0]
-    of_levels, present = _kind_of_level(first), list(map(_level, given.present))
+    of_levels, (values, codes) = _kind_of_level(first), given.coded
+    present = list(map(_level, values))
     for one in present:
         if one is not None and _kind_of_level(one) != of_levels:
             raise ValueError(
@@ -403,4 +414,5 @@ def _numbers_of(given: _Given, levels: Levels, origin: str) -> Reading:
         if not levels.is_ordered:
             numbers.setdefault(one, len(numbers))
     found = np.array([numbers.get(one, np.nan) for one in present], dtype=float)
-    return found, Column(name, levels=Levels(tuple(numbers), levels.is_ordered), origin=origin)
+    levels = Levels(tuple(numbers), levels.is_ordered)
+    return found[codes], Column(name, levels=levels, origin=origin)

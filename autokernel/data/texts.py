@@ -25,6 +25,7 @@ _LIKE_A_DATE = re.compile(
     rf"\d{{1,2}}{_MARK}(19|20)\d{{2}}|{_NAME}{_MARK}\d{{2}})([T,\s].*)?",
     re.IGNORECASE,
 )
+_MONTH_FIRST = re.compile(r"\s*\d{1,2}(?P<mark>[./ -])(1[3-9]|[23]\d)(?P=mark)\d{4}")
 _LIKE_A_NUMBER = re.compile(
     r"(?P<before>[<>~≈≤≥$€£¥]? ?)[+\-\u2212]? ?"
     r"(?P<whole>\d{1,3}(?P<mark>[.,'\u2019_\s])\d{3}(?:(?P=mark)\d{3})*|\d+)"
@@ -72,7 +73,7 @@ TO_DATES = "pandas.to_datetime({x}, errors='coerce')", "{x}.str.to_datetime(stri
 
 
 def kind_of(
-    known: Sequence[Any], place: Place, *, may_be_levels: bool
+    counts: Counter[Any], place: Place, *, may_be_levels: bool
 ) -> tuple[str, dict[Any, Any]]:
     """Return the kind of a column of texts, numbers and dates, and the moments of its dates.
 
@@ -83,7 +84,6 @@ def kind_of(
     ValueError
         If most of the texts are numbers or dates, or look like them.
     """
-    counts = Counter(known)
     numbers = set(filter(is_numeric, counts))
     if len(numbers) == len(counts):
         are_levels = may_be_levels and all(_matches(_WHOLE, one) for one in counts)
@@ -103,8 +103,14 @@ def kind_of(
     _refuse_what_looks_like_numbers(counts, numbers, place)
     like_dates = {one for one in counts if _matches(_LIKE_A_DATE, one)}
     if _share_among(dates.keys() | like_dates, counts) >= MAJORITY:
-        line = place.line(*(one.replace("errors='coerce'", "dayfirst=True") for one in TO_DATES))
-        advice = f"{line} converts it, without dayfirst=True if the day does not come first"
+        months_first = [like for one in others if (like := _MONTH_FIRST.match(str(one)))]
+        form = "'%m{0}%d{0}%Y', ".format(months_first[0]["mark"]) if months_first else ""
+        line = place.line(
+            f"pandas.to_datetime({{x}}, dayfirst={not form})",
+            f"{{x}}.str.to_datetime({form}strict=False)",
+        )
+        unsure = ", without dayfirst=True if the day does not come first" * (not form)
+        advice = f"{line} converts it{unsure}"
         raise place.refused("dates as datetime64, or as '2020-01-31',", others, advice)
     return CATEGORY, {}
 
@@ -143,18 +149,16 @@ def _refuse_what_looks_like_numbers(counts: Counter[Any], numbers: set[Any], pla
     bodies = [like["whole"] + (like["rest"] or "") for like in found.values()]
     decimal = "," if any(map(_DECIMAL_COMMA.fullmatch, bodies)) else "."
     marks = sorted({mark for mark in "".join(bodies) if not mark.isdecimal()})
-    instead = {mark: "" for mark in marks if mark != decimal}
+    instead = {_MINUS: "-"} if any(_MINUS in one for one in found) else {}
+    instead |= {mark: "" for mark in marks if mark != decimal}
     instead |= {",": "."} if "," in marks and decimal == "," else {}
     steps = [
         (f".str.replace({a!r}, {b!r})", f".str.replace_all({a!r}, {b!r}, literal=True)")
         for a, b in instead.items()
     ]
     if units or any(like["before"] for like in found.values()):
-        pattern = f"(-?[0-9{''.join(marks)}]*[0-9])"
-        digits = f".str.extract({pattern!r}"
-        steps.insert(0, (f"{digits}, expand=False)", f"{digits})"))
-    if any(_MINUS in one for one in found):
-        steps.insert(0, (f".str.replace({_MINUS!r}, '-')",) * 2)
+        digits = ".str.extract('(-?[0-9.]*[0-9])'"
+        steps.append((f"{digits}, expand=False)", f"{digits})"))
     if not all(isinstance(one, str) for one in counts):
         steps.insert(0, (".astype(str)", ""))
     pandas, polars = map("".join, zip(*steps, strict=True)) if steps else ("", "")

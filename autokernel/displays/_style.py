@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from autokernel.explain.words import at_colon
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -78,8 +79,7 @@ def set_title(ax: "Axes", text: str, pad: float | None = None) -> None:
     n_characters = max(20, int(_CHARACTERS_PER_INCH * ax.bbox.width / ax.figure.dpi))
     lines = textwrap.wrap(text, n_characters)
     if len(lines) > 2:
-        head = text.partition(": ")[0]
-        lines = textwrap.wrap(head, n_characters, max_lines=2, placeholder=" …")
+        lines = textwrap.wrap(at_colon(text)[0], n_characters, max_lines=2, placeholder=" …")
     title = literal("\n".join(lines)).removesuffix(".")
     ax.set_title(title, loc="left", fontsize="medium", pad=pad)
 

@@ -7,6 +7,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_is_fitted
 
+from autokernel.data.checks import check_index
 from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, GREY
 from autokernel.estimator import AutoKernelGPRegressor
@@ -83,6 +84,7 @@ class CalibrationDisplay:
             return cls(pit=estimator._fitted.mixture.leave_one_out()[0]).plot(axes)
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
+        check_index("y", y, X)
         probabilities = (np.arange(_N_PROBABILITIES) + 1) / (_N_PROBABILITIES + 1)
         quantiles = estimator.predict_quantiles(X, probabilities.tolist())
         pit = [

@@ -59,7 +59,8 @@ class EffectsDisplay:
     """One panel for each effect, with its share and what it does in the title.
 
     An effect of one column is a curve with a band of 95 %, on average over the rows; that of a
-    category has a point for each level, the highest above. The common effect of two columns that
+    category has a point for each level, the highest above, or as its type orders them; numbers are
+    in their order. The common effect of two columns that
     interact is a map, or has a curve for each level. All have a mean of zero over the rows, in
     units of the target; on the log scale of the target they are factors. A partial residual is the
     effect plus the residual of a row. Marks at the bottom are the rows. Use :meth:`from_estimator`
@@ -241,7 +242,7 @@ class _Side:
         most, n, n_steps = _LIMITS_OF_PAIR if is_of_pair else _LIMITS
         self.has_levels = part.is_of_levels or bool(self.axis.levels) or len(levels) <= most
         if self.has_levels:
-            self.steps = levels[np.argsort(-counts, kind="stable")[:n]]
+            self.steps = np.sort(levels[np.argsort(-counts, kind="stable")[:n]])
             self.name += f" ({n} of {len(levels)})" if n < len(levels) else ""
         else:
             self.steps = description.explained.steps(part, n_steps)
@@ -256,12 +257,12 @@ class _Side:
     def shown(self, x: FloatArray) -> npt.NDArray[Any]:
         """Return names of levels, numbers or dates, from values in the unit interval."""
         values = self.axis.low + self.axis.extent * x
-        names = [self.axis.level(one) for one in values] if self.has_levels else ()
+        names = self.axis.names_of(values) if self.has_levels else ()
         return np.array(names, dtype=object) if self.has_levels else self.axis.shown(values)
 
 
 def _panel(description: Description, number: int, rows: _Rows) -> Panel:
-    """Compute what is drawn of an effect, with levels in the order of their means."""
+    """Compute what is drawn of an effect, with levels without an order by their means."""
     explained, (inputs, residuals, is_excluded) = description.explained, rows
     sides = _sides(description, number)
     columns, is_pair = [side.part.column for side in sides], len(sides) == 2
@@ -280,7 +281,7 @@ def _panel(description: Description, number: int, rows: _Rows) -> Panel:
     grid = np.stack(np.meshgrid(*(side.steps for side in sides), indexing="ij"), axis=-1)
     mean = effect(grid.reshape(-1, len(sides))).reshape(grid.shape[:-1]) - centre
     for n, side in enumerate(sides):
-        if side.has_levels:
+        if side.axis.levels and not side.axis.is_ordered:
             order = np.argsort(mean.mean(axis=1 - n) if is_pair else mean, kind="stable")
             mean, side.steps = np.take(mean, order, axis=n), side.steps[order]
     drawn, band = np.empty(0), mean[None][:0]

@@ -34,13 +34,16 @@ class Axis:
     extent: float
     origin: datetime | None = None  # date of zero
     levels: tuple[str, ...] = ()  # of a column of categories
+    is_ordered: bool = False  # whether they have an order
 
     @classmethod
     def of(cls, column: Column, unit: str) -> "Axis":
         """Build an axis; a unit such as ``"days since 1949-01-01"`` makes places dates."""
         since, ends = _SINCE.fullmatch(unit), (column.low, column.extent)
         if since is None:
-            return cls(column.name, unit, *ends, levels=column.level_texts)
+            is_ordered = column.levels is not None and column.levels.is_ordered
+            texts = column.level_texts
+            return cls(column.name, unit, *ends, levels=texts, is_ordered=is_ordered)
         try:
             origin = datetime.fromisoformat(since["date"])
         except ValueError:
@@ -68,7 +71,8 @@ class Axis:
     def place(self, value: float, low: float = np.nan, high: float = np.nan) -> str:
         """Write a place in the unit interval, with an interval if it is known."""
         if self.levels:
-            return self.level(self.low + self.extent * value)
+            number = round(self.low + self.extent * value)
+            return self.levels[number] if number < len(self.levels) else "a new level"
         has_interval = bool(np.isfinite(low) and np.isfinite(high))
         if self.origin is not None:
             ends = f" ({self._date(low)} to {self._date(high)})" if has_interval else ""
@@ -108,12 +112,17 @@ class Axis:
         text = f"{found:.0f}" if found == round(found) else level_text(found, self.extent, "")
         return text.rstrip("0").rstrip(".") if "." in text else text
 
-    def level(self, value: float) -> str:
-        """Write a level of a category by the number that stands for it."""
-        if not self.levels:
-            return f"{value:.6g}"
-        number = round(value)
-        return self.levels[number] if number < len(self.levels) else "a new level"
+    def names_of(self, values: FloatArray) -> list[str]:
+        """Write different levels, dates or numbers, in as many digits as tell them apart."""
+        if self.levels or self.origin is not None:
+            texts = [self.place((one - self.low) / self.extent) for one in values.tolist()]
+            is_clear = self.levels or len({*texts}) == len(texts)
+            return texts if is_clear else [str(one) for one in self.shown(values)]
+        for digits in range(6, 18) if np.any(values % 1) else (15,):
+            texts = [f"{one:.{digits}g}" for one in values.tolist()]
+            if len({*texts}) == len(texts):
+                break
+        return texts
 
     def _number(self, value: float) -> str:
         decimals = max(0, -int(np.floor(np.log10(self.extent / 100))))
@@ -164,6 +173,11 @@ def _checked_units(
                 f"units must map names out of {sorted(known)} to texts such as 'years', got "
                 f"{name!r}: {unit!r}{did_you_mean(name, known - {name})}"
             )
+    if len(own) < len(given):
+        raise ValueError(
+            f"units must have one unit for the target, got one for {target_name!r} and one for "
+            f"{Y_NAME!r}: leave one of them out"
+        )
     if {Y_NAME} <= own.keys() & {*names}:
         raise ValueError(
             f"units[{Y_NAME!r}] is that of the target, and a column has this name too: give "

@@ -170,7 +170,7 @@ def _shared_by_far_rows(
         text = f"share a day of the year with another one: {days}"
     else:
         n, first = counts[order[0]], found[order[:1]]
-        text = f"are of {axis.name} {axis.level(first[0])}"
+        text = f"are of {axis.name} {axis.names_of(first)[0]}"
         if shared.kind == "weekday":
             text = f"are on a {shared.names(first)[0]}"
     subject, how = f"{n} of the {is_far.sum()} rows that are far off", "leave-one-out residuals"

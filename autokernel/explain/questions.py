@@ -4,8 +4,9 @@ Answers are about the mean of the target given the function, without noise, so t
 ``predict``; their intervals hold the uncertainty of kernel, parameters and function.
 """
 
-from collections import Counter
-from collections.abc import Hashable, Sequence
+from collections import defaultdict
+from collections.abc import Hashable, Iterator, Sequence
+from itertools import count
 
 import numpy as np
 from scipy.stats import norm
@@ -56,9 +57,8 @@ def average_slopes(
         filled = model.filled(X)  # two draws of a missing value would differ
         ends = _around(model, filled[:, column], column)
         moved = [np.insert(np.delete(filled, column, 1), column, end, axis=1) for end in ends]
-        (lower, of_lower), (upper, of_upper) = _averages(model, moved)
-        step = float(np.mean(ends[1] - ends[0]))
-        rows.append((name, *_signed(((upper - lower) / step, (of_upper - of_lower) / step))))
+        (lower, of_lower), (upper, of_upper) = _averages(model, moved, 1 / (ends[1] - ends[0]))
+        rows.append((name, *_signed((upper - lower, of_upper - of_lower))))
     return Table.of_rows(("rows", *ESTIMATE), rows)
 
 
@@ -92,13 +92,16 @@ def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatAr
     return Table.of_rows(("effect", "contribution", "low", "high"), table)
 
 
-def _averages(model: FittedModel, sides: Sequence[FloatArray]) -> list[Side]:
+def _averages(
+    model: FittedModel, sides: Sequence[FloatArray], factors: FloatArray | None = None
+) -> list[Side]:
     """Average the predictions of each of several tables, with joint draws from some rows of each.
 
-    The same rows of tables of one length are drawn. A row that is in several tables is drawn once:
-    its missing values are the same in all.
+    Rows may be multiplied by factors (n,). The same rows of tables of one length are drawn. A row
+    that is in several tables is drawn once: its missing values are the same in all.
     """
-    some = [X[np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int)] for X in sides]
+    chosen = [np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int) for X in sides]
+    some = [X[rows] for X, rows in zip(sides, chosen, strict=True)]
     numbered = np.concatenate([np.column_stack([X, _occurrences(X)]) for X in some])
     _, first, inverse = np.unique(
         np.nan_to_num(numbered, nan=np.inf), axis=0, return_index=True, return_inverse=True
@@ -106,20 +109,18 @@ def _averages(model: FittedModel, sides: Sequence[FloatArray]) -> list[Side]:
     X = numbered[first, :-1]
     mean, draws = model.mean(X), model.draws_of_mean(X, N_DRAWS)
     found, ends = [], np.cumsum([len(one) for one in some])[:-1]
-    for every, rows in zip(sides, np.split(inverse, ends), strict=True):
-        average = float(model.mean(every).mean())
-        found.append((average, draws[:, rows].mean(axis=1) - mean[rows].mean() + average))
+    for every, of_side, rows in zip(sides, chosen, np.split(inverse, ends), strict=True):
+        each = np.ones(len(every)) if factors is None else factors
+        average = float(np.mean(model.mean(every) * each))
+        changes = (draws[:, rows] - mean[rows]) @ each[of_side] / len(rows)
+        found.append((average, changes + average))
     return found
 
 
 def _occurrences(X: FloatArray) -> IntArray:
     """Count for each row (n,) how many equal ones are before it."""
-    seen = Counter[bytes]()
-    found = []
-    for row in X:
-        found.append(seen[row.tobytes()])
-        seen[row.tobytes()] += 1
-    return np.array(found)
+    before: defaultdict[bytes, Iterator[int]] = defaultdict(count)
+    return np.array([next(before[row.tobytes()]) for row in X])
 
 
 def _signed(side: Side) -> tuple[float, ...]:

@@ -77,6 +77,13 @@ class Table(dict[str, npt.NDArray[Any]]):
         """Build a table of rows (n_rows, n_columns), of which there is one or more."""
         return cls(dict(zip(names, map(list, zip(*rows, strict=True)), strict=True)))
 
+    def __getitem__(self, name: Any) -> Any:
+        """Return a column by its name, or the table of some rows by a slice."""
+        if not isinstance(name, slice):
+            return super().__getitem__(name)
+        rows = {key: column[name] for key, column in self.items()}
+        return Table(rows, shown=self.shown, note=self.note, forms=self.forms)
+
     def to_html(self) -> str:
         """Write all rows as an HTML table."""
         kinds = ["text" if self[name].dtype == object else "number" for name in self.shown]

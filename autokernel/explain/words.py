@@ -1,5 +1,6 @@
 """Numbers, lists and shares as a reader wants them, and how sure a sentence is."""
 
+import re
 from collections.abc import Sequence
 
 import numpy as np
@@ -18,6 +19,7 @@ _PLURALS = frozenset(
         *("liter", "degree", "point", "unit"),
     )
 )
+_LEAD = re.compile(r".*?( of the variance of the fit| other effects \(share [^)]*\))(?=: )", re.S)
 _MOST_DECIMALS, _MOST_ZEROS = 7, 6
 
 
@@ -178,6 +180,13 @@ def singular(unit: str) -> str:
 def capital(text: str) -> str:
     """Write the first letter of a sentence."""
     return text[:1].upper() + text[1:]
+
+
+def at_colon(text: str) -> tuple[str, str]:
+    """Part the sentence of an effect at the colon after its share, or else at the first one."""
+    found = _LEAD.match(text)  # names may have colons
+    end = found.end() if found else len(text.partition(": ")[0])
+    return text[:end], text[end + 2 :]
 
 
 def perhaps(text: str, probability: float) -> str:

@@ -22,7 +22,7 @@ from autokernel.displays.effects import EffectsDisplay, panels_of
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Y_NAME, Table
-from autokernel.explain.words import capital, listing, number
+from autokernel.explain.words import at_colon, listing, number
 from autokernel.expression import IDENTITY
 from autokernel.search import MEANINGS
 from autokernel.version import __version__
@@ -251,16 +251,16 @@ class _Report:
         yield table(Table({"setting": list(rows), "value": list(rows.values())}))
 
     def _effects(self) -> Table:
-        """List the effects; the interval is that of an amount, not of a place."""
+        """List the effects; the interval is that of an amount in ``claims_``, not of a place."""
         description, rows = self.description, []
         for place in description.shown:
             effect = description.effects[place]
             name = listing([description.names[column] for column in effect.columns])
             share = round(100 * effect.share, 1) + 0.0  # not -0.0
             text, main = description.text(place), description.facts(place)[0]
-            what = capital(text.partition(": ")[2] or text)
             is_amount = np.isfinite(main.low) and " then " not in main.predicate
-            ends = f"{number(main.low)} to {number(main.high)}" if is_amount else ""
+            ends = f"{main.subject}, {main.predicate}: {number(main.low)} to {number(main.high)}"
+            what, ends = at_colon(text)[1] or text, ends if is_amount else ""
             rows.append((name, share, what, ends, main.probability))
         names = ("effect", "share (%)", "what it does", "90 % interval", "probability")
         return Table.of_rows(names, rows)

@@ -263,6 +263,7 @@ class Leaf(Expression):
             raise TypeError(f"kernel must be a BaseKernel object, got {self.kernel!r}")
         check_base_kernel(self.kernel)
         column = _checked_column(self.column)
+        _check_scale("scale", self.scale, COLUMN_SCALES)
         put = object.__setattr__
         put(self, "column", column)
         put(self, "view", View(column, self.scale))
@@ -425,6 +426,8 @@ def _checked_operation(
             f"{operator.symbol} must have {operator.n_operands} operands, got {len(operands)}"
         )
     for operand in operands:
+        if not isinstance(operand, (Leaf, Operation)):
+            raise TypeError(f"{operator.symbol} must join Expression objects, got {operand!r}")
         if operand.target != IDENTITY:
             raise ValueError(
                 f"{operator.symbol} must join kernels without a scale of the target, which is that "
@@ -466,8 +469,14 @@ def _joined(
     return f" {operator.symbol} ".join(bracketed) or NOISE_NAME
 
 
+def _check_scale(argument: str, name: str, others: tuple[str, ...]) -> None:
+    if name != IDENTITY and name not in others:
+        raise ValueError(f"{argument} must be one of {[IDENTITY, *others]}, got {name!r}")
+
+
 def _on_target(target: str, text: str) -> str:
     """Write a kernel with the scale of the target on which it acts."""
+    _check_scale("target", target, TARGET_SCALES)
     return text if target == IDENTITY else f"{target}(y) ~ {text}"
 
 

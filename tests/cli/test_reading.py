@@ -39,6 +39,7 @@ def refusal(folder, capsys, text, *more):
         ("a b\n1 2\n3  4\n5 6\n7 8\n", ("--sep", "space")),
         ("# of a buoy\na,b\n1,2 # calm\n3,4\n5,6\n7,8\n", ("--comment", "#")),
         ("a;b\n1,0;2\n3;4,0\n5;6\n7,;+8\n", ("--decimal", ",")),
+        ('"a" ,b \n1,2\n3,4\n5,6\n7,8\n', ()),
     ],
 )
 def test_separators_comments_and_decimal_marks_are_those_of_pandas(tmp_path, text, more):
@@ -46,6 +47,12 @@ def test_separators_comments_and_decimal_marks_are_those_of_pandas(tmp_path, tex
     assert rows.X.to_dict("list") == {"a": [1, 3, 5, 7]}
     assert rows.y.name == rows.target == "b"
     assert rows.y.tolist() == [2, 4, 6, 8]
+
+
+def test_marks_within_a_quoted_name_separate_no_columns(tmp_path):
+    rows = rows_of(tmp_path, '"a; in m",b\n1,2\n\u22123,4\n5,\u22126\n7,8\n')
+    assert rows.X.to_dict("list") == {"a; in m": [1, -3, 5, 7]}
+    assert rows.y.tolist() == [2, 4, -6, 8]  # the typographic minus is one
 
 
 @pytest.mark.parametrize(
@@ -262,3 +269,10 @@ def test_rows_to_predict_are_read_by_name_and_keep_their_cells(tmp_path, capsys)
     assert header == "b;note;date;shop;mean;std;lower_95;upper_95"
     assert first.startswith("1,5;07;05/02/2020;A;")
     assert second.startswith(";x y;01/01/2020;C;")
+    new, made = (
+        write(tmp_path, text.replace("x y", "é"), name="new.csv", encoding="cp1252"),
+        tmp_path / "p.csv",
+    )
+    more = ["--predict", str(new), "--predictions", str(made), "--encoding", "cp1252"]
+    assert main([*arguments, *more]) == 0
+    assert ";é;01/01/2020;C;" in made.read_text(encoding="cp1252")

@@ -110,6 +110,19 @@ def test_a_search_on_a_file_prints_kernel_words_table_and_test_errors(tmp_path, 
     assert errors["this model"] < 0.3 * errors["the mean"]
 
 
+@pytest.mark.parametrize(("row", "prediction"), [(0, 100.0), (3, 106.0)])
+def test_a_row_is_explained_as_the_file_counts_it(tmp_path, capsys, row, prediction):
+    rows = "".join(f"{x},{'' if x < 3 else 100 + 2 * x + 0.1 * (-1) ** x}\n" for x in range(24))
+    path = write(tmp_path, f"x,y\n{rows}")  # the first three rows have no target
+    assert main([str(path), *QUICK, "--explain", str(row)]) == 0
+    _, _, parts = capsys.readouterr().out.partition(f"the prediction of row {row}\n")
+    (found,) = re.findall(r"^ +prediction +(\S+)", parts, flags=re.MULTILINE)
+    # row 3 of the used ones is six larger; the first row is three steps before the others
+    assert float(found) == pytest.approx(prediction, abs=1)
+    assert main([str(path), *QUICK, "--explain", "24"]) == 2
+    assert "row of the table, 0 to 23, got 24" in lines(capsys.readouterr().err)
+
+
 @pytest.mark.parametrize(
     ("spacing", "n", "season", "name"),
     [("h", 60, 24, "day"), ("B", 20, 5, "week"), ("MS", 30, 12, "year"), ("D", 6, None, None)],
@@ -302,7 +315,7 @@ def test_warnings_are_sentences_and_noise_alone_has_no_picture(tmp_path, capsys)
         (["--plot", "P.PNG", "--report", "P.PNG"], None, "--report must be a new file"),
         (["--predict", "wave.csv", "--predictions", "wave.csv"], None, "--predictions must be a"),
         (["--predict", "nowhere.csv"], None, "No such file or directory: 'nowhere.csv'"),
-        (["--output", "m.skops"], "skops", "needs skops.io: pip install skops.io"),
+        (["--output", "m.skops"], "skops", "m.skops needs skops: pip install skops"),
         (["--plot", "p.png"], "matplotlib", "p.png needs matplotlib: pip install matplotlib"),
     ],
 )
@@ -314,7 +327,11 @@ def test_files_and_their_packages_are_checked_before_the_search(
         monkeypatch.setitem(sys.modules, absent, None)  # as if it were not installed
     assert main([str(wave(tmp_path)), "--target", "level", *more]) == 2
     captured = capsys.readouterr()
-    assert message in lines(captured.err)
+    assert (
+        lines(captured.err).removesuffix(" ").endswith(message)
+        if absent
+        else message in lines(captured.err)
+    )
     assert captured.out == ""
 
 

@@ -229,6 +229,32 @@ def test_many_levels_with_long_names_are_sorted_and_ten_are_named():
     assert left < 0.4 * width
 
 
+def test_numbers_and_ordered_levels_are_drawn_in_their_order():
+    rng = np.random.default_rng(0)
+    sizes = pd.Categorical(rng.choice([*"SML"], 60), [*"SML"], ordered=True)
+    frame = pd.DataFrame({"year": rng.choice([1999, 2008], 60), "size": sizes})
+    frame["drug"] = rng.choice([*"abc"], 60)
+    of_size = frame["size"].map({"S": 2.0, "M": 0.0, "L": 1.0}).astype(float)
+    of_drug = frame["drug"].map({"a": 2.0, "b": 0.0, "c": 1.0})
+    y = of_size + of_drug * (1 + (frame["year"] == 1999)) + 0.1 * rng.normal(size=60)
+    model = refitted("SE[size] + CAT[drug] * SE[year]", frame, y, base_kernels=["SE", "CAT"])
+    panels = EffectsDisplay.from_estimator(model).panels
+    order = {"year": ["1999", "2008"], "size": [*"SML"], "drug": [*"bca"]}
+    seen = [(*one.names, [axis.tolist() for axis in one.axes]) for one in panels]
+    assert sorted(map(len, (names for *names, _ in seen))) == [1, 1, 1, 2]
+    for *names, axes in seen:
+        assert axes == [order[name] for name in names]
+
+
+def test_two_dates_have_the_names_of_dates():
+    days = pd.to_datetime(np.resize(["2020-01-01", "2020-07-01"], 20))
+    y = np.resize([1.0, 3.0], 20) + 0.1 * np.random.default_rng(0).normal(size=20)
+    (panel,) = EffectsDisplay.from_estimator(
+        refitted("SE[day]", pd.DataFrame({"day": days}), y)
+    ).panels
+    assert panel.axes[0].tolist() == ["2020-01-01", "2020-07-01"]
+
+
 def test_maps_of_two_categories_are_empty_where_there_are_no_rows():
     rng = np.random.default_rng(0)
     frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 60), "shop": rng.choice([*"ABC"], 60)})

@@ -406,11 +406,12 @@ def frame_with(shop):
 
 
 TEXTS = ["a", "b", "c"]
-NO_LEVEL = "texts, truth values or numbers as levels of column 'shop', got .*, which is of type set"
+NO_LEVEL = "texts, truth values or numbers, .* levels of column 'shop', got {.*} of type set"
 PLACES = "'shop', which holds categories: only numbers have"
 CHOSEN = "categorical_features"
 WRONG = [
-    (["a", 3.0, "b"], {}, "levels of one kind in column 'shop', got 'a'"),
+    (["a", 3.0, "b"], {}, "one kind .* 'shop', got 'a' of type text and 3.0 of type number: conv"),
+    ([1, True, 2], {CHOSEN: ["shop"]}, "got 1 of type number and True of type truth value"),
     ([{1}, {2}, {3}], {CHOSEN: ["shop"]}, NO_LEVEL),
     (TEXTS, {CHOSEN: None}, f"got text such as 'a', .*, name it in {CHOSEN}"),
     (TEXTS, {CHOSEN: ["time"]}, "in column 'shop', got text such as 'a'"),
@@ -429,6 +430,45 @@ WRONG = [
 def test_wrong_categories_are_refused_with_what_is_wrong(shop, settings, message):
     with pytest.raises(ValueError, match=message):
         small(**settings).fit(frame_with(shop), [1.0, 2.0, 3.0])
+
+
+def test_an_array_without_the_column_of_categories_has_too_few_columns():
+    rows = np.column_stack([np.linspace(0, 1, 8), np.arange(8) % 2])
+    settings = {"categorical_features": [1], "averaging": None, "noise": "constant"}
+    model = small(**settings).refit(rows, np.arange(8.0), "LIN[0]")
+    for columns in ([0], []):
+        with pytest.raises(ValueError, match=r"has \d feature|0 feature\(s\)"):
+            model.predict(rows[:, columns])
+
+
+def test_the_numbers_of_levels_are_those_of_each_row():
+    """Rows are coded by the distinct values of a column: each row is its own level again."""
+    rng = np.random.default_rng(0)
+    n = 60
+    columns = {
+        "text": rng.choice(["north", "south", "", "North"], n),
+        "gaps": rng.choice(["a", "b", None], n),
+        "numbers": rng.choice([1, 2.5, 0], n).astype(object),
+        "truth": rng.choice([True, False], n).astype(object),
+        "dates": rng.choice(np.arange("2020-01", "2020-05", dtype="M8[D]"), n).astype(object),
+        "texts of dates": rng.choice(["2020-01-31", "2020-02-29", None], n),
+        "texts of numbers": rng.choice(["1.5", "2", None], n),
+    }
+    frame = pd.DataFrame(columns)
+    settings = {"averaging": None, "noise": "constant"}
+    for table in (frame, pl.from_pandas(frame.drop(columns=["numbers", "truth"]))):
+        model = small(**settings).refit(table, np.arange(float(n)), "NOISE")
+        names, kinds = (model.columns_[name].tolist() for name in ("column", "kind"))
+        for name, kind, x in zip(names, kinds, model.X_train_.T, strict=True):
+            given = frame[name]
+            if kind == "category":
+                levels = model.categories_[names.index(name)].values
+                assert [levels[int(one)] for one in x] == [*given.where(given.notna(), None)]
+            elif kind == "date":
+                days = (pd.to_datetime(given) - pd.Timestamp("1970-01-01")).dt.days
+                np.testing.assert_array_equal(x, days.to_numpy(dtype=float))
+            else:
+                np.testing.assert_array_equal(x, given.astype(float))
 
 
 def test_new_rows_must_have_levels_of_the_kind_of_the_fit(fitted):

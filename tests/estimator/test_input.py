@@ -22,7 +22,7 @@ from autokernel import (
     evaluate_kernel,
     parse_expression,
 )
-from autokernel.displays import ForecastDisplay
+from autokernel.displays import CalibrationDisplay, ForecastDisplay
 from autokernel.export import from_dict, write_report
 from tests.fits import At, small, tiny, wave
 
@@ -124,6 +124,8 @@ ADVICE = r"count the time from .* datetime\.timedelta\(days=1\)"
 IN_FRAME = rf"^X must hold numbers, got .*'when': {ADVICE}"
 IN_ARRAY = f"^X must hold numbers, got .*time.*: {ADVICE}"
 
+TWO_DIMENSIONS = "^X must have two dimensions, got an object of type"
+
 INPUTS = {
     "infinity": (
         spoilt(X, -np.inf),
@@ -140,6 +142,14 @@ INPUTS = {
     "three dimensions": (X[:, :, None], "^Found array with dim 3, while dim <= 2"),
     "one number": (3.0, "^Expected 2D array, got scalar array"),
     "nothing": (None, "^Expected 2D array"),
+    "a row of a frame": (FRAME.iloc[3], rf"{TWO_DIMENSIONS} Series: .* as X\.iloc\[\[3\]\]"),
+    "a row of texts": (["a", "b"], f"{TWO_DIMENSIONS} list"),
+    "a row of two kinds": (np.array([1.0, "b"], dtype=object), f"{TWO_DIMENSIONS} ndarray"),
+    "a column of polars": (pl.Series("a", Y), f"{TWO_DIMENSIONS} Series"),
+    "a dict": ({"age": X[:, 0], "size": X[:, 1]}, r"dict: .*as pandas\.DataFrame\(X\)"),
+    "records": ([{"age": 1.0, "size": 2.0}] * 20, r"list: .*dict as pandas\.DataFrame\(X\)"),
+    "a set": ({1.0, 2.0}, f"{TWO_DIMENSIONS} set"),
+    "the name of a file": ("table.csv", f"{TWO_DIMENSIONS} str"),
     "ragged rows": ([[1.0, 2.0], [3.0]] * 10, "inhomogeneous shape"),
     "huge": (X * 1e150, "^X must not hold numbers above .*, got .*: divide it by a"),
     "durations in pandas": (pd.DataFrame({"load": Y, "when": pd.Series(DURATIONS)}), IN_FRAME),
@@ -178,6 +188,89 @@ def test_wrong_inputs_are_refused_by_each_method(name, refitted):
     ):
         with pytest.raises((ValueError, TypeError), match=message):
             ask(inputs)
+
+
+@pytest.mark.parametrize("row", [FRAME.iloc[3], {"age": 1.0, "size": 2.0}, "age", FRAME["age"]])
+def test_answers_about_a_row_need_a_table_of_it(model, row):
+    for ask in (
+        model.explain,
+        lambda one: model.compare(FRAME, one),
+        lambda one: model.slopes("age", one),
+        lambda one: model.log_predictive_density(one, Y),
+        lambda one: evaluate_kernel("LIN[0]", one, Y),
+    ):
+        with pytest.raises(ValueError, match=TWO_DIMENSIONS):
+            ask(row)
+
+
+LABELLED = FRAME.set_index(pd.Index([f"r{n}" for n in range(20)]))
+OTHER_ORDERS = {
+    "sorted": (LABELLED, pd.Series(Y, LABELLED.index).sort_values()),
+    "numbered": (FRAME, pd.Series(Y).sort_values()),
+    "only X": (FRAME.sort_values("age"), pd.Series(Y)),
+    "dates": (FRAME.set_index(pd.date_range("2020", periods=20))[::-1], None),
+    "several levels": (FRAME.set_index([np.arange(20) // 4, np.arange(20) % 4])[::-1], None),
+    "repeated labels": (FRAME.set_index(np.arange(20) // 2)[::-1], None),
+}
+
+
+@pytest.mark.parametrize("name", OTHER_ORDERS)
+def test_rows_of_which_the_labels_are_in_another_order_are_refused(name, model):
+    rows, y = OTHER_ORDERS[name]
+    y = pd.Series(Y, rows.index[::-1]) if y is None else y
+    message = (
+        r"must have its rows in the order of X, .*: give {0}\.loc\[X\.index\], or {0}\.to_numpy"
+    )
+    ones, read = np.ones(20), small(averaging=None, noise="constant")
+    for ask in (
+        lambda: read.refit(rows, y, "NOISE"),
+        lambda: small().fit(rows, y),
+        lambda: evaluate_kernel("LIN[0]", rows, y),
+    ):
+        with pytest.raises(ValueError, match="^y " + message.format("y")):
+            ask()
+    for argument in ("sample_weight", "noise_std"):
+        given = {argument: pd.Series(ones, y.index)}
+        with pytest.raises(ValueError, match=f"^{argument} " + message.format(argument)):
+            read.refit(rows, Y, "NOISE", **given)
+    np.testing.assert_array_equal(read.refit(rows, y.to_numpy(), "NOISE").y_train_, y)
+
+
+def test_the_labels_of_new_rows_must_be_in_order_too(model):
+    y = pd.Series(Y).sort_values()
+    joined = small(averaging=None, noise="constant").refit(FRAME, Y, "LIN[age]")
+    for ask in (model.log_predictive_density, joined.update, CalibrationDisplay.from_estimator):
+        given = (model, FRAME, y) if ask == CalibrationDisplay.from_estimator else (FRAME, y)
+        with pytest.raises(ValueError, match=r"^y must have its rows in the order of X"):
+            ask(*given)
+
+
+def test_rows_that_are_counted_from_zero_have_no_other_labels():
+    read = small(averaging=None, noise="constant")
+    part, of_part = LABELLED[::2], pd.Series(Y, LABELLED.index)[::2]
+    for rows, y in (
+        (part, of_part),
+        (part.reset_index(drop=True), of_part),
+        (part, of_part.reset_index(drop=True)),
+        (FRAME[10:], pd.Series(Y[10:])),
+        (pl.from_pandas(FRAME), pd.Series(Y).sort_values()),
+    ):
+        np.testing.assert_array_equal(read.refit(rows, y, "NOISE").y_train_, y)
+    with pytest.warns(
+        UserWarning, match=r"^y and X have different labels .*y\.to_numpy\(\) has none"
+    ):
+        read.refit(part, pd.Series(Y, LABELLED.index)[1::2], "NOISE")
+
+
+@pytest.mark.parametrize("kind", [bool, object, "boolean"])
+def test_truth_values_as_a_target_warn_once_that_they_are_numbers(kind):
+    y = pd.Series(Y > 0)
+    with pytest.warns(
+        UserWarning, match="y holds truth values, which are taken as 0 and 1"
+    ) as seen:
+        model = tiny(averaging=None, noise="constant").fit(X, y.astype(kind))
+    assert len(seen) == 1
+    np.testing.assert_array_equal(model.y_train_, y.astype(float))
 
 
 @pytest.mark.parametrize("name", TARGETS)
@@ -226,7 +319,7 @@ CONTAINERS = {
     "other endianness": lambda values: values.astype(">f8"),
     "lists": lambda values: values.tolist(),
     "tuples": lambda values: tuple(map(tuple, values)) if values.ndim == 2 else tuple(values),
-    "bool": lambda values: values > np.median(values),
+    "bool": lambda values: values > np.median(values) if values.ndim == 2 else values,
 }
 TYPES = ("int64", "int8", "uint16", "float32", "float16", "longdouble")
 CONTAINERS |= {kind: partial(np.ndarray.astype, dtype=kind) for kind in TYPES}

@@ -153,6 +153,43 @@ def test_slopes_by_dates_have_rows_of_dates():
     assert rows.tolist() == ["2024-02-28", "2024-03-06", "2024-03-13"]
 
 
+@pytest.mark.parametrize(
+    ("values", "names"),
+    [
+        ([1000000, 1000001, 1000002], ["1000000", "1000001", "1000002"]),
+        ([0.1, 0.1000001, 2.0], ["0.1", "0.1000001", "2"]),
+        ([1 / 3, 2 / 3], ["0.333333", "0.666667"]),
+        (
+            pd.to_datetime(["2024-01-01 06:00", "2024-01-01 18:00", "2024-03-01 00:00"]),
+            ["2024-01-01T06:00:00", "2024-01-01T18:00:00", "2024-03-01T00:00:00"],
+        ),
+    ],
+)
+def test_groups_that_differ_have_names_that_differ(values, names):
+    X, y = plane(42)
+    X = X[["height"]].assign(group=np.resize(values, 42))
+    model = small().refit(X, y, kernel="LIN[height]")
+    found = model.slopes("height", by="group")["rows"].tolist()
+    assert [one.removesuffix(".000000") for one in found] == names
+
+
+def test_the_average_slope_is_the_mean_of_the_slopes_of_the_rows():
+    """Along few values, a row has the slope to a neighbour; here these are 1, 11 and 11."""
+    x = np.repeat([0.0, 1.0, 10.0], 10)
+    model = small().refit(x[:, None], x**2 + 1e-3 * np.tile([-1, 1], 15), kernel="SE[0]")
+    table = model.slopes(0)
+    assert table["estimate"][0] == pytest.approx((1 + 11 + 11) / 3, rel=0.01)
+    assert table["low"][0] < (1 + 11 + 11) / 3 < table["high"][0]
+    by = model.slopes(0, by=0)
+    np.testing.assert_allclose(by["estimate"], [1, 11, 11], rtol=0.01)
+    apart = model.compare([[10.0]], [[1.0]])  # over nine units
+    width = np.ptp([apart["low"][2], apart["high"][2]]) / 9
+    # the ends of both are quantiles of 2000 draws
+    np.testing.assert_allclose((by["high"] - by["low"])[1:], width, rtol=0.15)
+    some = model.slopes(0, [[0.0], [10.0], [10.0], [10.0]])["estimate"][0]
+    assert some == pytest.approx(np.mean([1, 11, 11, 11]), rel=0.01)
+
+
 def test_what_has_no_slope_is_refused_with_what_to_do(of_plane):
     with pytest.raises(ValueError, match="'shop', which holds categories: compare takes two"):
         of_plane.slopes("shop")

@@ -36,6 +36,16 @@ def fit_of_a_sine(seed):
     return tiny(base_kernels=["SE", "PER"]).fit(years[:, None], y)
 
 
+def test_a_slice_of_a_table_is_the_table_of_these_rows():
+    table = Table({"x": [1, 2, 3, 4], "text": list("abcd")}, shown=["text"], note="four")
+    some = table[1:3]
+    assert {name: some[name].tolist() for name in some} == {"x": [2, 3], "text": ["b", "c"]}
+    assert repr(some) == "text\nb\nc\nfour"
+    np.testing.assert_array_equal(table[::-1]["x"], table["x"][::-1])
+    claims = fit_of_a_line().claims_
+    assert claims[1:3]["text"].tolist() == claims["text"].tolist()[1:3]
+
+
 @cache
 def fit_of_noise():
     """Noise alone."""

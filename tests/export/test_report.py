@@ -86,12 +86,34 @@ def test_effects_are_a_table_that_a_script_sorts_and_that_reads_without_it(model
     claims = model.claims_
     for _, _, _, interval, probability in cells:
         assert float(probability) <= 1
-        low, high = map(float, interval.split(" to ")) if interval else (np.nan, np.nan)
-        close = np.isclose(claims["low"], low, rtol=5e-3) & np.isclose(
-            claims["high"], high, rtol=5e-3
-        )
-        assert not interval or close.any()
+        if interval:
+            what, _, ends = html.unescape(interval).rpartition(": ")
+            claim = [
+                f"{a}, {b}" for a, b in zip(claims["subject"], claims["predicate"], strict=True)
+            ].index(what)
+            expected = claims["low"][claim], claims["high"][claim]
+            # three digits are written
+            np.testing.assert_allclose([*map(float, ends.split(" to "))], expected, rtol=5e-3)
+    assert [row for row in cells if row[3]]
     assert text.index("</table>") < text.index("<script>")
+
+
+def test_names_of_targets_columns_and_levels_are_written_as_they_are(tmp_path):
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"promo": rng.choice(["yes", "Yes", "no"], 60), "x: y": rng.normal(size=60)})
+    effect = X["promo"].map({"yes": 3.0, "Yes": 1.0, "no": 0.0})
+    y = pd.Series(effect + X["x: y"] + 0.1 * rng.normal(size=60), name="yield")
+    settings = {"base_kernels": ["CAT", "LIN"]}
+    text = html.unescape(page(refitted("CAT[promo] + LIN[x: y]", X, y, **settings), tmp_path))
+    (rows,) = re.findall(r'<div class="wide sortable">.*?<tbody>(.*?)</tbody>', text, re.S)
+    told = {
+        row[0]: row[2]
+        for row in (re.findall(r"<td.*?>(.*?)</td>", r) for r in rows.split("\n"))
+        if row
+    }
+    assert re.match(r"yes \+1\.\d.*, Yes -0\..* and no -", told["promo"])
+    assert told["x: y"].startswith("yield rises by ")
+    assert "promo=yes, level differs: 1." in rows
 
 
 @pytest.fixture(scope="module")

@@ -51,6 +51,30 @@ def multiset(expression: Expression) -> tuple:
     return (expression.operator.symbol, tuple(sorted(map(multiset, terms), key=repr)))
 
 
+@pytest.mark.parametrize("other", [1, "LIN[0]", None, np.float64(2.0), SE])
+def test_only_expressions_can_be_joined(other):
+    for join in (
+        lambda one: A + one,
+        lambda one: A * B * one,
+        lambda one: Operation(ADD, one, A),
+    ):
+        with pytest.raises(
+            TypeError, match=r"must join Expression objects, got|unsupported operand"
+        ):
+            join(other)
+
+
+@pytest.mark.parametrize("name", ["cube", "Log", "", None])
+def test_a_scale_has_one_of_the_names_that_are_known(name):
+    for make in (A.on, (A + B).on, lambda one: Leaf(SE, 0, target=one)):
+        with pytest.raises(
+            ValueError, match=r"^target must be one of \['identity', 'log', 'sqrt', "
+        ):
+            make(name)
+    with pytest.raises(ValueError, match=r"^scale must be one of \['identity', 'log', 'sqrt'\]"):
+        Leaf(SE, 0, scale=name)
+
+
 @given(expressions(EVERY_OPERATOR), seeds)
 def test_canonical_text_ignores_order_and_grouping(expression, seed):
     other = reshuffled(expression, np.random.default_rng(seed))
