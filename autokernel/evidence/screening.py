@@ -31,6 +31,7 @@ from autokernel.evidence.starts import (
 )
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
+    IDENTITY,
     Expression,
     Leaf,
     Operation,
@@ -95,10 +96,10 @@ Gain = Callable[[Screened], float]
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
-    The ``parent`` is the fitted kernel, in leaves that are objects of no other expression.
-    Neighbours that a grammar makes of it keep these objects, by which their parameters are known.
-    They are screened on the rows of ``values``, some of those of the score, whose weights sum to
-    ``n_samples``; new leaves are first tried on those of ``first_values``, which may be fewer.
+    The ``parent`` is the fitted kernel :func:`with_numbers`. Neighbours that a grammar makes of it
+    keep the numbers of leaves, by which their parameters are known. They are screened on the rows
+    of ``values``, some of those of the score, whose weights sum to ``n_samples``; new leaves are
+    first tried on those of ``first_values``, which may be fewer.
     """
 
     def __init__(
@@ -192,7 +193,7 @@ class Screening:
         elif not new:
             thetas = self._without_leaf(neighbour, theta)
         else:
-            rng = random_stream(self._seed, neighbour, "new nodes")
+            rng = random_stream(self._seed, neighbour.on(IDENTITY), "new nodes")
             drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
@@ -388,20 +389,23 @@ class Screening:
 
     def _shared_nodes(self, neighbour: Expression) -> dict[int, int]:
         """Map the nodes of a neighbour to those of the fitted kernel from which they come."""
-        places = {id(node): place for place, node in enumerate(self.parent.nodes)}
+        slots = enumerate(self.parent.nodes)
+        places = {_origin(node): place for place, node in slots if isinstance(node, Leaf)}
         shared: dict[int, int] = {}
         for number, node in enumerate(neighbour.nodes):
-            is_leaf = isinstance(node, Leaf)
-            place = places.get(id(node)) if is_leaf else self._place_of(node, shared.values())
+            if isinstance(node, Leaf):
+                place = places.get(_origin(node))
+            else:
+                place = self._place_of(node, shared.values())
             if place is not None:
                 shared[number] = place
         return shared
 
     def _place_of(self, node: Expression, taken: Collection[int]) -> int | None:
         """Return the place of the same operator on the most leaves in common, if there are any."""
-        leaves = set(map(id, node.leaves))
+        leaves = set(map(_origin, node.leaves))
         in_common = {
-            place: len(leaves & set(map(id, other.leaves)))
+            place: len(leaves & set(map(_origin, other.leaves)))
             for place, other in enumerate(self.parent.nodes)
             if place not in taken and (other.declared, other.column) == (node.declared, node.column)
         }
@@ -449,6 +453,11 @@ class Screening:
                     gain = gain_of(refined)
                     found[text] = gain, refined
                 n_poor = n_poor + 1 if gain < best - poor else 0
+
+
+def _origin(leaf: Leaf) -> tuple[int | None, str]:
+    """Return what a leaf has in common only with the leaf of the fitted kernel that it is."""
+    return leaf.number, leaf.canonical
 
 
 def _screened(posterior: LogPosterior, point: Point) -> Screened:

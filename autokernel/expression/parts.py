@@ -1,8 +1,9 @@
 """Canonical order, symmetries and the parts of an expression."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from math import prod
 from operator import mul
 from typing import NamedTuple
@@ -54,6 +55,15 @@ def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expre
         lambda leaf, _: choose(leaf),
         lambda tree, _, below: Operation(tree.operator, *below, column=tree.column),
     ).on(expression.target)
+
+
+def with_numbers(expression: Expression) -> Expression:
+    """Return an expression whose leaves have their numbers from left to right.
+
+    Expressions that are made of it keep them, which shows where their leaves come from.
+    """
+    numbers = count()
+    return with_leaves(expression, lambda leaf: replace(leaf, number=next(numbers)))
 
 
 def _numbered(expression: Operation) -> list[tuple[Expression, int]]:
