@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -95,6 +95,7 @@ class Search:
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
         self._rough: list[Estimate] = []
+        self._was_short = False  # of time for a kernel
         self._latest: Deadline | None = None
         start = [one.on(targets[0]) if one.target == IDENTITY else one for one in task.start]
         design = self._designed(targets[0])
@@ -153,6 +154,7 @@ class Search:
                         evaluation = next(evaluations)
                         if evaluation is None:
                             observer.abandon()
+                            self._was_short = True
                             if until is deadline or deadline.has_passed:
                                 return StopReason.MAX_TIME
                             break  # what is known can still be pruned
@@ -187,14 +189,15 @@ class Search:
         try:
             fraction = SHARE_OF_DESIGN if self._strategy.preset.explores else 1.0
             share = partial(self.task.deadline.share, fraction)
-            first = [*(self._rough if self._chooses else []), *self._left_of_design()]
-            yield _KernelBatch(first, [], Phase.INITIAL, until=share())
-            with suppress(OutOfTimeError):
+            yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
+            try:
                 yield from self._choices(share())
+            except OutOfTimeError:
+                self._was_short = True
             is_known = any(one.expression.leaves for one in history.evaluations)
             if (self._left_of_design() or not is_known) and not self.task.deadline.has_passed:
                 known = history.canonical_texts()
-                quick = [*self._rough, *map(Estimate, self._noise)]
+                quick = [*(self._rough if self._was_short else []), *map(Estimate, self._noise)]
                 quick = [one for one in quick if one.expression.canonical not in known]
                 yield _KernelBatch(quick, [], Phase.INITIAL, until=self._latest)
                 if not any(one.expression.leaves for one in history.best_first()):
