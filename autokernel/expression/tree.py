@@ -249,8 +249,7 @@ class Expression(ABC):
 class Leaf(Expression):
     """A base kernel on one zero-based column, or on this column on another scale.
 
-    The ``number`` tells apart the equal leaves of a kernel that changes, see
-    :func:`with_numbers`. It stays on other scales, and is not pickled.
+    A ``number`` tells equal leaves apart, see :func:`with_numbers`; it is not pickled.
     """
 
     kernel: BaseKernel

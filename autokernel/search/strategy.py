@@ -151,17 +151,14 @@ class Task:
                 return expression, {}
             parent, grammar = with_numbers(expression), self.grammar
             focus, added = self.focus(parent.columns), self._terms_of(parent)
-            made: set[tuple[str, frozenset[int | None]]] = set()
             rescaled = {grammar.tidy(one).canonical for one in grammar.rescalings(parent)}
-            changes: dict[str, list[Expression]] = {}
+            changes: dict[str, dict[frozenset[int | None], Expression]] = {}
             factored = map(grammar.tidy, factorings(parent)) if grammar.reduces else ()
             for one in chain(focus.changes(parent, MAX_CHANGES), added, factored):
-                text = one.canonical
-                way = text, frozenset(leaf.number for leaf in one.leaves)
-                if text not in rescaled and text != parent.canonical and way not in made:
-                    made.add(way)
-                    changes.setdefault(text, []).append(one)
-            return parent, changes
+                if one.canonical not in rescaled and one.canonical != parent.canonical:
+                    ways = changes.setdefault(one.canonical, {})
+                    ways.setdefault(frozenset(leaf.number for leaf in one.leaves), one)
+            return parent, {text: [*ways.values()] for text, ways in changes.items()}
 
         return self.cached(("changes", expression.canonical), make)
 
