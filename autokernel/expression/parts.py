@@ -58,10 +58,7 @@ def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expre
 
 
 def with_numbers(expression: Expression) -> Expression:
-    """Return an expression whose leaves have their numbers from left to right.
-
-    Expressions that are made of it keep them, which shows where their leaves come from.
-    """
+    """Give numbers to the leaves, by which they are known in what is made of the expression."""
     numbers = count()
     return with_leaves(expression, lambda leaf: replace(leaf, number=next(numbers)))
 
