@@ -5,6 +5,8 @@
   started beforehand.
 - budget: seconds of fits with max_time, of tables of many shapes, and their ratio to what is
   allowed, the reference: 1.1 times max_time, and 0.2 s. With --load 4, four other processes work.
+- unused: fits of 32 tables with a max_time that they do not reach; the ratio is 1 if kernels,
+  scores and predictions are equal to the last bit to those without max_time, else 0.
 - interrupts: fits and refits that Ctrl-C ends at random moments; the ratio is 1 if the estimator
   then has either all attributes of the old fit or all of a new one, else 0.
 - kills: a fit with memory in a process that is killed ten times at random moments, and then ends;
@@ -48,6 +50,11 @@ SHAPES = (
     *((200_000, 1), (200_000, 10)),
 )
 KINDS = ("outliers", "categories", "gaps")
+SMALL_SHAPES = (
+    *((n, k) for n in (30, 60, 150) for k in (1, 2, 5, 12)),
+    *((n, 30) for n in (40, 80)),
+    *((n, 3, kind) for n in (50, 150) for kind in KINDS),
+)
 APPROXIMATIONS = (("exact", 2000), ("exact", 4000), ("inducing", 50_000), ("neighbours", 50_000))
 LEVELS = [f"level {number}" for number in range(30)]
 ARRAYS = ("X_train_", "y_train_", "posterior_", "outliers_", "inclusion_probabilities_")
@@ -119,6 +126,30 @@ def budget(_: int) -> Iterator[Measured]:
             yield name, allowed, seconds, seconds / allowed
 
 
+def unused(_: int) -> Iterator[Measured]:
+    """Fit without a budget, and with one that is never reached."""
+    shapes: list[tuple[Any, dict[str, Any]]] = [(shape, {}) for shape in SMALL_SHAPES]
+    shapes += [((60, 2), {"strategy": one}) for one in STRATEGIES if one != "series"]
+    shapes += [((60, 1), {"strategy": "series"})]
+    shapes += [((700, 2), {"approximation": how}) for how in ("auto", "inducing", "neighbours")]
+    shapes += [((1200, 1), {"strategy": "series"})]
+    for shape, parameters in shapes:
+        X, y = shaped(*shape)
+        if parameters.get("strategy") == "series":
+            X = np.arange(len(y))[:, None]
+        found = []
+        began = time.perf_counter()
+        for max_time in (None, 1e5):
+            model = AutoKernelGPRegressor(max_time=max_time, n_iter=3, random_state=0, **parameters)
+            with warnings.catch_warnings(action="ignore"):
+                model.fit(X, y)
+            history = model.search_history_
+            texts = [history[name].tolist() for name in ("kernel", "score", "phase")]
+            found.append((texts, model.best_score_, model.predict(X).tolist()))
+        name = " ".join(map(str, (*shape, *parameters.values())))
+        yield name, 1.0, time.perf_counter() - began, float(found[0] == found[1])
+
+
 def interrupts(repeat: int) -> Iterator[Measured]:
     """Interrupt fits and refits, and look which attributes the estimator has."""
     rng = np.random.default_rng(repeat)
@@ -165,6 +196,7 @@ QUESTIONS: dict[str, Callable[[int], Iterator[Measured]]] = {
     "budget": budget,
     "interrupts": interrupts,
     "kills": kills,
+    "unused": unused,
     "workers": workers,
 }
 

@@ -116,7 +116,7 @@ def record_fit(
     hessian = point.hessian if isinstance(point, Maximum) else np.full((n_params, n_params), np.nan)
     log_prior = float(posterior.prior.log_density(mode.theta))
     order = np.arange(n_params)
-    if posterior.expression is not expression:
+    if posterior.expression != expression:
         order = np.argsort(theta_order(expression, arrange(expression)[1]))
     return Evaluation(
         expression=expression,

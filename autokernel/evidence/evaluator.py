@@ -180,7 +180,7 @@ class Evaluator:
         """Estimate the scores of kernels to which changes of another one lead, best first.
 
         The kernels are arranged. They share leaves with the ``parent``, which is the expression of
-        the fit in objects of no other one. There are no estimates if the fit itself cannot be
+        the fit :func:`with_numbers`. There are no estimates if the fit itself cannot be
         computed. Of many rows some are used, unless ``on_all_rows``.
         """
         deadline.check()

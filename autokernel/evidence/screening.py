@@ -5,7 +5,7 @@ the value of the likelihood is computed, on some of the rows. The best estimates
 few steps of the maximiser.
 """
 
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property, partial
@@ -31,6 +31,7 @@ from autokernel.evidence.starts import (
 )
 from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
 from autokernel.expression import (
+    IDENTITY,
     Expression,
     Leaf,
     Operation,
@@ -95,10 +96,10 @@ Gain = Callable[[Screened], float]
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
-    The ``parent`` is the fitted kernel, in leaves that are objects of no other expression.
-    Neighbours that a grammar makes of it keep these objects, by which their parameters are known.
-    They are screened on the rows of ``values``, some of those of the score, whose weights sum to
-    ``n_samples``; new leaves are first tried on those of ``first_values``, which may be fewer.
+    The ``parent`` is the fitted kernel :func:`with_numbers`. Neighbours that a grammar makes of it
+    keep the numbers of leaves, by which their parameters are known. They are screened on the rows
+    of ``values``, some of those of the score, whose weights sum to ``n_samples``; new leaves are
+    first tried on those of ``first_values``, which may be fewer.
     """
 
     def __init__(
@@ -121,6 +122,7 @@ class Screening:
         self._posteriors: dict[str, LogPosterior] = {}  # of single leaves
         self._diagonals: dict[str, Covariance] = {}
         self.parent = parent
+        self._nodes = [(node, set(map(_origin, node.leaves))) for node in parent.nodes]
 
     def _posterior(self, expression: Expression) -> LogPosterior:
         make = LogPosterior.exact
@@ -160,13 +162,10 @@ class Screening:
         self, changed: Sequence[Expression], gain_of: Gain
     ) -> dict[str, tuple[float, Screened]]:
         """Screen all changed kernels, and keep the best one of each text."""
-        known: set[tuple[str, tuple[tuple[int, int], ...]]] = set()
         found: dict[str, tuple[float, Screened]] = {}
         for neighbour in changed:
-            text, origin = neighbour.canonical, tuple(self._shared_nodes(neighbour).items())
-            if text == self._fit.expression.canonical or (text, origin) in known:
+            if (text := neighbour.canonical) == self._fit.expression.canonical:
                 continue
-            known.add((text, origin))
             self._deadline.check()
             with suppress(EvaluationError), kernel_errors():
                 one = self.screened(neighbour)
@@ -192,7 +191,7 @@ class Screening:
         elif not new:
             thetas = self._without_leaf(neighbour, theta)
         else:
-            rng = random_stream(self._seed, neighbour, "new nodes")
+            rng = random_stream(self._seed, neighbour.on(IDENTITY), "new nodes")
             drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
@@ -387,26 +386,22 @@ class Screening:
         return WarmStart.taken(self._fit, pairs, times=1 / self._rows_for_each)
 
     def _shared_nodes(self, neighbour: Expression) -> dict[int, int]:
-        """Map the nodes of a neighbour to those of the fitted kernel from which they come."""
-        places = {id(node): place for place, node in enumerate(self.parent.nodes)}
+        """Map the nodes of a neighbour to those of the fitted kernel from which they come.
+
+        An operator comes from the same one on the most leaves in common, if there are any.
+        """
         shared: dict[int, int] = {}
         for number, node in enumerate(neighbour.nodes):
-            is_leaf = isinstance(node, Leaf)
-            place = places.get(id(node)) if is_leaf else self._place_of(node, shared.values())
-            if place is not None:
-                shared[number] = place
+            leaves = set(map(_origin, node.leaves))
+            n_common = {
+                place: n
+                for place, (other, known) in enumerate(self._nodes)
+                if (n := len(leaves & known)) and place not in shared.values()
+                if (other.declared, other.column) == (node.declared, node.column)
+            }
+            if n_common:
+                shared[number] = max(n_common, key=n_common.__getitem__)
         return shared
-
-    def _place_of(self, node: Expression, taken: Collection[int]) -> int | None:
-        """Return the place of the same operator on the most leaves in common, if there are any."""
-        leaves = set(map(id, node.leaves))
-        in_common = {
-            place: len(leaves & set(map(id, other.leaves)))
-            for place, other in enumerate(self.parent.nodes)
-            if place not in taken and (other.declared, other.column) == (node.declared, node.column)
-        }
-        best = max(in_common, key=lambda place: in_common[place], default=None)
-        return best if best is not None and in_common[best] else None
 
     @cached_property
     def _magnitudes(self) -> Magnitudes:
@@ -449,6 +444,11 @@ class Screening:
                     gain = gain_of(refined)
                     found[text] = gain, refined
                 n_poor = n_poor + 1 if gain < best - poor else 0
+
+
+def _origin(leaf: Leaf) -> tuple[int | None, str]:
+    """Return what a leaf has in common only with the leaf of the fitted kernel that it is."""
+    return leaf.number, leaf.canonical
 
 
 def _screened(posterior: LogPosterior, point: Point) -> Screened:

@@ -19,6 +19,7 @@ from autokernel.expression.parts import (
     node_swaps,
     splits,
     with_leaves,
+    with_numbers,
 )
 from autokernel.expression.structure_prior import (
     StructurePrior,

@@ -79,11 +79,11 @@ def factorings(expression: Expression) -> Iterator[Expression]:
         return
     terms = expression.children
     if expression.operator == ADD:
-        for one, other in permutations(terms, 2):
+        for (place, one), (place_of_other, other) in permutations(enumerate(terms), 2):
+            others = [t for n, t in enumerate(terms) if n not in (place, place_of_other)]
             for leaf, rest in _leaf_factors(one):
                 for twin, rest_of_other in _leaf_factors(other):
                     if leaf.canonical == twin.canonical:
-                        others = [term for term in terms if term is not one and term is not other]
                         yield expression.join([*others, leaf * (rest + rest_of_other)])
     for number, term in enumerate(terms):
         for shared in factorings(term):

@@ -1,8 +1,9 @@
 """Canonical order, symmetries and the parts of an expression."""
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from functools import reduce
-from itertools import chain, pairwise
+from itertools import chain, count, pairwise
 from math import prod
 from operator import mul
 from typing import NamedTuple
@@ -54,6 +55,12 @@ def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expre
         lambda leaf, _: choose(leaf),
         lambda tree, _, below: Operation(tree.operator, *below, column=tree.column),
     ).on(expression.target)
+
+
+def with_numbers(expression: Expression) -> Expression:
+    """Give numbers to the leaves, by which they are known in what is made of the expression."""
+    numbers = count()
+    return with_leaves(expression, lambda leaf: replace(leaf, number=next(numbers)))
 
 
 def _numbered(expression: Operation) -> list[tuple[Expression, int]]:

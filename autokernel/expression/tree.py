@@ -247,12 +247,16 @@ class Expression(ABC):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Leaf(Expression):
-    """A base kernel on one zero-based column, or on this column on another scale."""
+    """A base kernel on one zero-based column, or on this column on another scale.
+
+    A ``number`` tells equal leaves apart, see :func:`with_numbers`; it is not pickled.
+    """
 
     kernel: BaseKernel
     column: int
     scale: str = IDENTITY
     target: str = IDENTITY
+    number: int | None = field(compare=False, default=None, kw_only=True)
     view: View = field(init=False, compare=False)
     canonical: str = field(init=False, compare=False)
     n_leaves: int = field(init=False, compare=False, default=1)
@@ -285,6 +289,9 @@ class Leaf(Expression):
     def has_period(self) -> bool:
         """Whether the base kernel repeats itself, which it does on the column as it is."""
         return role_index(self.kernel.parameters, Role.PERIOD) is not None
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return Leaf, (self.kernel, self.column, self.scale, self.target)
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)

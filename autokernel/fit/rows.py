@@ -28,7 +28,7 @@ from autokernel.search.design import kernels_of_series
 from autokernel.typing import IntArray
 
 N_COLUMNS = 10  # of very many, of which rows that fit are a smooth function
-SHARE_OF_TIME = 0.1  # of max_time, before the search
+SHARE_OF_TIME = 0.3  # of what is left, at most for each step before the search
 
 
 def training_data(

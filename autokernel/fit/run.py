@@ -52,7 +52,6 @@ EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
 MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, to know how long that of more rows takes
-ROUGH_SHARE = 0.3  # of the time, at most for a rough fit
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
 MAX_REVISIONS = 2  # in one fit, if the best kernel changes which rows fit or how noise varies
@@ -352,7 +351,7 @@ class Run:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""
         if deadline.seconds_left == np.inf:
             return 0.0
-        self.rough(deadline.share(ROUGH_SHARE))
+        self.rough(deadline.share(SHARE_OF_TIME))
         share = AVERAGING_SHARE if self.searches_all_exactly else ALL_ROWS_SHARE
         return self.reserved_seconds + share * max(0.0, deadline.seconds_left)
 

@@ -18,7 +18,7 @@ from autokernel.expression import (
     View,
     arrange,
     normal_form,
-    with_leaves,
+    with_numbers,
 )
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, MULTIPLY, RETURNING, Role
@@ -48,7 +48,7 @@ def with_more_terms(
         fit = evaluator.run(evaluator.prepare(fit.expression, [fit]), deadline=deadline)
     columns: Sequence[int] = task.grammar.columns
     while np.isfinite(fit.score):
-        parent = with_leaves(fit.expression, replace)
+        parent = with_numbers(fit.expression)
         sums = [task.grammar.tidy(task.with_terms(parent, [column])) for column in columns]
         changed = [arrange(one)[0] for one in sums if task.grammar.spans(one)]
         found = evaluator.estimate_changes(fit, parent, changed, deadline, on_all_rows=True)

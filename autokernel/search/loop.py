@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -94,8 +94,7 @@ class Search:
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
-        self._rough: list[Estimate] = []
-        self._latest: Deadline | None = None
+        self._was_short = False  # of time for a kernel
         start = [one.on(targets[0]) if one.target == IDENTITY else one for one in task.start]
         design = self._designed(targets[0])
         self.design = (*map(self._plain, start), *design, *self._noise)
@@ -135,16 +134,15 @@ class Search:
         design, the kernel of a ``rough`` fit is fitted from its parameters, by the ``latest``
         deadline, and then single base kernels.
         """
-        self._latest = latest
+        safe: list[Estimate] = []
         if rough is not None and rough.expression.leaves:
-            pairs = enumerate(arrange(rough.expression)[1])
-            start = WarmStart.taken(rough, list(pairs))
-            self._rough = [Estimate(rough.expression, start=start)]
+            start = WarmStart.taken(rough, list(enumerate(arrange(rough.expression)[1])))
+            safe = [Estimate(rough.expression, start=start)]
         deadline = deadline.earlier(0.0)  # which this search may cancel
         self.task = replace(self.task, deadline=deadline)
         observer = observer or Observer()
         began = time.perf_counter()
-        with closing(self._batches()) as batches:
+        with closing(self._batches(safe, latest)) as batches:
             for batch in batches:
                 until = batch.until or deadline
                 with closing(evaluate_all(batch.kernels, batch.known, until)) as evaluations:
@@ -153,6 +151,7 @@ class Search:
                         evaluation = next(evaluations)
                         if evaluation is None:
                             observer.abandon()
+                            self._was_short = True
                             if until is deadline or deadline.has_passed:
                                 return StopReason.MAX_TIME
                             break  # what is known can still be pruned
@@ -181,22 +180,25 @@ class Search:
         is_exhausted = self.task.any_unknown(known) is None
         return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
 
-    def _batches(self) -> Generator["_KernelBatch", None, None]:
-        """Yield the kernels to evaluate next; the caller appends their trials to the history."""
+    def _batches(
+        self, safe: Sequence[Estimate], latest: Deadline | None
+    ) -> Generator["_KernelBatch", None, None]:
+        """Yield the kernels to evaluate next, ``safe`` ones if there is no time for others."""
         history = self._history
         try:
             fraction = SHARE_OF_DESIGN if self._strategy.preset.explores else 1.0
             share = partial(self.task.deadline.share, fraction)
-            first = [*(self._rough if self._chooses else []), *self._left_of_design()]
-            yield _KernelBatch(first, [], Phase.INITIAL, until=share())
-            with suppress(OutOfTimeError):
+            yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
+            try:
                 yield from self._choices(share())
+            except OutOfTimeError:
+                self._was_short = True
             is_known = any(one.expression.leaves for one in history.evaluations)
             if (self._left_of_design() or not is_known) and not self.task.deadline.has_passed:
                 known = history.canonical_texts()
-                quick = [*self._rough, *map(Estimate, self._noise)]
+                quick = [*(safe if self._was_short else ()), *map(Estimate, self._noise)]
                 quick = [one for one in quick if one.expression.canonical not in known]
-                yield _KernelBatch(quick, [], Phase.INITIAL, until=self._latest)
+                yield _KernelBatch(quick, [], Phase.INITIAL, until=latest)
                 if not any(one.expression.leaves for one in history.best_first()):
                     others = list(map(Estimate, history.without_known(self.quick)))
                     yield _KernelBatch(others, [], Phase.INITIAL, until=share())

@@ -3,7 +3,7 @@
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import partial, reduce
 from itertools import chain
 from typing import Any, ClassVar, TypeVar
@@ -27,7 +27,7 @@ from autokernel.expression import (
     parse_with_parts,
     simplifications,
     uniform_prior,
-    with_leaves,
+    with_numbers,
 )
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, PRESETS, SMOOTH, Priors, definition
@@ -141,7 +141,7 @@ class Task:
         return {text: ways[0] for text, ways in self._changes_of(expression)[1].items()}
 
     def _changes_of(self, expression: Expression) -> tuple[Expression, dict[str, list[Expression]]]:
-        """Return a kernel with leaves of its own, and all that it may change to on the same scales.
+        """Return a kernel with numbers, and all that it may change to on the same scales.
 
         These are by canonical text, and may share different leaves with the kernel.
         """
@@ -149,19 +149,16 @@ class Task:
         def make() -> tuple[Expression, dict[str, list[Expression]]]:
             if not expression.leaves:  # noise stands alone
                 return expression, {}
-            parent, grammar = with_leaves(expression, replace), self.grammar
+            parent, grammar = with_numbers(expression), self.grammar
             focus, added = self.focus(parent.columns), self._terms_of(parent)
-            own, made = set(map(id, parent.leaves)), set[tuple[str, frozenset[int]]]()
             rescaled = {grammar.tidy(one).canonical for one in grammar.rescalings(parent)}
-            changes: dict[str, list[Expression]] = {}
+            changes: dict[str, dict[frozenset[int | None], Expression]] = {}
             factored = map(grammar.tidy, factorings(parent)) if grammar.reduces else ()
             for one in chain(focus.changes(parent, MAX_CHANGES), added, factored):
-                text = one.canonical
-                way = text, frozenset(own.intersection(map(id, one.leaves)))
-                if text not in rescaled and text != parent.canonical and way not in made:
-                    made.add(way)
-                    changes.setdefault(text, []).append(one)
-            return parent, changes
+                if one.canonical not in rescaled and one.canonical != parent.canonical:
+                    ways = changes.setdefault(one.canonical, {})
+                    ways.setdefault(frozenset(leaf.number for leaf in one.leaves), one)
+            return parent, {text: [*ways.values()] for text, ways in changes.items()}
 
         return self.cached(("changes", expression.canonical), make)
 
@@ -214,7 +211,7 @@ class Task:
         """Estimate the results of changes, once; an ``OutOfTimeError`` after the deadline."""
 
         def make() -> list[Estimate]:
-            parent = with_leaves(fit.expression, replace)
+            parent = with_numbers(fit.expression)
             options = {"on_all_rows": on_all_rows}
             return self.estimate_changes(fit, parent, changes(parent), self.deadline, **options)
 

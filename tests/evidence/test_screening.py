@@ -13,12 +13,13 @@ from autokernel.evidence.screening import MAX_ROWS, Screening
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
     Grammar,
+    Leaf,
     arrange,
     factorings,
     normal_form,
     parse_expression,
     slots_of,
-    with_leaves,
+    with_numbers,
 )
 from autokernel.inference import ExactLikelihood, LeafValues, TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS, Operator, Role
@@ -41,11 +42,11 @@ def grammar_of(n_columns=1, *, kernels=("SE", "LIN", "PER"), operators="+*", red
 
 
 def screening_of(fit, data, **options):
-    return Screening(fit, with_leaves(fit.expression, replace), LeafValues(data), **options)
+    return Screening(fit, with_numbers(fit.expression), LeafValues(data), **options)
 
 
 def neighbours(evaluator, parent, grammar, **options):
-    own = with_leaves(parent.expression, replace)
+    own = with_numbers(parent.expression)
     changed = list(map(normal_form, grammar.changes(own)))
     return evaluator.estimate_changes(parent, own, changed, **options)
 
@@ -67,7 +68,8 @@ def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its
     expression = arrange(parse_expression(text))[0]
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(expression)
     screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
-    before = {id(node): fit.theta[entries] for node, entries in slots_of(screening.parent)}
+    old = slots_of(screening.parent)
+    before = {one.number: fit.theta[at] for one, at in old if isinstance(one, Leaf)}
     neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
     assert len(neighbours) > 15
     for neighbour in map(normal_form if reduces else lambda one: arrange(one)[0], neighbours):
@@ -77,9 +79,10 @@ def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its
         for node, entries in slots_of(neighbour):
             roles = [parameter.role for parameter in node.parameters]
             cycle = [role in (Role.PERIOD, Role.CYCLE_LENGTHSCALE) for role in roles]
-            if id(node) in before:
+            if isinstance(node, Leaf) and node.number is not None:
                 kept = found.theta[entries][cycle]
-                np.testing.assert_array_equal(kept, before[id(node)][cycle], err_msg=str(neighbour))
+                expected = before[node.number][cycle]
+                np.testing.assert_array_equal(kept, expected, err_msg=str(neighbour))
 
 
 @pytest.mark.parametrize("n_columns", [1, pytest.param(2, marks=pytest.mark.slow)])
@@ -228,7 +231,7 @@ def test_estimates_on_other_scales_are_near_the_scores():
     evaluator = Evaluator(data, priors=PRIORS, seed=0)
     fit = evaluator(parse_expression("SE[0] + LIN[1]"))
 
-    own = with_leaves(fit.expression, replace)
+    own = with_numbers(fit.expression)
     rescaled = [arrange(one)[0] for one in grammar.rescalings(own)]
     found = evaluator.estimate_changes(fit, own, rescaled, on_all_rows=True)
     assert len(found) == 2

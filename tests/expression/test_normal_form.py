@@ -257,6 +257,11 @@ def test_a_common_factor_is_taken_out_with_either_of_its_leaves():
     kept = [one is leaf for (one,) in leaves[1:] for leaf in leaves[0]]
     assert kept == [True, False, False, True]
     assert not [*factorings(expression_of("LIN[0] + LIN[0] * SE[0] + LIN[1] * SE[1]"))]
+    one = expression_of("LIN[0] * SE[0]")  # an object that is a term three times
+    assert {str(found) for found in factorings(one + one + one)} == {
+        "LIN[0] * SE[0] + LIN[0] * (SE[0] + SE[0])",
+        "LIN[0] * SE[0] + SE[0] * (LIN[0] + LIN[0])",
+    }
 
 
 def test_every_limit_of_a_leaf_is_tried_and_the_first_of_all_leaves_at_once():

@@ -25,6 +25,7 @@ from autokernel.expression import (
     simplifications,
     slots_of,
     splits,
+    with_numbers,
 )
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY
 from tests.batteries import (
@@ -116,6 +117,15 @@ def test_copies_are_equal(duplicate, expression):
     assert hash(twin) == hash(expression)
     for name in ("canonical", "n_leaves", "depth", "leaves"):
         assert getattr(twin, name) == getattr(expression, name)
+
+
+@given(expressions(ON_SCALES))
+def test_numbers_of_leaves_stay_on_other_scales_and_make_no_difference(expression):
+    numbered = with_numbers(expression)
+    assert [leaf.number for leaf in numbered.on("sqrt").leaves] == [*range(expression.n_leaves)]
+    assert (numbered, hash(numbered)) == (expression, hash(expression))
+    assert str(numbered) == str(expression)
+    assert all(leaf.number is None for leaf in pickle.loads(pickle.dumps(numbered)).leaves)
 
 
 @given(expressions(EVERY_OPERATOR))

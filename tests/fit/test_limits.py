@@ -16,7 +16,7 @@ from autokernel.exceptions import OutOfTimeError
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS, VARIANCE
 from autokernel.search import CUT, evaluate_in_parallel
-from tests.fits import At, interrupt, small, wave
+from tests.fits import At, interrupt, rows, small, tiny, wave
 
 TABLES = {  # of few rows and many columns, with gaps, categories, a constant
     "many columns": wave(30, n_features=40),
@@ -216,3 +216,50 @@ def test_a_search_without_time_for_a_kernel_says_that_it_was_cut(strategy, n_ite
     left = set(whole["kernel"][whole["phase"] == "initial"]) - tried
     assert (not left) or model.stop_reason_ == "max_time"
     assert ("The search was cut" in model.describe()) == (model.stop_reason_ in CUT)
+
+
+def with_levels(n):
+    X, y = wave(n)
+    return np.column_stack([X, np.arange(n) % 3]), y + np.arange(n) % 3
+
+
+def with_gaps(table):
+    X, y = table
+    return np.where(np.eye(*X.shape) > 0, np.nan, X), y
+
+
+def growing_noise(n):
+    X, y = wave(n)
+    return X, y + 2 * X[:, 0] ** 2 * np.random.default_rng(1).normal(size=n)
+
+
+def with_outliers(n):
+    X, y = wave(n, n_features=2)
+    y[[3, 9]] += 8.0
+    return X, y
+
+
+SERIES = np.arange(40.0)[:, None], np.cumsum(np.random.default_rng(0).normal(size=40))
+
+UNUSED = {  # a table, and what is not as in a tiny fit
+    "many columns": (wave(20, n_features=26), {}),
+    "categories": (with_levels(30), {"categorical_features": [1], "base_kernels": "auto"}),
+    "gaps and outliers": (with_gaps(with_outliers(24)), {"outliers": "auto"}),
+    "scales": (POSITIVE, {"target_scale": "auto", "column_scales": "auto"}),
+    "a noise that varies": (growing_noise(60), {"noise": "auto"}),
+    "a series": (SERIES, {"strategy": "series", "base_kernels": "auto", "max_leaves": 6}),
+    "bounds": (wave(20), {"strategy": "skc"}),
+    "many rows": (wave(601), {"approximation": "inducing", "n_inducing": 8}),
+}
+"""Kinds of fits, each of which treats a limit differently; benchmarks/promises.py has thirty."""
+
+
+@pytest.mark.parametrize("kind", UNUSED)
+def test_a_limit_that_is_not_reached_changes_nothing(kind):
+    """Fits in one process are equal to the last bit."""
+    (X, y), options = UNUSED[kind]
+    models = [tiny(max_time=limit, **options).fit(X, y) for limit in (None, 1e4)]
+    known, found = ((rows(one), one.stop_reason_, one.best_score_) for one in models)
+    assert found == known
+    np.testing.assert_array_equal(models[1].predict(X), models[0].predict(X))
+    assert models[1].outliers_.tolist() == models[0].outliers_.tolist()

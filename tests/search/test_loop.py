@@ -13,7 +13,15 @@ from autokernel.evidence import Evaluator
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.search import SOT, History, Search, StopReason, Store, evaluate_in_parallel
-from tests.search.stand_ins import Diary, Laboratory, Script, history_of, planted, task_of
+from tests.search.stand_ins import (
+    Diary,
+    Laboratory,
+    Script,
+    fit_of,
+    history_of,
+    planted,
+    task_of,
+)
 
 DESIGN = ["SE[0]", "LIN[0]", "PER[0]", "NOISE"]  # PER is the best kernel: nothing is pruned
 PROPOSALS = ["RQ[0]", "SE[0] + SE[0]", "SE[0] * LIN[0]", "LIN[0] * LIN[0]"]
@@ -54,6 +62,23 @@ def test_a_design_that_takes_too_long_leaves_time_to_prune_and_to_search():
     assert subject.texts_of() == ["SE[0] + LIN[0]", "RQ[0] + LIN[0]", "NOISE", "SE[0]", "RQ[0]"]
     assert subject.reason is StopReason.MAX_TIME  # also when it was tried again at the end
     assert 400 < subject.seconds[0] <= 500 < min(subject.seconds[1:])
+
+
+@pytest.mark.parametrize("is_short", [False, True])
+def test_a_rough_fit_is_a_start_only_if_there_was_no_time_for_a_kernel(is_short):
+    starts = []
+
+    def evaluate_all(kernels, known, deadline):
+        for one in kernels:
+            starts.append(one.start)
+            is_late = is_short and len(starts) == 1
+            yield None if is_late else fit_of(one.expression, -1.0)
+
+    rough = fit_of("SE[0]", 0.0)
+    search = Search(Script(), task_of(), History(10), n_iter=0, seed=0)
+    search.run(evaluate_all, deadline=Deadline(1000.0), rough=rough, latest=Deadline(1000.0))
+    known = [start.theta.tolist() for start in starts if start is not None]
+    assert known == ([rough.theta.tolist()] if is_short else [])
 
 
 def test_what_was_proposed_after_the_same_trials_is_read_from_the_store():
