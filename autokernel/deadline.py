@@ -3,9 +3,13 @@
 import math
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import TypeVar
 
 from autokernel.exceptions import OutOfTimeError
+
+Step = TypeVar("Step")
 
 
 class Deadline:
@@ -73,3 +77,9 @@ def _rebuilt_deadline(moment: float, seconds_left: float, node: str) -> Deadline
 
 
 NEVER = Deadline(float("inf"))
+
+
+def in_time(steps: Iterable[Step]) -> Iterator[Step]:
+    """Yield the results of steps, until one of them raises an ``OutOfTimeError``."""
+    with suppress(OutOfTimeError):
+        yield from steps

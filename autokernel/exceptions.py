@@ -1,14 +1,20 @@
 """Errors that callers of the package may catch, and its warnings."""
 
+import contextlib
+import functools
 import sys
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import sklearn
+from numpy.linalg import LinAlgError
+from sklearn.exceptions import ConvergenceWarning
 
-_INNER_FOLDERS = tuple(str(Path(file).parent) for file in (__file__, sklearn.__file__))
+_FOLDERS = (str(Path(file).parent) for file in (__file__, sklearn.__file__))
+_INNER = (*_FOLDERS, contextlib.__file__, functools.__file__)  # none of them is code of the user
 
 _SHOWN = 80  # characters of a text on both sides of an error
 
@@ -51,23 +57,79 @@ def warn_user(message: str, category: type[Warning] = UserWarning) -> None:
     Frames of scikit-learn, whose decorators and pipelines lie between, are skipped too.
     """
     level, frame = 2, sys._getframe(1)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INNER_FOLDERS):
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(_INNER):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)
 
 
-@contextmanager
-def kernel_errors() -> Iterator[None]:
-    """Turn whatever one kernel raises into an ``EvaluationError`` with the reason in one line.
+class CustomPartError(EvaluationError):
+    """A custom kernel, operator or criterion has failed; the message begins with its name."""
 
-    An ``OutOfTimeError`` is left as it is: it concerns the whole fit.
+
+NUMERICAL_ERRORS = (
+    LinAlgError,
+    FloatingPointError,
+    ZeroDivisionError,
+    OverflowError,
+    NotAMaximumError,
+)
+"""What a kernel raises at parameters or data for which it has no numbers; all else is a bug."""
+
+_named: ContextVar[frozenset[str]] = ContextVar("custom parts that this fit has named")
+
+
+@contextmanager
+def kernel_errors(*others: type[Exception]) -> Iterator[None]:
+    """Turn numerical errors of one kernel, and others, into an ``EvaluationError`` of one line.
+
+    A ``MemoryError`` belongs to the others where there is something to fall back on.
     """
     try:
         yield
-    except OutOfTimeError:
-        raise
-    except Exception as error:  # a custom base kernel may raise anything
+    except NUMERICAL_ERRORS + others as error:
         raise EvaluationError(reason_of(error)) from error
+
+
+@contextmanager
+def fallback(what: str, *others: type[Exception]) -> Iterator[None]:
+    """Warn of the same errors instead, and say ``what`` is done without the result."""
+    try:
+        with kernel_errors(*others):
+            yield
+    except EvaluationError as error:
+        warn_user(f"{what} ({error})", ConvergenceWarning)
+
+
+def is_custom(part: object) -> bool:
+    """Return whether a part is of a class from outside of this package."""
+    return not type(part).__module__.startswith("autokernel.")
+
+
+@contextmanager
+def custom_part(name: str) -> Iterator[None]:
+    """Turn whatever a custom part raises into a ``CustomPartError`` with its kind and name.
+
+    The errors of this package are left as they are: they say more.
+    """
+    try:
+        yield
+    except AutoKernelError:
+        raise
+    except Exception as error:  # it may raise anything
+        raise CustomPartError(f"custom part {name} failed: {reason_of(error)}") from error
+
+
+def forget_named_parts() -> None:
+    """Let :func:`warn_of_part` name each part once more, as a fit begins."""
+    _named.set(frozenset())
+
+
+def warn_of_part(reason: str) -> None:
+    """Warn if a custom part is the reason why a kernel has failed; once for each part."""
+    part, named = reason.partition(" failed: ")[0], _named.get(frozenset())
+    if part.startswith("custom part ") and part not in named:
+        _named.set(named | {part})
+        warn_user(f"{reason}; where it fails, kernels have no score, and their status says why")
 
 
 def reason_of(error: Exception) -> str:

@@ -15,7 +15,14 @@ from sklearn.utils.validation import _get_feature_names
 from autokernel.data.checks import check_training_data
 from autokernel.data.scales import check_possible, target_offset
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
+from autokernel.evidence.criteria import (
+    Criterion,
+    KernelFit,
+    Laplace,
+    Score,
+    check_criterion,
+    score_by,
+)
 from autokernel.evidence.evaluation import NO_SCORE, Evaluation, record_fit
 from autokernel.evidence.importance import ImportanceSample, even_points, importance_sample
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
@@ -35,7 +42,14 @@ from autokernel.evidence.screening import (
     Screening,
 )
 from autokernel.evidence.starts import Estimate, WarmStart, random_stream, warm_starts_from_similar
-from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
+from autokernel.exceptions import (
+    EvaluationError,
+    NotAMaximumError,
+    fallback,
+    forget_named_parts,
+    kernel_errors,
+    warn_of_part,
+)
 from autokernel.expression import (
     Expression,
     StructurePrior,
@@ -138,8 +152,8 @@ class Evaluator:
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel, or raise an ``OutOfTimeError``.
 
-        Any other error becomes a record with its reason, because one kernel that fails must not end
-        a long search.
+        A numerical error or one of a custom part becomes a record with its reason, because one
+        kernel that fails must not end a long search.
         """
         began = time.perf_counter()
         try:
@@ -184,7 +198,7 @@ class Evaluator:
         computed. Of many rows some are used, unless ``on_all_rows``.
         """
         deadline.check()
-        with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+        with fallback(f"changes of {parent} have no estimates"), one_blas_thread():
             few, more = self._rows_of_screening
             screening = Screening(
                 fit,
@@ -334,7 +348,7 @@ class Evaluator:
                 maximum = estimate_maximum(posterior, modes[0])
             maximum = maximum or find_best_maximum(posterior, modes)
             rng = random_stream(self.seed, posterior.expression, "criterion")
-            score = self.criterion(KernelFit(posterior, maximum, modes[1:], rng))
+            score = score_by(self.criterion, KernelFit(posterior, maximum, modes[1:], rng))
             if not np.isfinite(score.value):
                 raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
         except NotAMaximumError as error:
@@ -474,7 +488,10 @@ def evaluate_kernel(
         seed=check_seed(random_state),
         criterion=criterion,
     )
-    return evaluator(expression)
+    forget_named_parts()
+    evaluation = evaluator(expression)
+    warn_of_part(evaluation.status)
+    return evaluation
 
 
 def parameters_of(

@@ -29,7 +29,7 @@ from autokernel.evidence.starts import (
     highest,
     random_stream,
 )
-from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
+from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors, warn_of_part
 from autokernel.expression import (
     Expression,
     Leaf,
@@ -132,7 +132,8 @@ class Screening:
         """Estimate the scores of arranged kernels, to which changes of the parent lead, best first.
 
         Where several changes lead to one kernel, the best one counts. Kernels that cannot be
-        computed are left out, and those that lose much are not refined.
+        computed are left out, and those that lose much are not refined. An ``EvaluationError`` is
+        raised if all of them fail.
         """
         if not changed:
             return []
@@ -160,6 +161,7 @@ class Screening:
         self, changed: Sequence[Expression], gain_of: Gain
     ) -> dict[str, tuple[float, Screened]]:
         """Screen all changed kernels, and keep the best one of each text."""
+        error: EvaluationError | None = None
         known: set[tuple[str, tuple[tuple[int, int], ...]]] = set()
         found: dict[str, tuple[float, Screened]] = {}
         for neighbour in changed:
@@ -168,11 +170,18 @@ class Screening:
                 continue
             known.add((text, origin))
             self._deadline.check()
-            with suppress(EvaluationError), kernel_errors():
-                one = self.screened(neighbour)
-                gain = gain_of(one)
-                if text not in found or gain > found[text][0]:
-                    found[text] = gain, one
+            try:
+                with kernel_errors():
+                    one = self.screened(neighbour)
+                    gain = gain_of(one)
+            except EvaluationError as reason:
+                error = reason
+                warn_of_part(str(reason))
+                continue
+            if text not in found or gain > found[text][0]:
+                found[text] = gain, one
+        if error is not None and not found:
+            raise error
         return found
 
     def screened(self, neighbour: Expression) -> Screened:
@@ -426,9 +435,9 @@ class Screening:
         gain = times * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
         of_volume = -_COST_OF_PARAMETER * n_more
         if end.curvature is not None and start.curvature is not None:
-            with suppress(NotAMaximumError, ValueError):
-                volume_before = laplace_log_evidence(0.0, start.curvature)
-                of_volume = laplace_log_evidence(0.0, end.curvature) - volume_before
+            log_volume = partial(laplace_log_evidence, 0.0)
+            with suppress(NotAMaximumError):  # else the cost is that of parameters
+                of_volume = log_volume(end.curvature) - log_volume(start.curvature)
         return gain + of_volume - 0.5 * n_more * np.log(times)
 
     def _refined(self, one: Screened, n_steps: int) -> Screened:
@@ -444,10 +453,13 @@ class Screening:
             for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
                 if gain < best - far or n_poor == _MAX_POOR:
                     break
-                with suppress(EvaluationError), kernel_errors():
-                    refined = self._refined(one, n_steps)
-                    gain = gain_of(refined)
-                    found[text] = gain, refined
+                try:
+                    with kernel_errors():
+                        refined = self._refined(one, n_steps)
+                        gain = gain_of(refined)
+                        found[text] = gain, refined
+                except EvaluationError as error:  # then the estimate is that of before
+                    warn_of_part(str(error))
                 n_poor = n_poor + 1 if gain < best - poor else 0
 
 

@@ -5,13 +5,19 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
-from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data import FitData, RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, warn_user
+from autokernel.exceptions import (
+    NUMERICAL_ERRORS,
+    EvaluationError,
+    OutOfTimeError,
+    fallback,
+    reason_of,
+    warn_user,
+)
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
@@ -230,7 +236,7 @@ def _averaged(
             components = averaging.components(averaged)
             deadline.check(len(components) * seconds - run.reserved_seconds)
             mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
-    except (LinAlgError, MemoryError, OutOfTimeError) as error:
+    except (*NUMERICAL_ERRORS, MemoryError, OutOfTimeError) as error:
         failed = f"averaging has failed ({reason_of(error)})"
         why = "no time is left to average" if isinstance(error, OutOfTimeError) else failed
         warn_user(
@@ -250,7 +256,8 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     seconds = run.conditioning_seconds(len(mixture.data.y))
     needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * seconds
     if run.arguments.strategy.preset.learns_tails and deadline.seconds_left > needed:
-        with suppress(LinAlgError, MemoryError), one_blas_thread():
+        text = "tails are those of the prior, as rows could not be predicted from all others"
+        with fallback(text, MemoryError), one_blas_thread():
             probabilities, _ = mixture.leave_one_out()
             n_outliers = len(run.outliers) * len(probabilities) / len(run.rows)
             return share_of_tails(probabilities, n_outliers)
@@ -295,8 +302,9 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     known = [one.expression.columns for one in run.history.best_first()]
     changes = run.loop.task.known_neighbours(best)
     known += [one.expression.columns for one in changes if one.score < best.score]
+    least = best.score - MAX_ERROR_OF_ESTIMATE
     with suppress(OutOfTimeError):  # if not known yet
-        forms, least = run.loop.task.simplifications(best), best.score - MAX_ERROR_OF_ESTIMATE
+        forms = run.loop.task.simplifications(best)
         known += [one.expression.columns for one in forms if one.score < least]
     used, every = best.expression.columns, range(len(run.columns))
     added = {c for own in known if own >= used for c in own - used}

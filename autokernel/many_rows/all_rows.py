@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.deadline import Deadline
+from autokernel.deadline import Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, OutOfTimeError, kernel_errors, warn_user
 from autokernel.inference import (
@@ -91,21 +91,23 @@ def race_exactly(
     fits are returned, the best first. If there is not one, the list is empty, with a warning.
     """
     fits: list[Evaluation] = []
-    with suppress(OutOfTimeError):
-        for one in _entrants(best_first):
-            job = evaluator.prepare(one.expression, [one, *fits])
-            # scores of fewer rows are no measure
-            job = replace(job, best=max((fit.score for fit in fits), default=-np.inf))
-            fits.append(evaluator.run(job, deadline=deadline))
+
+    def fit(one: Evaluation) -> Evaluation:
+        job = evaluator.prepare(one.expression, [one, *fits])
+        # scores of fewer rows are no measure
+        job = replace(job, best=max((fit.score for fit in fits), default=-np.inf))
+        return evaluator.run(job, deadline=deadline)
+
+    for one in in_time(map(fit, _entrants(best_first))):
+        fits.append(one)
     found = [fit for fit in fits if np.isfinite(fit.score)]
     if best_first[0].expression.leaves and not any(fit.expression.leaves for fit in found):
         found = []  # noise wins against kernels, not against failures
     _warn_of_failures(fits, "exactly", n_rows=len(evaluator.data.y), has_fit=bool(found))
     found = _best_first(found)
     if found and task is not None:
-        with suppress(OutOfTimeError):
-            for more in with_more_terms(found[0], evaluator, task, deadline):
-                found.insert(0, more)
+        for more in in_time(with_more_terms(found[0], evaluator, task, deadline)):
+            found.insert(0, more)
     return found
 
 
@@ -153,19 +155,19 @@ def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> S
         return _best_on_held_out(raced[:N_COMPARED], rows)
     raced += _fitted(with_rough_term(raced[0], rows.data, task), rows)
     winner = _best_on_held_out(_best_first(raced)[:N_COMPARED], rows)
-    wider: list[Evaluation] = []
-    with suppress(OutOfTimeError):
-        for more in with_more_terms(winner[0], rows.evaluator, task, rows.deadline):
-            wider = [more]
-    return _fitted(wider, rows) or winner
+    wider = in_time(with_more_terms(winner[0], rows.evaluator, task, rows.deadline))
+    return _fitted(list(wider)[-1:], rows) or winner
 
 
 def _fitted(kernels: Sequence[Evaluation], rows: ManyRows) -> list[Evaluation]:
     """Fit kernels to all rows while there is time, and return what succeeds, the best first."""
     fits: list[Evaluation] = []
-    with suppress(OutOfTimeError):
-        for kernel in kernels:
-            fits.append(rows.fit(kernel, best=max((fit.score for fit in fits), default=-np.inf)))
+
+    def fit(kernel: Evaluation) -> Evaluation:
+        return rows.fit(kernel, best=max((fit.score for fit in fits), default=-np.inf))
+
+    for one in in_time(map(fit, kernels)):
+        fits.append(one)
     return _best_first(fit for fit in fits if np.isfinite(fit.score))
 
 
@@ -175,11 +177,10 @@ def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
 
 def _climb(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
     """Fit a kernel further while there is time, and return all of its fits, the latest first."""
-    with suppress(OutOfTimeError):
-        n_rounds = 1 if rows.approximation.is_exact else N_ROUNDS
-        for _ in range(n_rounds if fits else 0):
-            found = rows.fit(fits[0], thorough=True)
-            fits = [found, *fits] if np.isfinite(found.score) else fits
+    n_rounds = 1 if rows.approximation.is_exact else N_ROUNDS
+    rounds = range(n_rounds if fits else 0)
+    for found in in_time(rows.fit(fits[0], thorough=True) for _ in rounds):
+        fits = [found, *fits] if np.isfinite(found.score) else fits
     return fits
 
 
@@ -250,7 +251,7 @@ def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyR
     expression, theta = fit.expression, fit.theta
     given, held_out = rows.given_and_held_out
     try:
-        with kernel_errors():
+        with kernel_errors(MemoryError):
             predictor = make_predictor(expression, theta, given)
             mean, variance = predictor.mean_and_variance(held_out.X)
     except EvaluationError as error:
@@ -286,7 +287,7 @@ def _has_time_for_exact(fit: Evaluation, rows: ManyRows) -> bool:
     some = rows.data.take(np.arange(min(N_TIMED_ROWS, n_rows)))
     began = time.perf_counter()
     try:
-        with kernel_errors():
+        with kernel_errors(MemoryError):
             ExactPredictor(fit.expression, fit.theta, some)
     except EvaluationError as error:
         rows.record_failure(fit, f"exact predictions could not be made ({error})")

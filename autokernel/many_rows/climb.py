@@ -1,7 +1,6 @@
 """The fit of one kernel to many rows, from the parameters of a fit to fewer ones."""
 
 import time
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -10,6 +9,7 @@ from scipy.linalg import LinAlgError, cholesky
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator, KernelFit, Score
+from autokernel.evidence.criteria import score_by
 from autokernel.evidence.evaluation import record_fit
 from autokernel.evidence.evaluator import FAR_BELOW_BEST
 from autokernel.evidence.laplace import log_evidence_or_nothing
@@ -74,7 +74,7 @@ class ManyRows:
         )
         began = time.perf_counter()
         try:
-            with kernel_errors():
+            with kernel_errors(MemoryError):
                 likelihood = self.approximation.likelihood(
                     before, self.data, thorough=thorough, rng=rng
                 )
@@ -105,9 +105,11 @@ class ManyRows:
         """
         rng = np.random.default_rng(_DRAW_STREAM)
         theta, hessian = fit.theta, fit.hessian / fit.rows_for_each
+        if not np.all(np.isfinite(hessian)):
+            return theta[None]
         try:
             L = cholesky(hessian, lower=True)
-        except (LinAlgError, ValueError):
+        except LinAlgError:  # a saddle
             return theta[None]
         white = rng.normal(size=(len(theta), N_DRAWS))
         return theta + np.linalg.solve(L.T, white).T
@@ -145,7 +147,7 @@ class ManyRows:
         score = start.score - log_structure_prior
         if self.criterion is not None:  # those for approximations draw no random numbers
             fit = KernelFit(fitted, maximum, [], np.random.default_rng(0))
-            score = self.criterion(fit).value - optimism
+            score = score_by(self.criterion, fit).value - optimism
         return record_fit(
             start.expression,
             fitted,
@@ -180,10 +182,12 @@ def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
     """Compute the Hessian, or take the run's estimate if the evidence is less than ``least``."""
     estimate = measure_maximum(posterior, mode, mode.curvature)
     if log_evidence_or_nothing(posterior, estimate) >= least:
-        with suppress(NotAMaximumError):
+        try:
             measured = measure_maximum(posterior, mode)
-            if np.isfinite(log_evidence_or_nothing(posterior, measured)):
-                return measured
+        except NotAMaximumError:
+            return estimate
+        if np.isfinite(log_evidence_or_nothing(posterior, measured)):
+            return measured
     return estimate
 
 

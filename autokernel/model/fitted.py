@@ -1,7 +1,6 @@
 """A fitted kernel with the mixture that predicts, in the units of the user."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from autokernel.data import Columns, Target
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
-from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
+from autokernel.exceptions import EvaluationError, fallback, kernel_errors, warn_user
 from autokernel.expression import IDENTITY, View, changes_along
 from autokernel.inference import (
     ExactPredictor,
@@ -45,7 +44,10 @@ def condition(
         raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
     point = [MixtureComponent(expression, evaluation.theta, 1.0)]
     try:
-        with kernel_errors(), one_blas_thread():  # as in the search, for bit-identical results
+        with (
+            kernel_errors(MemoryError),
+            one_blas_thread(),
+        ):  # as the search
             return MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
     except EvaluationError as error:
         raise EvaluationError(
@@ -174,13 +176,13 @@ class FittedModel:
     def _log_density(
         self, kernel: KernelPosterior, rows: TrainingData, of_components: FloatArray
     ) -> float:
-        """Compute the joint log density of new rows by a kernel, ``-inf`` if that fails."""
+        """Compute the joint log density of new rows by a kernel; if that fails, warn: ``-inf``."""
         every, expression = self.mixture.components, kernel.evaluation.expression
         is_own = np.array([one.expression == expression for one in every])
         if is_own.any():
             weights = self.mixture.weights[is_own]
             return float(logsumexp(of_components[is_own], b=weights / weights.sum()))
-        with suppress(EvaluationError), kernel_errors():
+        with fallback(f"{expression} does not explain the new rows, and is no longer probable"):
             at_best = self.at_best(kernel.evaluation)
             return float(at_best.log_densities(rows, at_best.joint(rows.X))[0])
         return -np.inf

@@ -1,19 +1,20 @@
 """Predictions of a mixture of Gaussian processes."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri, softmax
 from scipy.stats import beta, norm
+from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Identity, Scale
+from autokernel.exceptions import CustomPartError, reason_of, warn_user
 from autokernel.expression import IDENTITY, Expression
 from autokernel.inference import (
     ExactLikelihood,
@@ -30,7 +31,9 @@ from autokernel.typing import FloatArray
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
 TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
 MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
+MAX_LOST = 0.01  # of all weights, that fail without a warning
 _PRIOR_ROWS = 20.0  # that the prior of the share counts as
+Made = TypeVar("Made")
 _Normals = tuple[FloatArray, list[Scale], FloatArray, FloatArray]
 """Weights (n_normals,), scales of the target, and means and deviations (n_normals, n) on them."""
 
@@ -52,6 +55,32 @@ def share_of_tails(probabilities: FloatArray, n_outliers: float) -> float:
     return float(np.average(_SHARES, weights=np.exp(log_posterior - log_posterior.max())))
 
 
+def made_for_each(
+    components: Sequence[MixtureComponent], make: Callable[[MixtureComponent], Made]
+) -> dict[MixtureComponent, Made]:
+    """Make something for each component but those that fail, and warn if much weight is lost.
+
+    A ``LinAlgError`` is raised if all of them fail.
+    """
+    found: dict[MixtureComponent, Made] = {}
+    reasons: list[str] = []
+    for one in components:
+        try:
+            found[one] = make(one)
+        except (CustomPartError, LinAlgError) as error:
+            reasons.append(reason_of(error))
+    lost = 1 - sum(one.weight for one in found) / sum(one.weight for one in components)
+    if not found:
+        raise LinAlgError(f"no component of a mixture could be computed ({reasons[0]})")
+    if lost > MAX_LOST:
+        warn_user(
+            f"{len(reasons)} of {len(components)} components of a mixture could not be computed "
+            f"({reasons[0]}): the others have their weight of {lost:.2g}",
+            ConvergenceWarning,
+        )
+    return found
+
+
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
@@ -59,8 +88,9 @@ class MixturePredictor:
     ``tail_share``, the process has three times the deviation. Moments do not, as such deviations
     would dominate them on the log scale.
 
-    A component whose covariance matrix has no Cholesky factor is left out of ``components`` and of
-    their ``weights`` (n_components,), which sum to one.
+    A component whose covariance matrix has no Cholesky factor, or whose custom kernel fails, is
+    left out of ``components`` and of their ``weights`` (n_components,), which sum to one. If that
+    is more than :data:`MAX_LOST`, a warning says why.
 
     Raises
     ------
@@ -82,12 +112,11 @@ class MixturePredictor:
         tail_share: float = 0.0,
     ) -> None:
         self.make_predictor, self.data, self.tail_share = make_predictor, data, tail_share
-        predictors: dict[MixtureComponent, Predictor] = {}
-        for one in components:
-            with suppress(LinAlgError):
-                predictors[one] = make_predictor(one.expression, one.theta, data)
-        if not predictors:
-            raise LinAlgError("no component has a covariance matrix with a Cholesky factor")
+
+        def predictor(one: MixtureComponent) -> Predictor:
+            return make_predictor(one.expression, one.theta, data)
+
+        predictors = made_for_each(components, predictor)
         self._predictors: list[Predictor] | None
         self._set(predictors)
 

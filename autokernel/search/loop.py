@@ -3,7 +3,7 @@
 import time
 from collections import Counter
 from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import replace
 from functools import cached_property, partial
 from itertools import islice
@@ -14,7 +14,7 @@ import joblib
 import numpy as np
 
 from autokernel.data.plain import as_plain, read
-from autokernel.deadline import NEVER, Deadline
+from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.evaluator import digest
 from autokernel.evidence.starts import WarmStart
@@ -189,8 +189,7 @@ class Search:
             share = partial(self.task.deadline.share, fraction)
             first = [*(self._rough if self._chooses else []), *self._left_of_design()]
             yield _KernelBatch(first, [], Phase.INITIAL, until=share())
-            with suppress(OutOfTimeError):
-                yield from self._choices(share())
+            yield from in_time(self._choices(share()))
             is_known = any(one.expression.leaves for one in history.evaluations)
             if (self._left_of_design() or not is_known) and not self.task.deadline.has_passed:
                 known = history.canonical_texts()
