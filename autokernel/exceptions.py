@@ -73,31 +73,31 @@ NUMERICAL_ERRORS = (
     OverflowError,
     NotAMaximumError,
 )
-"""What a kernel raises at parameters or data for which it has no numbers; all else is a bug."""
+"""What numerics raise at parameters for which a kernel has no numbers; any other error is a bug."""
+KERNEL_ERRORS = (*NUMERICAL_ERRORS, EvaluationError)
+"""What the evaluation of one kernel may raise, which then has failed, for which there is a reason.
 
+A ``MemoryError`` is none of them: it is caught only where there is something to fall back on.
+"""
 _named: ContextVar[frozenset[str]] = ContextVar("custom parts that this fit has named")
 
 
 @contextmanager
-def kernel_errors(*others: type[Exception]) -> Iterator[None]:
-    """Turn numerical errors of one kernel, and others, into an ``EvaluationError`` of one line.
-
-    A ``MemoryError`` belongs to the others where there is something to fall back on.
-    """
+def kernel_errors() -> Iterator[None]:
+    """Turn the errors of kernels into an ``EvaluationError`` with the reason in one line."""
     try:
         yield
-    except NUMERICAL_ERRORS + others as error:
+    except KERNEL_ERRORS as error:
         raise EvaluationError(reason_of(error)) from error
 
 
 @contextmanager
 def fallback(what: str, *others: type[Exception]) -> Iterator[None]:
-    """Warn of the same errors instead, and say ``what`` is done without the result."""
+    """Warn of the errors of kernels, and of others, with ``what`` is done instead."""
     try:
-        with kernel_errors(*others):
-            yield
-    except EvaluationError as error:
-        warn_user(f"{what} ({error})", ConvergenceWarning)
+        yield
+    except KERNEL_ERRORS + others as error:
+        warn_user(f"{what} ({reason_of(error)})", ConvergenceWarning)
 
 
 def is_custom(part: object) -> bool:
@@ -107,7 +107,7 @@ def is_custom(part: object) -> bool:
 
 @contextmanager
 def custom_part(name: str) -> Iterator[None]:
-    """Turn whatever a custom part raises into a ``CustomPartError`` with its kind and name.
+    """Turn whatever a custom part raises into a ``CustomPartError`` that names it.
 
     The errors of this package are left as they are: they say more.
     """
@@ -134,4 +134,5 @@ def warn_of_part(reason: str) -> None:
 
 def reason_of(error: Exception) -> str:
     """State in one line why an evaluation failed."""
-    return " ".join(f"{type(error).__name__}: {error}".split())
+    kind = "" if isinstance(error, AutoKernelError) else f"{type(error).__name__}: "
+    return " ".join(f"{kind}{error}".split())

@@ -43,11 +43,12 @@ from autokernel.evidence.screening import (
 )
 from autokernel.evidence.starts import Estimate, WarmStart, random_stream, warm_starts_from_similar
 from autokernel.exceptions import (
-    EvaluationError,
+    KERNEL_ERRORS,
     NotAMaximumError,
     fallback,
     forget_named_parts,
     kernel_errors,
+    reason_of,
     warn_of_part,
 )
 from autokernel.expression import (
@@ -157,7 +158,7 @@ class Evaluator:
         """
         began = time.perf_counter()
         try:
-            with kernel_errors(), one_blas_thread():
+            with one_blas_thread():
                 posterior = self._posterior(arrange(job.expression)[0], deadline)
                 modes, n_on_subsample = self._find_modes(
                     posterior,
@@ -178,9 +179,9 @@ class Evaluator:
                     seconds=time.perf_counter() - began,
                     log_structure_prior=self.structure_prior(job.expression),
                 )
-        except EvaluationError as error:
+        except KERNEL_ERRORS as error:
             seconds = time.perf_counter() - began
-            return self.without_fit(job.expression, str(error), seconds=seconds)
+            return self.without_fit(job.expression, reason_of(error), seconds=seconds)
 
     def estimate_changes(
         self,
@@ -250,11 +251,11 @@ class Evaluator:
         """Fit one kernel quickly, on a few rows; the record has no score."""
         status = "a rough fit on some of the rows"
         try:
-            with kernel_errors(), one_blas_thread():
+            with one_blas_thread():
                 posterior, mode = self._find_modes.rough_mode(arrange(expression)[0], deadline)
                 return record_fit(expression, posterior, mode, status=status)
-        except EvaluationError as error:
-            return self.without_fit(expression, str(error))
+        except KERNEL_ERRORS as error:
+            return self.without_fit(expression, reason_of(error))
 
     def without_fit(
         self, expression: Expression, reason: str, *, seconds: float = 0.0

@@ -29,7 +29,13 @@ from autokernel.evidence.starts import (
     highest,
     random_stream,
 )
-from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors, warn_of_part
+from autokernel.exceptions import (
+    KERNEL_ERRORS,
+    EvaluationError,
+    NotAMaximumError,
+    reason_of,
+    warn_of_part,
+)
 from autokernel.expression import (
     Expression,
     Leaf,
@@ -161,7 +167,7 @@ class Screening:
         self, changed: Sequence[Expression], gain_of: Gain
     ) -> dict[str, tuple[float, Screened]]:
         """Screen all changed kernels, and keep the best one of each text."""
-        error: EvaluationError | None = None
+        reason = ""
         known: set[tuple[str, tuple[tuple[int, int], ...]]] = set()
         found: dict[str, tuple[float, Screened]] = {}
         for neighbour in changed:
@@ -171,17 +177,15 @@ class Screening:
             known.add((text, origin))
             self._deadline.check()
             try:
-                with kernel_errors():
-                    one = self.screened(neighbour)
-                    gain = gain_of(one)
-            except EvaluationError as reason:
-                error = reason
-                warn_of_part(str(reason))
+                one = self.screened(neighbour)
+                gain = gain_of(one)
+            except KERNEL_ERRORS as error:
+                warn_of_part(reason := reason_of(error))
                 continue
             if text not in found or gain > found[text][0]:
                 found[text] = gain, one
-        if error is not None and not found:
-            raise error
+        if reason and not found:
+            raise EvaluationError(reason)
         return found
 
     def screened(self, neighbour: Expression) -> Screened:
@@ -454,12 +458,11 @@ class Screening:
                 if gain < best - far or n_poor == _MAX_POOR:
                     break
                 try:
-                    with kernel_errors():
-                        refined = self._refined(one, n_steps)
-                        gain = gain_of(refined)
-                        found[text] = gain, refined
-                except EvaluationError as error:  # then the estimate is that of before
-                    warn_of_part(str(error))
+                    refined = self._refined(one, n_steps)
+                    gain = gain_of(refined)
+                    found[text] = gain, refined
+                except KERNEL_ERRORS as error:  # then the estimate is that of before
+                    warn_of_part(reason_of(error))
                 n_poor = n_poor + 1 if gain < best - poor else 0
 
 

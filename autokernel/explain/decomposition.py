@@ -10,6 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autokernel.data.scales import SCALES, Scale
+from autokernel.exceptions import fallback
 from autokernel.explain.effects import (
     AVERAGE,
     MAX_BACKGROUND,
@@ -372,7 +373,9 @@ class ExplainedFunction:
         on_scale = [
             one for one in self.posterior if one.expression.target == best.expression.target
         ]
-        return made_for_each(on_scale, function)
+        with fallback("deviations of the components are those of the best kernel"):
+            return made_for_each(on_scale, function)
+        return {}
 
     def probability(self, part: Part | Interaction) -> float:
         """Compute the probability that a part is there."""

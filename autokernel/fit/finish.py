@@ -11,11 +11,9 @@ from autokernel.data import FitData, RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import (
-    NUMERICAL_ERRORS,
     EvaluationError,
     OutOfTimeError,
     fallback,
-    reason_of,
     warn_user,
 )
 from autokernel.expression import Expression
@@ -71,8 +69,8 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     scored = run.history.best_first()
     if best[0] is not scored[0]:
         warn_user(
-            f"{scored[0].expression} has the highest score, but cannot be conditioned on the data: "
-            f"this model has {best[0].expression}",
+            f"the kernel of the highest score is left out, as {run.failure}: this model has "
+            f"{best[0].expression}",
             ConvergenceWarning,
         )
     if reason is StopReason.INTERRUPTED:
@@ -121,8 +119,8 @@ def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
     rough, n_failed = run.rough() if reason in EARLY else None, len(run.history)
     if rough is None:
         failed = run.history.evaluations[:1]
-        first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""
-        raise EvaluationError(f"none of the {n_failed} kernels could be fitted{first}")
+        first = f"the first, {failed[0].expression}: {failed[0].status}" if failed else "no time"
+        raise EvaluationError(f"none of the {n_failed} kernels could be fitted; {run.failure or first}")
     if reason is not StopReason.INTERRUPTED:
         also = f", and {n_failed} could not be fitted" if n_failed else ""
         warn_user(
@@ -151,13 +149,9 @@ def _completed(
     if run.searches_all_exactly:
         result = _averaged(run, best, others, run.evaluator, deadline)
     else:
-        try:
+        text = f"predictions are given the {run.n_searched} rows of the search only"
+        with fallback(text, OutOfTimeError):
             result = _of_all_rows(run, best, others, deadline, task)
-        except (EvaluationError, OutOfTimeError) as error:
-            warn_user(
-                f"{error}: predictions are given the {run.n_searched} rows of the search only",
-                ConvergenceWarning,
-            )
     point, kernels, mixture = result
     of_rows = mixture if run.searches_all_exactly else best[1]
     return _complete(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
@@ -199,11 +193,10 @@ def _approximated(
         began, some = time.perf_counter(), run.data.take(np.arange(0, len(run.data.y), N_PARTS))
         condition(evaluation, some, approximation.predictors[0])
         deadline.check(N_PARTS * (time.perf_counter() - began))
-    try:
+    mixture = None
+    with fallback("predictions are approximated"):
         mixture = condition(evaluation, run.data, make_predictor)
-    except EvaluationError as error:
-        warn_user(f"{error}: predictions are approximated", ConvergenceWarning)
-        mixture = condition(evaluation, run.data, approximation.predictors[0])
+    mixture = mixture or condition(evaluation, run.data, approximation.predictors[0])
     return (evaluation, mixture), [_only(evaluation, draws)], mixture
 
 
@@ -231,19 +224,12 @@ def _averaged(
     averaged = kernels
     if not evaluation.expression.leaves:  # if nothing is found, nothing is predicted
         averaged = [one for one in kernels if one.evaluation is evaluation]
-    try:
-        with one_blas_thread():
-            components = averaging.components(averaged)
-            deadline.check(len(components) * seconds - run.reserved_seconds)
-            mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
-    except (*NUMERICAL_ERRORS, MemoryError, OutOfTimeError) as error:
-        failed = f"averaging has failed ({reason_of(error)})"
-        why = "no time is left to average" if isinstance(error, OutOfTimeError) else failed
-        warn_user(
-            f"{why}: this model predicts by {evaluation.expression} at its best parameters",
-            ConvergenceWarning,
-        )
-        mixture = best[1]
+    mixture = best[1]
+    text = f"this model predicts by {evaluation.expression} at its best parameters, not by averages"
+    with fallback(text, MemoryError, OutOfTimeError), one_blas_thread():
+        components = averaging.components(averaged)
+        deadline.check(len(components) * seconds - run.reserved_seconds)
+        mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
     return best, kernels, mixture
 
 

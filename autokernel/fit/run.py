@@ -117,6 +117,7 @@ class Run:
         self._timed = 0, 0.0  # rows on which a kernel was conditioned, and the seconds
         self._best: Point | None = None
         self._rough: Point | None = None
+        self.failure = ""  # of a kernel that has a score
 
     @property
     def searches_all_exactly(self) -> bool:
@@ -222,9 +223,11 @@ class Run:
         for evaluation in self.history.best_first():
             if self._best is not None and self._best[0] is evaluation:
                 return self._best
-            with suppress(EvaluationError):  # then try the next best kernel
+            try:
                 self._best = evaluation, condition(evaluation, self.evaluator.data)
                 return self._best
+            except EvaluationError as error:  # then try the next best kernel
+                self.failure = str(error)
         return None
 
     def rough(self, deadline: Deadline = NEVER) -> Point | None:

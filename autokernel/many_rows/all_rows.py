@@ -10,7 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.deadline import Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, OutOfTimeError, kernel_errors, warn_user
+from autokernel.exceptions import KERNEL_ERRORS, OutOfTimeError, reason_of, warn_user
 from autokernel.inference import (
     ExactPredictor,
     MakePredictor,
@@ -91,15 +91,12 @@ def race_exactly(
     fits are returned, the best first. If there is not one, the list is empty, with a warning.
     """
     fits: list[Evaluation] = []
-
-    def fit(one: Evaluation) -> Evaluation:
-        job = evaluator.prepare(one.expression, [one, *fits])
-        # scores of fewer rows are no measure
-        job = replace(job, best=max((fit.score for fit in fits), default=-np.inf))
-        return evaluator.run(job, deadline=deadline)
-
-    for one in in_time(map(fit, _entrants(best_first))):
-        fits.append(one)
+    jobs = (  # scores of fewer rows are no measure
+        replace(evaluator.prepare(one.expression, [one, *fits]), best=_highest(fits))
+        for one in _entrants(best_first)
+    )
+    for fit in in_time(evaluator.run(job, deadline=deadline) for job in jobs):
+        fits.append(fit)
     found = [fit for fit in fits if np.isfinite(fit.score)]
     if best_first[0].expression.leaves and not any(fit.expression.leaves for fit in found):
         found = []  # noise wins against kernels, not against failures
@@ -136,7 +133,7 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
 
     noise = [one for one in best_first if not one.expression.leaves]
     kernels = [one for one in best_first if one.expression.leaves]
-    least = max((one.score for one in kernels), default=-np.inf) - MAX_BEHIND
+    least = _highest(kernels) - MAX_BEHIND
     noise, kernels = ([one for one in some if one.score >= least] for some in (noise, kernels))
     widest = max(map(n_columns, kernels), default=0)
     flexible = [one for one in kernels[N_BEST:] if n_columns(one) == widest]
@@ -162,13 +159,13 @@ def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> S
 def _fitted(kernels: Sequence[Evaluation], rows: ManyRows) -> list[Evaluation]:
     """Fit kernels to all rows while there is time, and return what succeeds, the best first."""
     fits: list[Evaluation] = []
-
-    def fit(kernel: Evaluation) -> Evaluation:
-        return rows.fit(kernel, best=max((fit.score for fit in fits), default=-np.inf))
-
-    for one in in_time(map(fit, kernels)):
-        fits.append(one)
+    for fit in in_time(rows.fit(kernel, best=_highest(fits)) for kernel in kernels):
+        fits.append(fit)
     return _best_first(fit for fit in fits if np.isfinite(fit.score))
+
+
+def _highest(fits: Iterable[Evaluation]) -> float:
+    return max((fit.score for fit in fits), default=-np.inf)
 
 
 def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
@@ -251,11 +248,10 @@ def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyR
     expression, theta = fit.expression, fit.theta
     given, held_out = rows.given_and_held_out
     try:
-        with kernel_errors(MemoryError):
-            predictor = make_predictor(expression, theta, given)
-            mean, variance = predictor.mean_and_variance(held_out.X)
-    except EvaluationError as error:
-        rows.record_failure(fit, f"held-out rows could not be predicted ({error})")
+        predictor = make_predictor(expression, theta, given)
+        mean, variance = predictor.mean_and_variance(held_out.X)
+    except (*KERNEL_ERRORS, MemoryError) as error:
+        rows.record_failure(fit, f"held-out rows could not be predicted ({reason_of(error)})")
         return -np.inf
     held_out, noise = held_out.on(expression.target), float(np.exp(theta[-1]))
     of_rows = held_out.noise.variance(noise + predictor.jitter)
@@ -287,10 +283,9 @@ def _has_time_for_exact(fit: Evaluation, rows: ManyRows) -> bool:
     some = rows.data.take(np.arange(min(N_TIMED_ROWS, n_rows)))
     began = time.perf_counter()
     try:
-        with kernel_errors(MemoryError):
-            ExactPredictor(fit.expression, fit.theta, some)
-    except EvaluationError as error:
-        rows.record_failure(fit, f"exact predictions could not be made ({error})")
+        ExactPredictor(fit.expression, fit.theta, some)
+    except (*KERNEL_ERRORS, MemoryError) as error:
+        rows.record_failure(fit, f"exact predictions could not be made ({reason_of(error)})")
         return False
     seconds = time.perf_counter() - began
     return seconds * (n_rows / len(some.y)) ** 3 < rows.deadline.seconds_left

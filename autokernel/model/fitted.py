@@ -14,7 +14,14 @@ from autokernel.data import Columns, Target
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
-from autokernel.exceptions import EvaluationError, fallback, kernel_errors, warn_user
+from autokernel.exceptions import (
+    KERNEL_ERRORS,
+    EvaluationError,
+    fallback,
+    kernel_errors,
+    reason_of,
+    warn_user,
+)
 from autokernel.expression import IDENTITY, View, changes_along
 from autokernel.inference import (
     ExactPredictor,
@@ -44,14 +51,12 @@ def condition(
         raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
     point = [MixtureComponent(expression, evaluation.theta, 1.0)]
     try:
-        with (
-            kernel_errors(MemoryError),
-            one_blas_thread(),
-        ):  # as the search
+        with one_blas_thread():  # as in the search, for bit-identical results
             return MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
-    except EvaluationError as error:
+    except (*KERNEL_ERRORS, MemoryError) as error:
+        reason = reason_of(error)
         raise EvaluationError(
-            f"{expression} cannot be conditioned on {n} rows ({error})"
+            f"{expression} cannot be conditioned on {n} rows ({reason})"
         ) from error
 
 

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Identity, Scale
-from autokernel.exceptions import CustomPartError, reason_of, warn_user
+from autokernel.exceptions import KERNEL_ERRORS, reason_of, warn_user
 from autokernel.expression import IDENTITY, Expression
 from autokernel.inference import (
     ExactLikelihood,
@@ -67,7 +67,7 @@ def made_for_each(
     for one in components:
         try:
             found[one] = make(one)
-        except (CustomPartError, LinAlgError) as error:
+        except KERNEL_ERRORS as error:
             reasons.append(reason_of(error))
     lost = 1 - sum(one.weight for one in found) / sum(one.weight for one in components)
     if not found:
