@@ -5,11 +5,9 @@ import platform
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from typing import TypeVar
+from typing import Any
 
 from autokernel.exceptions import OutOfTimeError
-
-Step = TypeVar("Step")
 
 
 class Deadline:
@@ -79,7 +77,7 @@ def _rebuilt_deadline(moment: float, seconds_left: float, node: str) -> Deadline
 NEVER = Deadline(float("inf"))
 
 
-def in_time(steps: Iterable[Step]) -> Iterator[Step]:
+def in_time(steps: Iterable[Any]) -> Iterator[Any]:
     """Yield the results of steps, until one of them raises an ``OutOfTimeError``."""
     with suppress(OutOfTimeError):
         yield from steps

@@ -23,7 +23,7 @@ from autokernel.data.checks import check_future
 from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
-from autokernel.exceptions import EvaluationError, forget_named_parts, warn_user
+from autokernel.exceptions import EvaluationError, forget_parts, warn_user
 from autokernel.explain import (
     Decomposition,
     Description,
@@ -400,7 +400,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         KeyboardInterrupt
             After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
-        forget_named_parts()
+        forget_parts()
         X, y = series_with_dates(X, y)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         runs = [self._begin(X, y, sample_weight, noise_std, deadline=deadline)]

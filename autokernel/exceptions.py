@@ -66,34 +66,27 @@ class CustomPartError(EvaluationError):
     """A custom kernel, operator or criterion has failed; the message begins with its name."""
 
 
-NUMERICAL_ERRORS = (
-    LinAlgError,
-    FloatingPointError,
-    ZeroDivisionError,
-    OverflowError,
-    NotAMaximumError,
-)
-"""What numerics raise at parameters for which a kernel has no numbers; any other error is a bug."""
-KERNEL_ERRORS = (*NUMERICAL_ERRORS, EvaluationError)
-"""What the evaluation of one kernel may raise, which then has failed, for which there is a reason.
+_NUMERICAL = (LinAlgError, FloatingPointError, ZeroDivisionError, OverflowError, NotAMaximumError)
+KERNEL_ERRORS = (EvaluationError, *_NUMERICAL)
+"""What may be raised for one kernel, which then has failed with a reason; all else is a bug.
 
-A ``MemoryError`` is none of them: it is caught only where there is something to fall back on.
+A ``MemoryError`` is caught too where less memory suffices for what is done instead.
 """
-_named: ContextVar[frozenset[str]] = ContextVar("custom parts that this fit has named")
+_named: ContextVar[frozenset[str]] = ContextVar("custom parts of which this fit has warned")
 
 
 @contextmanager
-def kernel_errors() -> Iterator[None]:
-    """Turn the errors of kernels into an ``EvaluationError`` with the reason in one line."""
+def kernel_errors(what: str, *others: type[Exception]) -> Iterator[None]:
+    """Turn errors of a kernel, and others, into an ``EvaluationError``: ``what``, and why."""
     try:
         yield
-    except KERNEL_ERRORS as error:
-        raise EvaluationError(reason_of(error)) from error
+    except KERNEL_ERRORS + others as error:
+        raise EvaluationError(f"{what} ({reason_of(error)})") from error
 
 
 @contextmanager
 def fallback(what: str, *others: type[Exception]) -> Iterator[None]:
-    """Warn of the errors of kernels, and of others, with ``what`` is done instead."""
+    """Warn of errors of a kernel, and of others: ``what`` is done instead, and why."""
     try:
         yield
     except KERNEL_ERRORS + others as error:
@@ -101,35 +94,32 @@ def fallback(what: str, *others: type[Exception]) -> Iterator[None]:
 
 
 def is_custom(part: object) -> bool:
-    """Return whether a part is of a class from outside of this package."""
-    return not type(part).__module__.startswith("autokernel.")
+    """Return whether code of the user defines a part: its class or, if it has one, a function."""
+    return not type(part).__module__.startswith("autokernel.") or hasattr(part, "function")
 
 
 @contextmanager
-def custom_part(name: str) -> Iterator[None]:
-    """Turn whatever a custom part raises into a ``CustomPartError`` that names it.
-
-    The errors of this package are left as they are: they say more.
-    """
+def custom_part(part: object, name: str) -> Iterator[None]:
+    """Turn whatever a custom part raises, except for our errors, into one that names it."""
     try:
         yield
-    except AutoKernelError:
-        raise
     except Exception as error:  # it may raise anything
+        if isinstance(error, AutoKernelError) or not is_custom(part):
+            raise
         raise CustomPartError(f"custom part {name} failed: {reason_of(error)}") from error
 
 
-def forget_named_parts() -> None:
-    """Let :func:`warn_of_part` name each part once more, as a fit begins."""
-    _named.set(frozenset())
-
-
 def warn_of_part(reason: str) -> None:
-    """Warn if a custom part is the reason why a kernel has failed; once for each part."""
+    """Warn if a custom part is the reason for a failure, once after :func:`forget_parts`."""
     part, named = reason.partition(" failed: ")[0], _named.get(frozenset())
     if part.startswith("custom part ") and part not in named:
         _named.set(named | {part})
         warn_user(f"{reason}; where it fails, kernels have no score, and their status says why")
+
+
+def forget_parts() -> None:
+    """Forget of which custom parts the user was warned, as another fit begins."""
+    _named.set(frozenset())
 
 
 def reason_of(error: Exception) -> str:

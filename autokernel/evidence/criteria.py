@@ -19,7 +19,7 @@ from autokernel.evidence.laplace import log_evidence
 from autokernel.evidence.maximise import HOPELESS_NATS, Point
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import NotAMaximumError, custom_part, is_custom
+from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import node_swaps, theta_order
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import resolve
@@ -115,17 +115,6 @@ class Criterion(ABC, BaseEstimator):
         It may use only the value and the gradient of the likelihood.
         """
         return None
-
-
-def score_by(criterion: Criterion, fit: KernelFit) -> Score:
-    """Score a fitted kernel; a custom criterion that fails is named."""
-    if not is_custom(criterion):
-        return criterion(fit)
-    with custom_part(type(criterion).__name__):
-        score = criterion(fit)
-        if not isinstance(score, Score):
-            raise TypeError(f"it must return a Score, got {score!r}")
-        return score
 
 
 class _OfApproximations(Criterion):

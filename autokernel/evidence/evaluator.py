@@ -15,14 +15,7 @@ from sklearn.utils.validation import _get_feature_names
 from autokernel.data.checks import check_training_data
 from autokernel.data.scales import check_possible, target_offset
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence.criteria import (
-    Criterion,
-    KernelFit,
-    Laplace,
-    Score,
-    check_criterion,
-    score_by,
-)
+from autokernel.evidence.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
 from autokernel.evidence.evaluation import NO_SCORE, Evaluation, record_fit
 from autokernel.evidence.importance import ImportanceSample, even_points, importance_sample
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
@@ -45,8 +38,9 @@ from autokernel.evidence.starts import Estimate, WarmStart, random_stream, warm_
 from autokernel.exceptions import (
     KERNEL_ERRORS,
     NotAMaximumError,
+    custom_part,
     fallback,
-    forget_named_parts,
+    forget_parts,
     kernel_errors,
     reason_of,
     warn_of_part,
@@ -284,7 +278,7 @@ class Evaluator:
         or the kernel fails at one.
         """
         mode = Point(evaluation.theta, evaluation.log_posterior)
-        with kernel_errors(), one_blas_thread():
+        with kernel_errors("no draws can be made"), one_blas_thread():
             posterior = self._posterior(evaluation.expression, deadline)
             maxima = [measure_maximum(posterior, mode, evaluation.hessian)]
             for other in modes_of_other_periods(posterior, mode):
@@ -349,8 +343,10 @@ class Evaluator:
                 maximum = estimate_maximum(posterior, modes[0])
             maximum = maximum or find_best_maximum(posterior, modes)
             rng = random_stream(self.seed, posterior.expression, "criterion")
-            score = score_by(self.criterion, KernelFit(posterior, maximum, modes[1:], rng))
-            if not np.isfinite(score.value):
+            with custom_part(self.criterion, type(self.criterion).__name__):
+                score = self.criterion(KernelFit(posterior, maximum, modes[1:], rng))
+                is_finite = np.isfinite(score.value)
+            if not is_finite:
                 raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
         except NotAMaximumError as error:
             return maximum, NO_SCORE, str(error)
@@ -489,7 +485,7 @@ def evaluate_kernel(
         seed=check_seed(random_state),
         criterion=criterion,
     )
-    forget_named_parts()
+    forget_parts()
     evaluation = evaluator(expression)
     warn_of_part(evaluation.status)
     return evaluation

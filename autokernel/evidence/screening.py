@@ -180,7 +180,8 @@ class Screening:
                 one = self.screened(neighbour)
                 gain = gain_of(one)
             except KERNEL_ERRORS as error:
-                warn_of_part(reason := reason_of(error))
+                reason = reason_of(error) or reason
+                warn_of_part(reason)
                 continue
             if text not in found or gain > found[text][0]:
                 found[text] = gain, one
@@ -223,7 +224,7 @@ class Screening:
         for node, entries in new:
             twin = next((slot for slot in before if _differ_by_scale(slot.node, node)), None)
             if twin is None:
-                raise EvaluationError("several nodes are new, and only a fit can judge them")
+                raise EvaluationError  # for no reason: only a fit can judge several new nodes
             before.remove(twin)
             theta[entries] = self._fit.theta[twin.entries]
             roles = [parameter.role for parameter in node.parameters]

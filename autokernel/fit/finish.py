@@ -120,7 +120,8 @@ def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
     if rough is None:
         failed = run.history.evaluations[:1]
         first = f"the first, {failed[0].expression}: {failed[0].status}" if failed else "no time"
-        raise EvaluationError(f"none of the {n_failed} kernels could be fitted; {run.failure or first}")
+        why = run.failure or first
+        raise EvaluationError(f"none of the {n_failed} kernels could be fitted; {why}")
     if reason is not StopReason.INTERRUPTED:
         also = f", and {n_failed} could not be fitted" if n_failed else ""
         warn_user(

@@ -23,7 +23,6 @@ from autokernel.kernels import (
     MULTIPLY,
     BaseKernel,
     BroadcastPairs,
-    CallableKernel,
     DistinctLags,
     Exponent,
     ExponentialKernel,
@@ -65,43 +64,31 @@ class _ZeroNode(_Node):
 
 
 class _Custom:
-    """A custom base kernel or operator: its name is in the error if one of its methods fails."""
+    """A custom base kernel or operator; errors name it, and so do those of what it returns."""
 
     def __init__(self, part: BaseKernel | Operator) -> None:
-        name = part.name if isinstance(part, BaseKernel) else part.symbol
-        self._part, self._name = part, name
+        self._part = part
+        self._name = part.name if isinstance(part, BaseKernel) else part.symbol
 
     def __getattr__(self, name: str) -> Any:
         found = getattr(self._part, name)
         return partial(self._called, name, found) if callable(found) else found
 
-    def _called(self, name: str, method: Callable[..., Any], *arguments: Any) -> FloatArray:
-        with custom_part(self._name):
-            found = method(*arguments)
+    def _called(self, name: str, method: Callable[..., Any], first: Any, *others: Any) -> Any:
+        with custom_part(self._part, self._name):
+            found, params = method(first, *others), getattr(first, "params", first)
             found = np.asarray(list(found) if name == "adjoints" else found, dtype=float)
-            shape = _shape_of(name, *arguments)
-            if shape not in (None, found.shape):
+            shape = params.shape
+            if not name.endswith("gradient"):
+                shape = (others or first.values)[0].shape  # of pairs, an adjoint or an operand
+                shape = (len(first.values), *shape) if name == "adjoints" else shape
+            if params.ndim == 1 and found.shape != shape:  # others broadcast
                 raise ValueError(f"{name} must return an array of shape {shape}, got {found.shape}")
         return found
 
 
-def _shape_of(name: str, first: Any, *others: Any) -> tuple[int, ...] | None:
-    """Return the shape of the result of a method, None if its parameters are broadcast."""
-    params = first.params if isinstance(first, Operands | Exponent) else first
-    if name.endswith("gradient"):
-        return params.shape
-    if params.ndim > 1:
-        return None
-    if name == "adjoints":
-        return (len(first.values), *others[0].shape)
-    if isinstance(first, Operands):
-        return np.broadcast_shapes(*map(np.shape, first.values))
-    return others[0].shape
-
-
 def _guarded(part: Any) -> Any:
-    """Return a custom base kernel or operator with errors that name it, a built-in one as it is."""
-    return _Custom(part) if is_custom(part) or isinstance(part, CallableKernel) else part
+    return _Custom(part) if is_custom(part) else part
 
 
 class _LeafNode(_Node):

@@ -1,6 +1,7 @@
 """The fit of one kernel to many rows, from the parameters of a fit to fewer ones."""
 
 import time
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 
@@ -9,14 +10,13 @@ from scipy.linalg import LinAlgError, cholesky
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator, KernelFit, Score
-from autokernel.evidence.criteria import score_by
 from autokernel.evidence.evaluation import record_fit
 from autokernel.evidence.evaluator import FAR_BELOW_BEST
 from autokernel.evidence.laplace import log_evidence_or_nothing
 from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import KERNEL_ERRORS, NotAMaximumError, reason_of
+from autokernel.exceptions import KERNEL_ERRORS, NotAMaximumError, custom_part, reason_of
 from autokernel.inference import ExactLikelihood, InducingLikelihood, Likelihood, TrainingData
 from autokernel.many_rows.approximation import Approximation, n_held_out, shuffled_rows
 from autokernel.typing import FloatArray
@@ -146,7 +146,8 @@ class ManyRows:
         score = start.score - log_structure_prior
         if self.criterion is not None:  # those for approximations draw no random numbers
             fit = KernelFit(fitted, maximum, [], np.random.default_rng(0))
-            score = score_by(self.criterion, fit).value - optimism
+            with custom_part(self.criterion, type(self.criterion).__name__):
+                score = self.criterion(fit).value - optimism
         return record_fit(
             start.expression,
             fitted,
@@ -181,12 +182,10 @@ def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
     """Compute the Hessian, or take the run's estimate if the evidence is less than ``least``."""
     estimate = measure_maximum(posterior, mode, mode.curvature)
     if log_evidence_or_nothing(posterior, estimate) >= least:
-        try:
+        with suppress(NotAMaximumError):
             measured = measure_maximum(posterior, mode)
-        except NotAMaximumError:
-            return estimate
-        if np.isfinite(log_evidence_or_nothing(posterior, measured)):
-            return measured
+            if np.isfinite(log_evidence_or_nothing(posterior, measured)):
+                return measured
     return estimate
 
 

@@ -14,14 +14,7 @@ from autokernel.data import Columns, Target
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
-from autokernel.exceptions import (
-    KERNEL_ERRORS,
-    EvaluationError,
-    fallback,
-    kernel_errors,
-    reason_of,
-    warn_user,
-)
+from autokernel.exceptions import EvaluationError, fallback, kernel_errors, warn_user
 from autokernel.expression import IDENTITY, View, changes_along
 from autokernel.inference import (
     ExactPredictor,
@@ -50,14 +43,9 @@ def condition(
     if not np.isfinite(evaluation.log_posterior):
         raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
     point = [MixtureComponent(expression, evaluation.theta, 1.0)]
-    try:
-        with one_blas_thread():  # as in the search, for bit-identical results
-            return MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
-    except (*KERNEL_ERRORS, MemoryError) as error:
-        reason = reason_of(error)
-        raise EvaluationError(
-            f"{expression} cannot be conditioned on {n} rows ({reason})"
-        ) from error
+    what = f"{expression} cannot be conditioned on {n} rows"
+    with kernel_errors(what, MemoryError), one_blas_thread():  # as in the search, to the last bit
+        return MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
 
 
 def how_computed(mixture: MixturePredictor, n_rows: int) -> str:
@@ -147,7 +135,7 @@ class FittedModel:
             If the components cannot be conditioned on the rows.
         """
         mixture = self.mixture
-        with kernel_errors():
+        with kernel_errors("the rows cannot join the model"):
             log_densities = mixture.log_densities(rows, joint)
             updated = mixture.with_rows(rows, log_densities)
         gains = [self._log_density(one, rows, log_densities) for one in self.kernels]

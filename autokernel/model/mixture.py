@@ -6,7 +6,6 @@ from functools import partial
 from typing import Any, TypeVar
 
 import numpy as np
-from scipy.linalg import LinAlgError
 from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri, softmax
 from scipy.stats import beta, norm
@@ -58,26 +57,25 @@ def share_of_tails(probabilities: FloatArray, n_outliers: float) -> float:
 def made_for_each(
     components: Sequence[MixtureComponent], make: Callable[[MixtureComponent], Made]
 ) -> dict[MixtureComponent, Made]:
-    """Make something for each component but those that fail, and warn if much weight is lost.
+    """Make something for each component but those that fail; warn if much of the weight is lost.
 
-    A ``LinAlgError`` is raised if all of them fail.
+    If all components fail, the last error is raised.
     """
     found: dict[MixtureComponent, Made] = {}
-    reasons: list[str] = []
+    last: Exception | None = None
     for one in components:
         try:
             found[one] = make(one)
         except KERNEL_ERRORS as error:
-            reasons.append(reason_of(error))
-    lost = 1 - sum(one.weight for one in found) / sum(one.weight for one in components)
+            last = error
+    if last is None:
+        return found
     if not found:
-        raise LinAlgError(f"no component of a mixture could be computed ({reasons[0]})")
+        raise last
+    lost = 1 - sum(one.weight for one in found) / sum(one.weight for one in components)
     if lost > MAX_LOST:
-        warn_user(
-            f"{len(reasons)} of {len(components)} components of a mixture could not be computed "
-            f"({reasons[0]}): the others have their weight of {lost:.2g}",
-            ConvergenceWarning,
-        )
+        text = f"components with the weight {lost:.2g} could not be computed ({reason_of(last)})"
+        warn_user(f"{text}: the others have their weight", ConvergenceWarning)
     return found
 
 
@@ -94,7 +92,7 @@ class MixturePredictor:
 
     Raises
     ------
-    scipy.linalg.LinAlgError
+    scipy.linalg.LinAlgError, CustomPartError
         If all components are left out.
 
     Notes
@@ -112,13 +110,10 @@ class MixturePredictor:
         tail_share: float = 0.0,
     ) -> None:
         self.make_predictor, self.data, self.tail_share = make_predictor, data, tail_share
-
-        def predictor(one: MixtureComponent) -> Predictor:
-            return make_predictor(one.expression, one.theta, data)
-
-        predictors = made_for_each(components, predictor)
         self._predictors: list[Predictor] | None
-        self._set(predictors)
+        self._set(
+            made_for_each(components, lambda one: make_predictor(one.expression, one.theta, data))
+        )
 
     def _set(self, predictors: Mapping[MixtureComponent, Predictor]) -> None:
         self.components = tuple(predictors)

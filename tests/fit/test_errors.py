@@ -13,13 +13,13 @@ import pytest
 from scipy.linalg import LinAlgError
 
 import autokernel
-from autokernel import BaseKernel, EvaluationError, Laplace, Operator, evaluate_kernel
+from autokernel import EvaluationError, Laplace, evaluate_kernel
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluator, Job, find_outliers, update_noise, update_outliers
 from autokernel.exceptions import CustomPartError, NotAMaximumError
 from autokernel.expression import parse_expression, uniform_prior
 from autokernel.inference import TrainingData
-from autokernel.kernels import LENGTHSCALE, PRESETS, VARIANCE
+from autokernel.kernels import PRESETS
 from autokernel.many_rows import BoundedEvaluator, ManyRows, fit_all_rows
 from autokernel.many_rows.approximation import ByNeighbours
 from autokernel.model import posterior_over_kernels
