@@ -5,12 +5,15 @@ from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import (
     BaseKernel,
     CallableKernel,
     KernelParameter,
+    Laplace,
+    Operator,
     evaluate_kernel,
     parse_expression,
 )
@@ -18,6 +21,7 @@ from autokernel.evidence import Evaluator
 from autokernel.expression import Leaf
 from autokernel.inference import TrainingData
 from autokernel.kernels import LENGTHSCALE, VARIANCE
+from autokernel.kernels.built_in import SquaredExponential
 from autokernel.model import PosteriorAveraging, posterior_over_kernels
 from tests.fits import SEARCHES
 from tests.own_kernels import OU, ByDifferences, OrnsteinUhlenbeck, fitted, rough
@@ -180,6 +184,71 @@ def test_an_array_of_the_wrong_shape_is_reported(kernel, reason):
         fit = evaluate_kernel("OU[0] + SE[0]", X, y, base_kernels=[kernel])
     assert fit.score == -np.inf
     assert fit.status == f"custom part OU failed: {reason}"
+
+
+class Weighted(Operator):
+    """A sum with a weight, as a word."""
+
+    symbol = "BAD"
+    parameters = (VARIANCE,)
+
+    def value(self, at):
+        return at.params[0] * (at.values[0] + at.values[1])
+
+    def adjoints(self, at, adjoint):
+        yield from (at.params[0] * adjoint, at.params[0] * adjoint)
+
+
+PARTS = [
+    *((OrnsteinUhlenbeck, method) for method in ("value", "gradient")),
+    *((SquaredExponential, method) for method in ("exponent", "exponent_gradient")),
+    *((Weighted, method) for method in ("value", "adjoints", "gradient")),
+    (Laplace, "__call__"),
+]
+every_part = pytest.mark.parametrize(("base", "method"), PARTS)
+
+
+def with_part(base, method, result):
+    """Evaluate a kernel with a custom part of which one method calls a function."""
+    bad = type("BAD", (base,), {"name": "BAD", method: lambda *_: result()})()
+    X, y = rough(15)
+    if base is Laplace:
+        return evaluate_kernel("LIN[0]", X, y, criterion=bad)
+    if base is Weighted:
+        return evaluate_kernel("BAD(LIN[0], SE[0])", X, y, operators=[bad])
+    return evaluate_kernel("BAD[0] * LIN[0]", X, y, base_kernels=[bad])
+
+
+def raising(error):
+    def fail():
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("error", [AttributeError, MemoryError, LinAlgError, IndexError])
+@every_part
+def test_whatever_a_custom_part_raises_is_a_reason_and_a_warning_with_its_name(base, method, error):
+    reason = f"custom part BAD failed: {error.__name__}: odd"
+    with pytest.warns(UserWarning, match=reason) as caught:
+        fit = with_part(base, method, raising(error("odd")))
+    assert fit.status == reason
+    assert fit.score == -np.inf
+    assert len(caught) == 1
+
+
+@every_part
+def test_ctrl_c_in_a_custom_part_is_no_failure(base, method):
+    with pytest.raises(KeyboardInterrupt):
+        with_part(base, method, raising(KeyboardInterrupt))
+
+
+@pytest.mark.parametrize("result", [None, "text", np.zeros(3), np.zeros((2, 2)), [1.0, "x"]])
+@every_part
+def test_a_custom_part_that_returns_something_else_is_named(base, method, result):
+    with pytest.warns(UserWarning, match="custom part BAD failed: "):
+        fit = with_part(base, method, lambda: result)
+    assert fit.status.startswith("custom part BAD failed: ")
 
 
 @pytest.mark.parametrize(

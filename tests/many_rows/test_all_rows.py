@@ -323,9 +323,8 @@ def test_a_fit_to_all_rows_that_fails_says_why_and_what_the_score_is_of(column, 
 
 def test_predictions_that_need_too_much_memory_are_approximated(column):
     fragile = Fragile(MemoryError("11 MiB"), largest=N * N // 2)
-    with pytest.warns(
-        ConvergenceWarning, match=rf"EXP.* on {N} rows \({OF_EXP}MemoryError: 11 MiB\)"
-    ):
+    why = rf"EXP.* on {N} rows \({OF_EXP}MemoryError: 11 MiB\)"
+    with pytest.warns(ConvergenceWarning, match=why):
         model = fragile.fit(column)
     assert model.approximation_ == "32 neighbours"
     assert model.best_score_ > 2 * model.search_history_["score"].max()

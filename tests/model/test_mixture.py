@@ -337,9 +337,8 @@ def without_factor(*texts):
 
 
 def test_a_component_without_a_factor_is_left_out_and_others_get_its_weight():
-    with pytest.warns(
-        ConvergenceWarning, match=f"components with the weight {WEIGHTS[0]} could not"
-    ):
+    lost = f"components with the weight {WEIGHTS[0]} could not"
+    with pytest.warns(ConvergenceWarning, match=lost):
         mixture = MixturePredictor(components(), data(), without_factor(TEXTS[0]))
     first, _, third = WEIGHTS
     others = components((0.0, 1 - third / (1 - first), third / (1 - first)))[1:]
