@@ -109,12 +109,14 @@ def custom_part(part: object, name: str) -> Iterator[None]:
         raise CustomPartError(f"custom part {name} failed: {reason_of(error)}") from error
 
 
-def warn_of_part(reason: str) -> None:
-    """Warn if a custom part is the reason for a failure, once after :func:`forget_parts`."""
+def warn_of_part(failure: Exception | str) -> str:
+    """Return the reason for a failure; if it is a custom part, warn, once for each in a fit."""
+    reason = failure if isinstance(failure, str) else reason_of(failure)
     part, named = reason.partition(" failed: ")[0], _named.get(frozenset())
     if part.startswith("custom part ") and part not in named:
         _named.set(named | {part})
-        warn_user(f"{reason}; where it fails, kernels have no score, and their status says why")
+        warn_user(f"{reason}; kernels with it have no score or estimate where it fails")
+    return reason
 
 
 def forget_parts() -> None:

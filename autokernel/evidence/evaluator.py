@@ -193,7 +193,10 @@ class Evaluator:
         computed. Of many rows some are used, unless ``on_all_rows``.
         """
         deadline.check()
-        with fallback(f"changes of {parent} have no estimates"), one_blas_thread():
+        with (
+            fallback(f"no change of {parent} is tried, as none could be estimated"),
+            one_blas_thread(),
+        ):
             few, more = self._rows_of_screening
             screening = Screening(
                 fit,

@@ -76,7 +76,7 @@ def find_outliers(
     """
     ends: list[tuple[_Fit, _Pursuit]] = []
     for expression in expressions:
-        with fallback(f"no outliers are found by {expression}"), one_blas_thread():
+        with fallback(f"outliers are not judged by {expression}"), one_blas_thread():
             pursuit = _Pursuit(expression, data, priors=priors, seed=seed, deadline=deadline)
             if not pursuit.is_possible(pursuit.rows & pursuit.has_target):
                 continue
@@ -90,7 +90,7 @@ def find_outliers(
     best = max(ends, key=lambda end: end[0].score)
     found = best[1].outliers(best[0])
     for rival in rivals if len(found) else ():
-        with fallback(f"no outliers are found by {rival}"), one_blas_thread():
+        with fallback(f"outliers are not judged by {rival}"), one_blas_thread():
             on_scale = rival.on(best[1].target)
             pursuit = _Pursuit(on_scale, data, priors=priors, seed=seed, deadline=deadline)
             best = max(best, (pursuit.thorough(), pursuit), key=lambda end: end[0].score)
@@ -112,7 +112,7 @@ def update_outliers(
     all rows if the score of its fit to all rows is higher, as that may show what the others do not.
     """
     pursue = partial(_Pursuit, fit.expression, data, priors=priors, seed=seed, deadline=deadline)
-    with fallback("outliers are those of before"), one_blas_thread():
+    with fallback("outliers are not judged again"), one_blas_thread():
         pursuit = pursue(known)
         kept = pursuit.rows.copy()
         kept[known] = False
@@ -146,7 +146,7 @@ def new_outliers(
     O(n^2), and otherwise a few factorisations of at most ``MAX_ROWS`` rows.
     """
     n, every = len(data.y), np.arange(len(data.y) + len(rows.y))
-    with fallback("new rows are not judged to be outliers"), one_blas_thread():
+    with fallback("all new rows join, as they are not judged"), one_blas_thread():
         error, covariance = errors
         precision = np.linalg.inv(covariance)
         of_data = error / np.sqrt(np.diag(covariance))

@@ -29,13 +29,7 @@ from autokernel.evidence.starts import (
     highest,
     random_stream,
 )
-from autokernel.exceptions import (
-    KERNEL_ERRORS,
-    EvaluationError,
-    NotAMaximumError,
-    reason_of,
-    warn_of_part,
-)
+from autokernel.exceptions import KERNEL_ERRORS, EvaluationError, NotAMaximumError, warn_of_part
 from autokernel.expression import (
     Expression,
     Leaf,
@@ -180,8 +174,7 @@ class Screening:
                 one = self.screened(neighbour)
                 gain = gain_of(one)
             except KERNEL_ERRORS as error:
-                reason = reason_of(error) or reason
-                warn_of_part(reason)
+                reason = warn_of_part(error) or reason
                 continue
             if text not in found or gain > found[text][0]:
                 found[text] = gain, one
@@ -463,7 +456,7 @@ class Screening:
                     gain = gain_of(refined)
                     found[text] = gain, refined
                 except KERNEL_ERRORS as error:  # then the estimate is that of before
-                    warn_of_part(reason_of(error))
+                    warn_of_part(error)
                 n_poor = n_poor + 1 if gain < best - poor else 0
 
 

@@ -55,7 +55,7 @@ def update_noise(
     weights = data.noise.weights
     if len(data.y) < MIN_ROWS or np.any(weights != np.round(weights)):
         return known
-    with fallback("the noise is judged as before"), one_blas_thread():
+    with fallback("how the noise varies is not judged"), one_blas_thread():
         search = _Search(fit, data.with_varying({}), priors=priors, deadline=deadline)
         found = search.best(least - fit.score)
         gain = found.value - fit.log_posterior - known.log_prior

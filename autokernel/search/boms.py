@@ -266,7 +266,7 @@ class HellingerKernel(KernelKernel):
             try:
                 K = self._covariances(expression)
             except CustomPartError as error:
-                warn_of_part(str(error))
+                warn_of_part(error)
                 K = np.full((len(self._rows), self._n_samples), np.nan)
             diagonal = self._rows == self._columns
             K[diagonal] += NOISE_VARIANCE + JITTER * K[diagonal].mean(axis=0)

@@ -130,14 +130,14 @@ PLACES = [
     ("evidence.mode_search.ModeSearch.__call__", search, RAISED),
     ("evidence.mode_search.ModeSearch.rough_mode", evaluate_roughly, ROW),
     ("many_rows.bounds.BoundedEvaluator._enclose", evaluate_by_bounds, ROW),
-    ("evidence.screening.Screening.estimates", search, "changes of LIN.* have no estimates"),
-    ("evidence.screening.Screening.screened", search, "changes of LIN.* have no estimates"),
-    ("evidence.outliers._Pursuit.first", judge_rows_in_a_fit, "no outliers are found by SE"),
-    ("evidence.outliers._Pursuit.first", judge_rows, "no outliers are found by LIN"),
-    ("evidence.outliers._Pursuit.thorough", judge_rows, "no outliers are found by LIN"),
-    ("evidence.outliers._Pursuit.at", judge_rows_again, "outliers are those of before"),
-    ("evidence.outliers._Pursuit.at", update_with_an_outlier, "new rows are not judged"),
-    ("evidence.varying_noise._Search.best", judge_noise, "noise is judged as before"),
+    ("evidence.screening.Screening.estimates", search, "no change of LIN.* is tried, as none"),
+    ("evidence.screening.Screening.screened", search, "no change of LIN.* is tried, as none"),
+    ("evidence.outliers._Pursuit.first", judge_rows_in_a_fit, "outliers are not judged by SE"),
+    ("evidence.outliers._Pursuit.first", judge_rows, "outliers are not judged by LIN"),
+    ("evidence.outliers._Pursuit.thorough", judge_rows, "outliers are not judged by LIN"),
+    ("evidence.outliers._Pursuit.at", judge_rows_again, "outliers are not judged again"),
+    ("evidence.outliers._Pursuit.at", update_with_an_outlier, "all new rows join, as they are not"),
+    ("evidence.varying_noise._Search.best", judge_noise, "how the noise varies is not judged"),
     ("evidence.evaluator.importance_sample", draw, "only its best parameters in the average"),
     ("model.averaging.PosteriorAveraging.components", average, "at its best parameters, not by"),
     ("model.mixture.MixturePredictor.leave_one_out", average, "tails are those of the prior"),
@@ -199,8 +199,9 @@ def test_a_numerical_error_is_a_reason_or_a_fallback_that_warns(
     elif expected == ROW:
         assert any("no factor" in status for status in run())
     else:
-        with pytest.warns(UserWarning, match=rf"(?s){expected}.*no factor"):
+        with pytest.warns(UserWarning, match=rf"(?s){expected}.*no factor") as caught:
             run()
+        assert {one.filename for one in caught} == {__file__}  # the line that has called us
 
 
 @pytest.mark.parametrize("error", BUGS, ids=lambda one: type(one).__name__)
