@@ -3,7 +3,9 @@
 import math
 import platform
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from typing import Any
 
 from autokernel.exceptions import OutOfTimeError
 
@@ -73,3 +75,9 @@ def _rebuilt_deadline(moment: float, seconds_left: float, node: str) -> Deadline
 
 
 NEVER = Deadline(float("inf"))
+
+
+def in_time(steps: Iterable[Any]) -> Iterator[Any]:
+    """Yield the results of steps, until one of them raises an ``OutOfTimeError``."""
+    with suppress(OutOfTimeError):
+        yield from steps

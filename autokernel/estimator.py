@@ -22,7 +22,7 @@ from autokernel.data.checks import check_future, check_index
 from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
-from autokernel.exceptions import EvaluationError, warn_user
+from autokernel.exceptions import EvaluationError, forget_parts, warn_user
 from autokernel.explain import (
     Decomposition,
     Description,
@@ -399,6 +399,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         KeyboardInterrupt
             After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
+        forget_parts()
         X, y = series_with_dates(X, y)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         runs = [self._begin(X, y, sample_weight, noise_std, deadline=deadline)]
@@ -418,20 +419,21 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             leaves, otherwise = runs[0].space.grammar.leaves, "base_kernels has none for it"
             columns = column_table(runs[0].columns, leaves, otherwise=otherwise)
             monitor.say(f"{columns}\n\n{HEADER}\n")
+
+        def end(reason: StopReason) -> Run:
+            last = last_with_kernel(runs)
+            model = finished(last, reason, deadline)
+            self._set(_attributes_of_search(runs, reason), model, last.given)
+            return last
+
         with monitor.line():
             try:
                 reason = search(runs, monitor, deadline=deadline)
-                last = last_with_kernel(runs)
-                model = finished(last, reason, deadline)
-                self._set(_attributes_of_search(runs, reason), model, last.given)
-                if not last.searches_all_exactly:
+                if not end(reason).searches_all_exactly:
                     monitor.say(f"predictions: {self.approximation_}")
             except KeyboardInterrupt:
                 with suppress(EvaluationError, Warning):  # Ctrl-C comes first
-                    last, interrupted = last_with_kernel(runs), StopReason.INTERRUPTED
-                    model = finished(last, interrupted, deadline)
-                    self._set(_attributes_of_search(runs, interrupted), model, last.given)
-                    warn_user(last.text_of_interruption)
+                    warn_user(end(StopReason.INTERRUPTED).text_of_interruption)
                 raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
             self._store.forget_unused()

@@ -1,14 +1,19 @@
 """Base kernels from outside that are wrong, fail, or are easily mistaken for one another."""
 
 import re
+from contextlib import nullcontext
 
 import numpy as np
 import pytest
+from scipy.linalg import LinAlgError
+from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import (
     BaseKernel,
     CallableKernel,
     KernelParameter,
+    Laplace,
+    Operator,
     evaluate_kernel,
     parse_expression,
 )
@@ -16,6 +21,7 @@ from autokernel.evidence import Evaluator
 from autokernel.expression import Leaf
 from autokernel.inference import TrainingData
 from autokernel.kernels import LENGTHSCALE, VARIANCE
+from autokernel.kernels.built_in import SquaredExponential
 from autokernel.model import PosteriorAveraging, posterior_over_kernels
 from tests.fits import SEARCHES
 from tests.own_kernels import OU, ByDifferences, OrnsteinUhlenbeck, fitted, rough
@@ -72,7 +78,8 @@ def test_a_kernel_that_fails_at_a_draw_counts_at_its_best_parameters():
     evaluator = Evaluator(TrainingData(*rough()), priors={}, seed=0)
     later, same = (evaluator(Leaf(one, 0)) for one in (kernel, OU))
     kernel.only = np.exp(later.theta[:2])
-    kernels = posterior_over_kernels(evaluator, [later, same])
+    with pytest.warns(ConvergenceWarning, match="custom part LATER failed: ZeroDivisionError"):
+        kernels = posterior_over_kernels(evaluator, [later, same])
     drawn = {one.evaluation: one for one in kernels}
     assert len(drawn[same].draws) == 100
     np.testing.assert_array_equal(drawn[later].draws, [later.theta])
@@ -144,7 +151,9 @@ def is_negative(X, Y, v):
 def test_every_strategy_searches_with_a_custom_kernel_and_one_that_fails(name, function):
     bad = CallableKernel("BAD", function, (VARIANCE,))
     settings = {"strategy": QUICK[name], "n_iter": 1, "max_leaves": 2, "averaging": None}
-    model = fitted(base_kernels=("LIN", OU, bad), **settings)
+    warns = pytest.warns(UserWarning, match="custom part BAD failed: ZeroDivisionError")
+    with warns if function is fails else nullcontext():
+        model = fitted(base_kernels=("LIN", OU, bad), **settings)
     history = model.search_history_
     is_sound = np.array(["BAD" not in kernel for kernel in history["kernel"]])
     assert any("OU" in kernel for kernel in history["kernel"][is_sound])
@@ -165,15 +174,81 @@ class WrongGradient(OrnsteinUhlenbeck):
 @pytest.mark.parametrize(
     ("kernel", "reason"),
     [
-        (WrongShape(), "WrongShape.value must return an array of the shape of the pairs"),
-        (WrongGradient(), "WrongGradient.gradient must return an array of the shape (2,)"),
+        (WrongShape(), "ValueError: value must return an array of shape (210,), got ()"),
+        (WrongGradient(), "ValueError: gradient must return an array of shape (2,), got (1,)"),
     ],
 )
 def test_an_array_of_the_wrong_shape_is_reported(kernel, reason):
     X, y = rough(20)
-    fit = evaluate_kernel("OU[0] + SE[0]", X, y, base_kernels=[kernel])
+    with pytest.warns(UserWarning, match=re.escape(f"custom part OU failed: {reason}")):
+        fit = evaluate_kernel("OU[0] + SE[0]", X, y, base_kernels=[kernel])
     assert fit.score == -np.inf
-    assert reason in fit.status
+    assert fit.status == f"custom part OU failed: {reason}"
+
+
+class Weighted(Operator):
+    """A sum with a weight, as a word."""
+
+    symbol = "BAD"
+    parameters = (VARIANCE,)
+
+    def value(self, at):
+        return at.params[0] * (at.values[0] + at.values[1])
+
+    def adjoints(self, at, adjoint):
+        yield from (at.params[0] * adjoint, at.params[0] * adjoint)
+
+
+PARTS = [
+    *((OrnsteinUhlenbeck, method) for method in ("value", "gradient")),
+    *((SquaredExponential, method) for method in ("exponent", "exponent_gradient")),
+    *((Weighted, method) for method in ("value", "adjoints", "gradient")),
+    (Laplace, "__call__"),
+]
+every_part = pytest.mark.parametrize(("base", "method"), PARTS)
+
+
+def with_part(base, method, result):
+    """Evaluate a kernel with a custom part of which one method calls a function."""
+    bad = type("BAD", (base,), {"name": "BAD", method: lambda *_: result()})()
+    X, y = rough(15)
+    if base is Laplace:
+        return evaluate_kernel("LIN[0]", X, y, criterion=bad)
+    if base is Weighted:
+        return evaluate_kernel("BAD(LIN[0], SE[0])", X, y, operators=[bad])
+    return evaluate_kernel("BAD[0] * LIN[0]", X, y, base_kernels=[bad])
+
+
+def raising(error):
+    def fail():
+        raise error
+
+    return fail
+
+
+@pytest.mark.parametrize("error", [AttributeError, MemoryError, LinAlgError, IndexError])
+@every_part
+def test_whatever_a_custom_part_raises_is_a_reason_and_a_warning_with_its_name(base, method, error):
+    reason = f"custom part BAD failed: {error.__name__}: odd"
+    with pytest.warns(UserWarning, match=reason) as caught:
+        fit = with_part(base, method, raising(error("odd")))
+    assert fit.status == reason
+    assert fit.score == -np.inf
+    assert len(caught) == 1
+
+
+@every_part
+def test_ctrl_c_in_a_custom_part_is_no_failure(base, method):
+    with pytest.raises(KeyboardInterrupt):
+        with_part(base, method, raising(KeyboardInterrupt))
+
+
+@pytest.mark.parametrize("result", [None, "text", np.zeros(3), np.zeros((2, 2)), [1.0, "x"]])
+@every_part
+def test_a_custom_part_that_returns_something_else_is_named(base, method, result):
+    with pytest.warns(UserWarning, match="custom part BAD failed: "):
+        fit = with_part(base, method, lambda: result)
+    assert fit.status.startswith("custom part BAD failed: ")
 
 
 @pytest.mark.parametrize(

@@ -35,7 +35,16 @@ from autokernel.evidence.screening import (
     Screening,
 )
 from autokernel.evidence.starts import Estimate, WarmStart, random_stream, warm_starts_from_similar
-from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
+from autokernel.exceptions import (
+    KERNEL_ERRORS,
+    NotAMaximumError,
+    custom_part,
+    fallback,
+    forget_parts,
+    kernel_errors,
+    reason_of,
+    warn_of_part,
+)
 from autokernel.expression import (
     Expression,
     StructurePrior,
@@ -138,12 +147,12 @@ class Evaluator:
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel, or raise an ``OutOfTimeError``.
 
-        Any other error becomes a record with its reason, because one kernel that fails must not end
-        a long search.
+        A numerical error or one of a custom part becomes a record with its reason, because one
+        kernel that fails must not end a long search.
         """
         began = time.perf_counter()
         try:
-            with kernel_errors(), one_blas_thread():
+            with one_blas_thread():
                 posterior = self._posterior(arrange(job.expression)[0], deadline)
                 modes, n_on_subsample = self._find_modes(
                     posterior,
@@ -164,9 +173,9 @@ class Evaluator:
                     seconds=time.perf_counter() - began,
                     log_structure_prior=self.structure_prior(job.expression),
                 )
-        except EvaluationError as error:
+        except KERNEL_ERRORS as error:
             seconds = time.perf_counter() - began
-            return self.without_fit(job.expression, str(error), seconds=seconds)
+            return self.without_fit(job.expression, reason_of(error), seconds=seconds)
 
     def estimate_changes(
         self,
@@ -184,7 +193,10 @@ class Evaluator:
         computed. Of many rows some are used, unless ``on_all_rows``.
         """
         deadline.check()
-        with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+        with (
+            fallback(f"no change of {parent} is tried, as none could be estimated"),
+            one_blas_thread(),
+        ):
             few, more = self._rows_of_screening
             screening = Screening(
                 fit,
@@ -236,11 +248,11 @@ class Evaluator:
         """Fit one kernel quickly, on a few rows; the record has no score."""
         status = "a rough fit on some of the rows"
         try:
-            with kernel_errors(), one_blas_thread():
+            with one_blas_thread():
                 posterior, mode = self._find_modes.rough_mode(arrange(expression)[0], deadline)
                 return record_fit(expression, posterior, mode, status=status)
-        except EvaluationError as error:
-            return self.without_fit(expression, str(error))
+        except KERNEL_ERRORS as error:
+            return self.without_fit(expression, reason_of(error))
 
     def without_fit(
         self, expression: Expression, reason: str, *, seconds: float = 0.0
@@ -269,7 +281,7 @@ class Evaluator:
         or the kernel fails at one.
         """
         mode = Point(evaluation.theta, evaluation.log_posterior)
-        with kernel_errors(), one_blas_thread():
+        with kernel_errors("no draws can be made"), one_blas_thread():
             posterior = self._posterior(evaluation.expression, deadline)
             maxima = [measure_maximum(posterior, mode, evaluation.hessian)]
             for other in modes_of_other_periods(posterior, mode):
@@ -334,8 +346,10 @@ class Evaluator:
                 maximum = estimate_maximum(posterior, modes[0])
             maximum = maximum or find_best_maximum(posterior, modes)
             rng = random_stream(self.seed, posterior.expression, "criterion")
-            score = self.criterion(KernelFit(posterior, maximum, modes[1:], rng))
-            if not np.isfinite(score.value):
+            with custom_part(self.criterion, type(self.criterion).__name__):
+                score = self.criterion(KernelFit(posterior, maximum, modes[1:], rng))
+                is_finite = np.isfinite(score.value)
+            if not is_finite:
                 raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
         except NotAMaximumError as error:
             return maximum, NO_SCORE, str(error)
@@ -474,7 +488,10 @@ def evaluate_kernel(
         seed=check_seed(random_state),
         criterion=criterion,
     )
-    return evaluator(expression)
+    forget_parts()
+    evaluation = evaluator(expression)
+    warn_of_part(evaluation.status)
+    return evaluation
 
 
 def parameters_of(

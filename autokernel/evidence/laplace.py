@@ -60,6 +60,8 @@ def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
 
     SOT appendix A.3; exact if the posterior is Gaussian. O(n_params^3).
     """
+    if not np.all(np.isfinite(hessian)):
+        raise NotAMaximumError("hessian must be finite: the density is not finite near the point")
     try:
         L = cholesky(hessian, lower=True)
     except LinAlgError as error:

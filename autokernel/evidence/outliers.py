@@ -5,7 +5,6 @@ rows a variance, those first that gain most of the log evidence, and each of the
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
 
@@ -23,7 +22,7 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import ModeSearch
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import Magnitudes, draw_starts, highest, random_stream
-from autokernel.exceptions import EvaluationError, kernel_errors
+from autokernel.exceptions import fallback
 from autokernel.expression import IDENTITY, Expression, arrange, theta_order
 from autokernel.inference import (
     ExactLikelihood,
@@ -77,7 +76,7 @@ def find_outliers(
     """
     ends: list[tuple[_Fit, _Pursuit]] = []
     for expression in expressions:
-        with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+        with fallback(f"outliers are not judged by {expression}"), one_blas_thread():
             pursuit = _Pursuit(expression, data, priors=priors, seed=seed, deadline=deadline)
             if not pursuit.is_possible(pursuit.rows & pursuit.has_target):
                 continue
@@ -91,7 +90,7 @@ def find_outliers(
     best = max(ends, key=lambda end: end[0].score)
     found = best[1].outliers(best[0])
     for rival in rivals if len(found) else ():
-        with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+        with fallback(f"outliers are not judged by {rival}"), one_blas_thread():
             on_scale = rival.on(best[1].target)
             pursuit = _Pursuit(on_scale, data, priors=priors, seed=seed, deadline=deadline)
             best = max(best, (pursuit.thorough(), pursuit), key=lambda end: end[0].score)
@@ -113,7 +112,7 @@ def update_outliers(
     all rows if the score of its fit to all rows is higher, as that may show what the others do not.
     """
     pursue = partial(_Pursuit, fit.expression, data, priors=priors, seed=seed, deadline=deadline)
-    with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+    with fallback("outliers are not judged again"), one_blas_thread():
         pursuit = pursue(known)
         kept = pursuit.rows.copy()
         kept[known] = False
@@ -147,7 +146,7 @@ def new_outliers(
     O(n^2), and otherwise a few factorisations of at most ``MAX_ROWS`` rows.
     """
     n, every = len(data.y), np.arange(len(data.y) + len(rows.y))
-    with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+    with fallback("all new rows join, as they are not judged"), one_blas_thread():
         error, covariance = errors
         precision = np.linalg.inv(covariance)
         of_data = error / np.sqrt(np.diag(covariance))

@@ -29,7 +29,7 @@ from autokernel.evidence.starts import (
     highest,
     random_stream,
 )
-from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
+from autokernel.exceptions import KERNEL_ERRORS, EvaluationError, NotAMaximumError, warn_of_part
 from autokernel.expression import (
     IDENTITY,
     Expression,
@@ -134,7 +134,8 @@ class Screening:
         """Estimate the scores of arranged kernels, to which changes of the parent lead, best first.
 
         Where several changes lead to one kernel, the best one counts. Kernels that cannot be
-        computed are left out, and those that lose much are not refined.
+        computed are left out, and those that lose much are not refined. An ``EvaluationError`` is
+        raised if all of them fail.
         """
         if not changed:
             return []
@@ -162,16 +163,22 @@ class Screening:
         self, changed: Sequence[Expression], gain_of: Gain
     ) -> dict[str, tuple[float, Screened]]:
         """Screen all changed kernels, and keep the best one of each text."""
+        reason = ""
         found: dict[str, tuple[float, Screened]] = {}
         for neighbour in changed:
             if (text := neighbour.canonical) == self._fit.expression.canonical:
                 continue
             self._deadline.check()
-            with suppress(EvaluationError), kernel_errors():
+            try:
                 one = self.screened(neighbour)
                 gain = gain_of(one)
-                if text not in found or gain > found[text][0]:
-                    found[text] = gain, one
+            except KERNEL_ERRORS as error:
+                reason = warn_of_part(error) or reason
+                continue
+            if text not in found or gain > found[text][0]:
+                found[text] = gain, one
+        if reason and not found:
+            raise EvaluationError(reason)
         return found
 
     def screened(self, neighbour: Expression) -> Screened:
@@ -209,7 +216,7 @@ class Screening:
         for node, entries in new:
             twin = next((slot for slot in before if _differ_by_scale(slot.node, node)), None)
             if twin is None:
-                raise EvaluationError("several nodes are new, and only a fit can judge them")
+                raise EvaluationError  # for no reason: only a fit can judge several new nodes
             before.remove(twin)
             theta[entries] = self._fit.theta[twin.entries]
             roles = [parameter.role for parameter in node.parameters]
@@ -421,9 +428,9 @@ class Screening:
         gain = times * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
         of_volume = -_COST_OF_PARAMETER * n_more
         if end.curvature is not None and start.curvature is not None:
-            with suppress(NotAMaximumError, ValueError):
-                volume_before = laplace_log_evidence(0.0, start.curvature)
-                of_volume = laplace_log_evidence(0.0, end.curvature) - volume_before
+            log_volume = partial(laplace_log_evidence, 0.0)
+            with suppress(NotAMaximumError):  # else the cost is that of parameters
+                of_volume = log_volume(end.curvature) - log_volume(start.curvature)
         return gain + of_volume - 0.5 * n_more * np.log(times)
 
     def _refined(self, one: Screened, n_steps: int) -> Screened:
@@ -439,10 +446,12 @@ class Screening:
             for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
                 if gain < best - far or n_poor == _MAX_POOR:
                     break
-                with suppress(EvaluationError), kernel_errors():
+                try:
                     refined = self._refined(one, n_steps)
                     gain = gain_of(refined)
                     found[text] = gain, refined
+                except KERNEL_ERRORS as error:  # then the estimate is that of before
+                    warn_of_part(error)
                 n_poor = n_poor + 1 if gain < best - poor else 0
 
 

@@ -47,8 +47,9 @@ class Magnitudes:
         self._precision: FloatArray | None = None
         if covariance is not None:
             with suppress(np.linalg.LinAlgError):
-                self._precision = precision = np.linalg.inv(covariance).astype(float)
-                unexplained = (data.noise.variance(noise)[:, None] * precision) @ data.y
+                self._precision = np.linalg.inv(covariance).astype(float)
+        if self._precision is not None:
+            unexplained = (data.noise.variance(noise)[:, None] * self._precision) @ data.y
         self._spacings: dict[View, tuple[float, float]] = {}
         self._periods: dict[tuple[View, tuple[float, float] | None], FloatArray] = {}
         self.mean_square = float(np.average(unexplained**2, weights=data.noise.influence)) or 1.0

@@ -7,7 +7,6 @@ with all parameters of a kernel. Heavy tails alone are no reason for a term.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from typing import NamedTuple
 
@@ -20,7 +19,7 @@ from autokernel.deadline import Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import standard_deviations
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import EvaluationError, kernel_errors
+from autokernel.exceptions import fallback
 from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
 from autokernel.kernels import Priors
 from autokernel.typing import FloatArray
@@ -56,7 +55,7 @@ def update_noise(
     weights = data.noise.weights
     if len(data.y) < MIN_ROWS or np.any(weights != np.round(weights)):
         return known
-    with suppress(EvaluationError), kernel_errors(), one_blas_thread():
+    with fallback("how the noise varies is not judged"), one_blas_thread():
         search = _Search(fit, data.with_varying({}), priors=priors, deadline=deadline)
         found = search.best(least - fit.score)
         gain = found.value - fit.log_posterior - known.log_prior

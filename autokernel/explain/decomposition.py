@@ -2,16 +2,15 @@
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import combinations
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import LinAlgError
 
 from autokernel.data.scales import SCALES, Scale
+from autokernel.exceptions import fallback
 from autokernel.explain.effects import (
     AVERAGE,
     MAX_BACKGROUND,
@@ -33,6 +32,7 @@ from autokernel.inference import (
 )
 from autokernel.model import FittedModel
 from autokernel.model.averaging import MixtureComponent, support_points, systematic
+from autokernel.model.mixture import made_for_each
 from autokernel.typing import FloatArray
 
 LEAST_SHARE = -0.005  # below it a component works against another one, and is joined with it
@@ -363,14 +363,19 @@ class ExplainedFunction:
 
         Others are no sum of the same things. A draw without a Cholesky factor has none.
         """
-        found: dict[MixtureComponent, AveragedFunction] = {}
-        for one in self.posterior:
-            if one.expression == self._best.expression and np.all(one.theta == self._best.theta):
-                found[one] = self._function
-            elif one.expression.target == self._best.expression.target:
-                with suppress(LinAlgError):
-                    found[one] = self._averaged(one.expression, one.theta)
-        return found
+        best = self._best
+
+        def function(one: MixtureComponent) -> AveragedFunction:
+            if one.expression == best.expression and np.all(one.theta == best.theta):
+                return self._function
+            return self._averaged(one.expression, one.theta)
+
+        on_scale = [
+            one for one in self.posterior if one.expression.target == best.expression.target
+        ]
+        with fallback("deviations of the components are those of the best kernel"):
+            return made_for_each(on_scale, function)
+        return {}
 
     def probability(self, part: Part | Interaction) -> float:
         """Compute the probability that a part is there."""

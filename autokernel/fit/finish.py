@@ -5,13 +5,17 @@ from collections.abc import Sequence
 from contextlib import suppress
 
 import numpy as np
-from scipy.linalg import LinAlgError
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data import FitData, RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, OutOfTimeError, reason_of, warn_user
+from autokernel.exceptions import (
+    EvaluationError,
+    OutOfTimeError,
+    fallback,
+    warn_user,
+)
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
@@ -65,8 +69,8 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     scored = run.history.best_first()
     if best[0] is not scored[0]:
         warn_user(
-            f"{scored[0].expression} has the highest score, but cannot be conditioned on the data: "
-            f"this model has {best[0].expression}",
+            f"the kernel of the highest score is left out, as {run.failure}: this model has "
+            f"{best[0].expression}",
             ConvergenceWarning,
         )
     if reason is StopReason.INTERRUPTED:
@@ -115,8 +119,9 @@ def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
     rough, n_failed = run.rough() if reason in EARLY else None, len(run.history)
     if rough is None:
         failed = run.history.evaluations[:1]
-        first = f"; the first, {failed[0].expression}: {failed[0].status}" if failed else ""
-        raise EvaluationError(f"none of the {n_failed} kernels could be fitted{first}")
+        first = f"the first, {failed[0].expression}: {failed[0].status}" if failed else "no time"
+        why = run.failure or first
+        raise EvaluationError(f"none of the {n_failed} kernels could be fitted; {why}")
     if reason is not StopReason.INTERRUPTED:
         also = f", and {n_failed} could not be fitted" if n_failed else ""
         warn_user(
@@ -145,13 +150,9 @@ def _completed(
     if run.searches_all_exactly:
         result = _averaged(run, best, others, run.evaluator, deadline)
     else:
-        try:
+        text = f"predictions are given the {run.n_searched} rows of the search only"
+        with fallback(text, OutOfTimeError):
             result = _of_all_rows(run, best, others, deadline, task)
-        except (EvaluationError, OutOfTimeError) as error:
-            warn_user(
-                f"{error}: predictions are given the {run.n_searched} rows of the search only",
-                ConvergenceWarning,
-            )
     point, kernels, mixture = result
     of_rows = mixture if run.searches_all_exactly else best[1]
     return _complete(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
@@ -193,11 +194,10 @@ def _approximated(
         began, some = time.perf_counter(), run.data.take(np.arange(0, len(run.data.y), N_PARTS))
         condition(evaluation, some, approximation.predictors[0])
         deadline.check(N_PARTS * (time.perf_counter() - began))
-    try:
+    mixture = None
+    with fallback("predictions are approximated"):
         mixture = condition(evaluation, run.data, make_predictor)
-    except EvaluationError as error:
-        warn_user(f"{error}: predictions are approximated", ConvergenceWarning)
-        mixture = condition(evaluation, run.data, approximation.predictors[0])
+    mixture = mixture or condition(evaluation, run.data, approximation.predictors[0])
     return (evaluation, mixture), [_only(evaluation, draws)], mixture
 
 
@@ -225,19 +225,12 @@ def _averaged(
     averaged = kernels
     if not evaluation.expression.leaves:  # if nothing is found, nothing is predicted
         averaged = [one for one in kernels if one.evaluation is evaluation]
-    try:
-        with one_blas_thread():
-            components = averaging.components(averaged)
-            deadline.check(len(components) * seconds - run.reserved_seconds)
-            mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
-    except (LinAlgError, MemoryError, OutOfTimeError) as error:
-        failed = f"averaging has failed ({reason_of(error)})"
-        why = "no time is left to average" if isinstance(error, OutOfTimeError) else failed
-        warn_user(
-            f"{why}: this model predicts by {evaluation.expression} at its best parameters",
-            ConvergenceWarning,
-        )
-        mixture = best[1]
+    mixture = best[1]
+    text = f"this model predicts by {evaluation.expression} at its best parameters, not by averages"
+    with fallback(text, MemoryError, OutOfTimeError), one_blas_thread():
+        components = averaging.components(averaged)
+        deadline.check(len(components) * seconds - run.reserved_seconds)
+        mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
     return best, kernels, mixture
 
 
@@ -250,7 +243,8 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     seconds = run.conditioning_seconds(len(mixture.data.y))
     needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * seconds
     if run.arguments.strategy.preset.learns_tails and deadline.seconds_left > needed:
-        with suppress(LinAlgError, MemoryError), one_blas_thread():
+        text = "tails are those of the prior, as rows could not be predicted from all others"
+        with fallback(text, MemoryError), one_blas_thread():
             probabilities, _ = mixture.leave_one_out()
             n_outliers = len(run.outliers) * len(probabilities) / len(run.rows)
             return share_of_tails(probabilities, n_outliers)
@@ -295,8 +289,9 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     known = [one.expression.columns for one in run.history.best_first()]
     changes = run.loop.task.known_neighbours(best)
     known += [one.expression.columns for one in changes if one.score < best.score]
+    least = best.score - MAX_ERROR_OF_ESTIMATE
     with suppress(OutOfTimeError):  # if not known yet
-        forms, least = run.loop.task.simplifications(best), best.score - MAX_ERROR_OF_ESTIMATE
+        forms = run.loop.task.simplifications(best)
         known += [one.expression.columns for one in forms if one.score < least]
     used, every = best.expression.columns, range(len(run.columns))
     added = {c for own in known if own >= used for c in own - used}

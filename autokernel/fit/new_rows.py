@@ -95,7 +95,7 @@ def updated(
     outliers = _with_outliers(model.outliers, given, found, deviations)
     rows, numbers = rows.take(joining), given.rows[joining]
     joint, of_point = _of_rows(joint, joining), _of_rows(of_point, joining)
-    with kernel_errors():
+    with kernel_errors("the rows cannot join the model"):
         of_best = predictor.log_density(rows, *of_point)
     return model.with_rows(rows, numbers, joint, of_best, outliers), ~is_outlier, outcomes
 

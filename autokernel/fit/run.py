@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, starmap
 from numbers import Integral
 from types import MappingProxyType
 
@@ -12,9 +12,9 @@ import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
 from autokernel.data.steps import time_and_groups
-from autokernel.deadline import NEVER, Deadline
+from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Criterion, Evaluation, Evaluator, update_noise
-from autokernel.exceptions import EvaluationError, OutOfTimeError, warn_user
+from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import (
@@ -116,6 +116,7 @@ class Run:
         self._timed = 0, 0.0  # rows on which a kernel was conditioned, and the seconds
         self._best: Point | None = None
         self._rough: Point | None = None
+        self.failure = ""  # of a kernel that has a score
 
     @property
     def searches_all_exactly(self) -> bool:
@@ -221,9 +222,11 @@ class Run:
         for evaluation in self.history.best_first():
             if self._best is not None and self._best[0] is evaluation:
                 return self._best
-            with suppress(EvaluationError):  # then try the next best kernel
+            try:
                 self._best = evaluation, condition(evaluation, self.evaluator.data)
                 return self._best
+            except EvaluationError as error:  # then try the next best kernel
+                self.failure = str(error)
         return None
 
     def rough(self, deadline: Deadline = NEVER) -> Point | None:
@@ -305,18 +308,19 @@ class Run:
         varying = dict(self.data.varying)
         if self.arguments.noise != AUTO:
             return varying
-        data, priors, best = self.evaluator.data, self.arguments.priors, best_first[0].score
-        with suppress(OutOfTimeError):
-            for scale in dict.fromkeys(one.expression.target for one in best_first):
-                first, *others = (one for one in best_first if one.expression.target == scale)
-                rivals = [(first, best)]
-                for column in sorted(first.expression.columns):
-                    without = (o for o in others if column not in o.expression.columns)
-                    rival = next(without, None) if self.columns[column].n_gaps else None
-                    rivals += [(rival, best - MAX_BEHIND)] if rival else []
-                for fit, least in rivals:
-                    found = update_noise(data, fit, least, priors=priors, deadline=deadline)
-                    varying |= {scale: found} if found.terms or scale in varying else {}
+        data, best = self.evaluator.data, best_first[0].score
+        rivals: list[tuple[Evaluation, float]] = []
+        for scale in dict.fromkeys(one.expression.target for one in best_first):
+            first, *others = (one for one in best_first if one.expression.target == scale)
+            rivals.append((first, best))
+            for column in sorted(first.expression.columns):
+                without = (o for o in others if column not in o.expression.columns)
+                rival = next(without, None) if self.columns[column].n_gaps else None
+                rivals += [(rival, best - MAX_BEHIND)] if rival else []
+        update = partial(update_noise, data, priors=self.arguments.priors, deadline=deadline)
+        for (fit, _), found in zip(rivals, in_time(starmap(update, rivals)), strict=False):
+            scale = fit.expression.target
+            varying |= {scale: found} if found.terms or scale in varying else {}
         return varying
 
     def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:

@@ -16,6 +16,7 @@ from typing import Any
 import numpy as np
 
 from autokernel.data import Inputs
+from autokernel.exceptions import custom_part, is_custom
 from autokernel.expression import Expression, Leaf, Operation, View, slots_of
 from autokernel.inference.pairs import with_gaps
 from autokernel.kernels import (
@@ -62,35 +63,54 @@ class _ZeroNode(_Node):
         pass
 
 
+class _Custom:
+    """A custom base kernel or operator; errors name it, and so do those of what it returns."""
+
+    def __init__(self, part: BaseKernel | Operator) -> None:
+        self._part = part
+        self._name = part.name if isinstance(part, BaseKernel) else part.symbol
+
+    def __getattr__(self, name: str) -> Any:
+        found = getattr(self._part, name)
+        return partial(self._called, name, found) if callable(found) else found
+
+    def _called(self, name: str, method: Callable[..., Any], first: Any, *others: Any) -> Any:
+        with custom_part(self._part, self._name):
+            found, params = method(first, *others), getattr(first, "params", first)
+            found = np.asarray(list(found) if name == "adjoints" else found, dtype=float)
+            shape = params.shape
+            if not name.endswith("gradient"):
+                shape = (others or first.values)[0].shape  # of pairs, an adjoint or an operand
+                shape = (len(first.values), *shape) if name == "adjoints" else shape
+            if params.ndim == 1 and found.shape != shape:  # others broadcast
+                raise ValueError(f"{name} must return an array of shape {shape}, got {found.shape}")
+        return found
+
+
+def _guarded(part: Any) -> Any:
+    return _Custom(part) if is_custom(part) else part
+
+
 class _LeafNode(_Node):
     """A leaf whose kernel is defined by its values, not by an exponent."""
 
     def __init__(self, kernel: BaseKernel, pairs: Pairs, entries: slice) -> None:
-        self.kernel, self.pairs, self.entries = kernel, pairs, entries
+        self.kernel, self.pairs, self.entries = _guarded(kernel), pairs, entries
         self.params = np.empty(0)
 
     def forward(self, params: FloatArray) -> FloatArray:
         if not _are_equal(self.params, params[self.entries]):
-            self.params = params[self.entries].copy()
-            self.value = self.kernel.value(self.params, self.pairs)
-            if self.params.ndim == 1 and np.shape(self.value) != self.pairs.shape:
-                raise ValueError(
-                    f"{type(self.kernel).__name__}.value must return an array of the shape of the "
-                    f"pairs {self.pairs.shape}, got {np.shape(self.value)}"
-                )
+            own = params[self.entries].copy()
+            value = self.kernel.value(own, self.pairs)
             if self.pairs.gaps is not None:
-                self.pairs.gaps.average(self.value, partial(self.kernel.value, self.params))
+                self.pairs.gaps.average(value, partial(self.kernel.value, own))
+            self.params, self.value = own, value  # only now, as a custom kernel may fail
         return self.value
 
     def backward(self, adjoint: FloatArray, gradient: FloatArray) -> None:
         gaps = self.pairs.gaps
         of_known = adjoint if gaps is None else gaps.of_known(adjoint)
         own = self.kernel.gradient(self.params, self.pairs, of_known)
-        if np.shape(own) != self.params.shape:
-            raise ValueError(
-                f"{type(self.kernel).__name__}.gradient must return an array of the shape "
-                f"{self.params.shape}, got {np.shape(own)}"
-            )
         if gaps is not None:
             own = own + gaps.gradient(adjoint, partial(self.kernel.gradient, self.params))
         gradient[self.entries] = own
@@ -139,7 +159,7 @@ class _OperationNode(_Node):
     def __init__(
         self, operator: Operator, children: Sequence[_Node], pairs: Pairs | None, entries: slice
     ) -> None:
-        self.operator, self.children, self.entries = operator, children, entries
+        self.operator, self.children, self.entries = _guarded(operator), children, entries
         self.operands = Operands((), np.empty(0), pairs)
 
     def forward(self, params: FloatArray) -> FloatArray:
@@ -238,7 +258,7 @@ def _node_of_product(
         if _is_exponential(factor, pairs):
             assert isinstance(factor, Leaf)
             assert isinstance(factor.kernel, ExponentialKernel)
-            terms.append((factor.kernel, lags or pairs(factor.view), next(entries)))
+            terms.append((_guarded(factor.kernel), lags or pairs(factor.view), next(entries)))
         else:
             nodes.append(_node_of(factor, pairs, entries))
     if terms:

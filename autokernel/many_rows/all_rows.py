@@ -8,9 +8,9 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.deadline import Deadline
+from autokernel.deadline import Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, OutOfTimeError, kernel_errors, warn_user
+from autokernel.exceptions import KERNEL_ERRORS, OutOfTimeError, reason_of, warn_user
 from autokernel.inference import (
     ExactPredictor,
     MakePredictor,
@@ -91,21 +91,20 @@ def race_exactly(
     fits are returned, the best first. If there is not one, the list is empty, with a warning.
     """
     fits: list[Evaluation] = []
-    with suppress(OutOfTimeError):
-        for one in _entrants(best_first):
-            job = evaluator.prepare(one.expression, [one, *fits])
-            # scores of fewer rows are no measure
-            job = replace(job, best=max((fit.score for fit in fits), default=-np.inf))
-            fits.append(evaluator.run(job, deadline=deadline))
+    jobs = (  # scores of fewer rows are no measure
+        replace(evaluator.prepare(one.expression, [one, *fits]), best=_highest(fits))
+        for one in _entrants(best_first)
+    )
+    for fit in in_time(evaluator.run(job, deadline=deadline) for job in jobs):
+        fits.append(fit)
     found = [fit for fit in fits if np.isfinite(fit.score)]
     if best_first[0].expression.leaves and not any(fit.expression.leaves for fit in found):
         found = []  # noise wins against kernels, not against failures
     _warn_of_failures(fits, "exactly", n_rows=len(evaluator.data.y), has_fit=bool(found))
     found = _best_first(found)
     if found and task is not None:
-        with suppress(OutOfTimeError):
-            for more in with_more_terms(found[0], evaluator, task, deadline):
-                found.insert(0, more)
+        for more in in_time(with_more_terms(found[0], evaluator, task, deadline)):
+            found.insert(0, more)
     return found
 
 
@@ -134,7 +133,7 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
 
     noise = [one for one in best_first if not one.expression.leaves]
     kernels = [one for one in best_first if one.expression.leaves]
-    least = max((one.score for one in kernels), default=-np.inf) - MAX_BEHIND
+    least = _highest(kernels) - MAX_BEHIND
     noise, kernels = ([one for one in some if one.score >= least] for some in (noise, kernels))
     widest = max(map(n_columns, kernels), default=0)
     flexible = [one for one in kernels[N_BEST:] if n_columns(one) == widest]
@@ -153,20 +152,20 @@ def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> S
         return _best_on_held_out(raced[:N_COMPARED], rows)
     raced += _fitted(with_rough_term(raced[0], rows.data, task), rows)
     winner = _best_on_held_out(_best_first(raced)[:N_COMPARED], rows)
-    wider: list[Evaluation] = []
-    with suppress(OutOfTimeError):
-        for more in with_more_terms(winner[0], rows.evaluator, task, rows.deadline):
-            wider = [more]
-    return _fitted(wider, rows) or winner
+    wider = in_time(with_more_terms(winner[0], rows.evaluator, task, rows.deadline))
+    return _fitted(list(wider)[-1:], rows) or winner
 
 
 def _fitted(kernels: Sequence[Evaluation], rows: ManyRows) -> list[Evaluation]:
     """Fit kernels to all rows while there is time, and return what succeeds, the best first."""
     fits: list[Evaluation] = []
-    with suppress(OutOfTimeError):
-        for kernel in kernels:
-            fits.append(rows.fit(kernel, best=max((fit.score for fit in fits), default=-np.inf)))
+    for fit in in_time(rows.fit(kernel, best=_highest(fits)) for kernel in kernels):
+        fits.append(fit)
     return _best_first(fit for fit in fits if np.isfinite(fit.score))
+
+
+def _highest(fits: Iterable[Evaluation]) -> float:
+    return max((fit.score for fit in fits), default=-np.inf)
 
 
 def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
@@ -175,11 +174,10 @@ def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
 
 def _climb(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
     """Fit a kernel further while there is time, and return all of its fits, the latest first."""
-    with suppress(OutOfTimeError):
-        n_rounds = 1 if rows.approximation.is_exact else N_ROUNDS
-        for _ in range(n_rounds if fits else 0):
-            found = rows.fit(fits[0], thorough=True)
-            fits = [found, *fits] if np.isfinite(found.score) else fits
+    n_rounds = 1 if rows.approximation.is_exact else N_ROUNDS
+    rounds = range(n_rounds if fits else 0)
+    for found in in_time(rows.fit(fits[0], thorough=True) for _ in rounds):
+        fits = [found, *fits] if np.isfinite(found.score) else fits
     return fits
 
 
@@ -250,11 +248,10 @@ def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyR
     expression, theta = fit.expression, fit.theta
     given, held_out = rows.given_and_held_out
     try:
-        with kernel_errors():
-            predictor = make_predictor(expression, theta, given)
-            mean, variance = predictor.mean_and_variance(held_out.X)
-    except EvaluationError as error:
-        rows.record_failure(fit, f"held-out rows could not be predicted ({error})")
+        predictor = make_predictor(expression, theta, given)
+        mean, variance = predictor.mean_and_variance(held_out.X)
+    except (*KERNEL_ERRORS, MemoryError) as error:
+        rows.record_failure(fit, f"held-out rows could not be predicted ({reason_of(error)})")
         return -np.inf
     held_out, noise = held_out.on(expression.target), float(np.exp(theta[-1]))
     of_rows = held_out.noise.variance(noise + predictor.jitter)
@@ -286,10 +283,9 @@ def _has_time_for_exact(fit: Evaluation, rows: ManyRows) -> bool:
     some = rows.data.take(np.arange(min(N_TIMED_ROWS, n_rows)))
     began = time.perf_counter()
     try:
-        with kernel_errors():
-            ExactPredictor(fit.expression, fit.theta, some)
-    except EvaluationError as error:
-        rows.record_failure(fit, f"exact predictions could not be made ({error})")
+        ExactPredictor(fit.expression, fit.theta, some)
+    except (*KERNEL_ERRORS, MemoryError) as error:
+        rows.record_failure(fit, f"exact predictions could not be made ({reason_of(error)})")
         return False
     seconds = time.perf_counter() - began
     return seconds * (n_rows / len(some.y)) ** 3 < rows.deadline.seconds_left

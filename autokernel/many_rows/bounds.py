@@ -9,7 +9,7 @@ import numpy as np
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator, Job
 from autokernel.evidence.evaluator import digest
-from autokernel.exceptions import EvaluationError, kernel_errors
+from autokernel.exceptions import KERNEL_ERRORS, reason_of
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows
@@ -51,10 +51,10 @@ class BoundedEvaluator(Evaluator):
         if not np.isfinite(of_few.log_posterior):
             return of_few
         try:
-            with kernel_errors(), one_blas_thread():
+            with one_blas_thread():
                 found = self._enclose(of_few, job.best, deadline)
-        except EvaluationError as error:
-            found = replace(of_few, score=-np.inf, status=str(error))
+        except KERNEL_ERRORS as error:
+            found = replace(of_few, score=-np.inf, status=reason_of(error))
         return replace(found, seconds=time.perf_counter() - began)
 
     def fingerprint(self) -> str:

@@ -16,7 +16,7 @@ from autokernel.evidence.laplace import log_evidence_or_nothing
 from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import EvaluationError, NotAMaximumError, kernel_errors
+from autokernel.exceptions import KERNEL_ERRORS, NotAMaximumError, custom_part, reason_of
 from autokernel.inference import ExactLikelihood, InducingLikelihood, Likelihood, TrainingData
 from autokernel.many_rows.approximation import Approximation, n_held_out, shuffled_rows
 from autokernel.typing import FloatArray
@@ -74,14 +74,13 @@ class ManyRows:
         )
         began = time.perf_counter()
         try:
-            with kernel_errors():
-                likelihood = self.approximation.likelihood(
-                    before, self.data, thorough=thorough, rng=rng
-                )
-                self._seconds[thorough] = time.perf_counter() - began
-                found = self._climb(before, likelihood, completes=thorough, best=best)
-        except EvaluationError as error:
-            return self.record_failure(before, str(error))
+            likelihood = self.approximation.likelihood(
+                before, self.data, thorough=thorough, rng=rng
+            )
+            self._seconds[thorough] = time.perf_counter() - began
+            found = self._climb(before, likelihood, completes=thorough, best=best)
+        except (*KERNEL_ERRORS, MemoryError) as error:
+            return self.record_failure(before, reason_of(error))
         if not np.isfinite(found.log_posterior):
             return self.record_failure(before, "the likelihood is not finite")
         self.history.append(found)
@@ -105,9 +104,11 @@ class ManyRows:
         """
         rng = np.random.default_rng(_DRAW_STREAM)
         theta, hessian = fit.theta, fit.hessian / fit.rows_for_each
+        if not np.all(np.isfinite(hessian)):
+            return theta[None]
         try:
             L = cholesky(hessian, lower=True)
-        except (LinAlgError, ValueError):
+        except LinAlgError:  # a saddle
             return theta[None]
         white = rng.normal(size=(len(theta), N_DRAWS))
         return theta + np.linalg.solve(L.T, white).T
@@ -145,7 +146,8 @@ class ManyRows:
         score = start.score - log_structure_prior
         if self.criterion is not None:  # those for approximations draw no random numbers
             fit = KernelFit(fitted, maximum, [], np.random.default_rng(0))
-            score = self.criterion(fit).value - optimism
+            with custom_part(self.criterion, type(self.criterion).__name__):
+                score = self.criterion(fit).value - optimism
         return record_fit(
             start.expression,
             fitted,

@@ -6,8 +6,8 @@ parameters. :class:`PosteriorAveraging` chooses draws of each kernel by its prob
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
+from functools import partial
 from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar
@@ -16,11 +16,12 @@ import numpy as np
 from scipy.spatial.distance import cdist
 from scipy.special import softmax
 from sklearn.base import BaseEstimator
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils._param_validation import Interval
 
-from autokernel.deadline import NEVER, Deadline
+from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import EvaluationError, OutOfTimeError
+from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.expression import Expression
 from autokernel.kernels import WANDERING, BaseKernel
 from autokernel.typing import FloatArray, IntArray
@@ -73,13 +74,10 @@ def posterior_over_kernels(
     near = shares[1:] > shares[0] * np.exp(-_SCORE_WINDOW)
     by_share = (others[n] for n in np.argsort(-shares[1:], kind="stable") if near[n])
     evaluations = [best, *islice(by_share, _MAX_KERNELS - 1)]
-    drawn: list[_Drawn] = []
-    with suppress(OutOfTimeError):
-        shares = _probabilities(evaluations, [one.score for one in evaluations], equal_share)
-        for evaluation, probability in zip(evaluations, shares, strict=True):
-            n_draws = _N_DRAWS if probability > _PROBABLE else _N_FEW_DRAWS
-            drawn.append(_draw(evaluator, evaluation, n_draws, deadline=deadline))
-    drawn = drawn or [_at_mode(best)]
+    shares = _probabilities(evaluations, [one.score for one in evaluations], equal_share)
+    n_draws = np.where(shares > _PROBABLE, _N_DRAWS, _N_FEW_DRAWS).tolist()
+    draw = partial(_draw, evaluator, deadline=deadline)
+    drawn = list(in_time(map(draw, evaluations, n_draws))) or [_at_mode(best)]
     log_scores = [log_score for log_score, _, _ in drawn]
     shares = _probabilities(evaluations[: len(drawn)], log_scores, equal_share)
     kept = [n for n, share in enumerate(shares) if share > _MIN_PROBABILITY or n == 0]
@@ -94,7 +92,10 @@ _Drawn = tuple[float, FloatArray, float]  # log_score, draws and pareto_k of a k
 def _draw(evaluator: Evaluator, one: Evaluation, n_draws: int, *, deadline: Deadline) -> _Drawn:
     try:
         sample = evaluator.sample(one, max_draws=n_draws, deadline=deadline)
-    except EvaluationError:  # a rough fit, a saddle, or a kernel that fails elsewhere
+    except EvaluationError as error:
+        if np.isfinite(one.log_evidence):  # else it is a rough fit or a saddle
+            text = f"{one.expression} has only its best parameters in the average ({error})"
+            warn_user(text, ConvergenceWarning)
         return _at_mode(one)
     log_score = one.score
     if evaluator.score_is_laplace and len(one.theta) > 1:  # that of noise alone is exact

@@ -1,7 +1,6 @@
 """A fitted kernel with the mixture that predicts, in the units of the user."""
 
 from collections.abc import Sequence
-from contextlib import suppress
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, NamedTuple
@@ -15,7 +14,7 @@ from autokernel.data import Columns, Target
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
-from autokernel.exceptions import EvaluationError, kernel_errors, warn_user
+from autokernel.exceptions import EvaluationError, fallback, kernel_errors, warn_user
 from autokernel.expression import IDENTITY, View, changes_along
 from autokernel.inference import (
     ExactPredictor,
@@ -44,13 +43,9 @@ def condition(
     if not np.isfinite(evaluation.log_posterior):
         raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
     point = [MixtureComponent(expression, evaluation.theta, 1.0)]
-    try:
-        with kernel_errors(), one_blas_thread():  # as in the search, for bit-identical results
-            return MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
-    except EvaluationError as error:
-        raise EvaluationError(
-            f"{expression} cannot be conditioned on {n} rows ({error})"
-        ) from error
+    what = f"{expression} cannot be conditioned on {n} rows"
+    with kernel_errors(what, MemoryError), one_blas_thread():  # as in the search, to the last bit
+        return MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
 
 
 def how_computed(mixture: MixturePredictor, n_rows: int) -> str:
@@ -140,7 +135,7 @@ class FittedModel:
             If the components cannot be conditioned on the rows.
         """
         mixture = self.mixture
-        with kernel_errors():
+        with kernel_errors("the rows cannot join the model"):
             log_densities = mixture.log_densities(rows, joint)
             updated = mixture.with_rows(rows, log_densities)
         gains = [self._log_density(one, rows, log_densities) for one in self.kernels]
@@ -174,13 +169,13 @@ class FittedModel:
     def _log_density(
         self, kernel: KernelPosterior, rows: TrainingData, of_components: FloatArray
     ) -> float:
-        """Compute the joint log density of new rows by a kernel, ``-inf`` if that fails."""
+        """Compute the joint log density of new rows by a kernel; if that fails, warn: ``-inf``."""
         every, expression = self.mixture.components, kernel.evaluation.expression
         is_own = np.array([one.expression == expression for one in every])
         if is_own.any():
             weights = self.mixture.weights[is_own]
             return float(logsumexp(of_components[is_own], b=weights / weights.sum()))
-        with suppress(EvaluationError), kernel_errors():
+        with fallback(f"{expression} does not explain the new rows, and is no longer probable"):
             at_best = self.at_best(kernel.evaluation)
             return float(at_best.log_densities(rows, at_best.joint(rows.X))[0])
         return -np.inf

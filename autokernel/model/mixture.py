@@ -1,19 +1,19 @@
 """Predictions of a mixture of Gaussian processes."""
 
-from collections.abc import Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
-from scipy.linalg import LinAlgError
 from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri, softmax
 from scipy.stats import beta, norm
+from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Identity, Scale
+from autokernel.exceptions import KERNEL_ERRORS, reason_of, warn_user
 from autokernel.expression import IDENTITY, Expression
 from autokernel.inference import (
     ExactLikelihood,
@@ -30,7 +30,9 @@ from autokernel.typing import FloatArray
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
 TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
 MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
+MAX_LOST = 0.01  # of all weights, that fail without a warning
 _PRIOR_ROWS = 20.0  # that the prior of the share counts as
+Made = TypeVar("Made")
 _Normals = tuple[FloatArray, list[Scale], FloatArray, FloatArray]
 """Weights (n_normals,), scales of the target, and means and deviations (n_normals, n) on them."""
 
@@ -52,6 +54,31 @@ def share_of_tails(probabilities: FloatArray, n_outliers: float) -> float:
     return float(np.average(_SHARES, weights=np.exp(log_posterior - log_posterior.max())))
 
 
+def made_for_each(
+    components: Sequence[MixtureComponent], make: Callable[[MixtureComponent], Made]
+) -> dict[MixtureComponent, Made]:
+    """Make something for each component but those that fail; warn if much of the weight is lost.
+
+    If all components fail, the last error is raised.
+    """
+    found: dict[MixtureComponent, Made] = {}
+    last: Exception | None = None
+    for one in components:
+        try:
+            found[one] = make(one)
+        except KERNEL_ERRORS as error:
+            last = error
+    if last is None:
+        return found
+    if not found:
+        raise last
+    lost = 1 - sum(one.weight for one in found) / sum(one.weight for one in components)
+    if lost > MAX_LOST:
+        text = f"components with the weight {lost:.2g} could not be computed ({reason_of(last)})"
+        warn_user(f"{text}: the others have their weight", ConvergenceWarning)
+    return found
+
+
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
@@ -59,12 +86,13 @@ class MixturePredictor:
     ``tail_share``, the process has three times the deviation. Moments do not, as such deviations
     would dominate them on the log scale.
 
-    A component whose covariance matrix has no Cholesky factor is left out of ``components`` and of
-    their ``weights`` (n_components,), which sum to one.
+    A component whose covariance matrix has no Cholesky factor, or whose custom kernel fails, is
+    left out of ``components`` and of their ``weights`` (n_components,), which sum to one. If that
+    is more than :data:`MAX_LOST`, a warning says why.
 
     Raises
     ------
-    scipy.linalg.LinAlgError
+    scipy.linalg.LinAlgError, CustomPartError
         If all components are left out.
 
     Notes
@@ -82,14 +110,10 @@ class MixturePredictor:
         tail_share: float = 0.0,
     ) -> None:
         self.make_predictor, self.data, self.tail_share = make_predictor, data, tail_share
-        predictors: dict[MixtureComponent, Predictor] = {}
-        for one in components:
-            with suppress(LinAlgError):
-                predictors[one] = make_predictor(one.expression, one.theta, data)
-        if not predictors:
-            raise LinAlgError("no component has a covariance matrix with a Cholesky factor")
         self._predictors: list[Predictor] | None
-        self._set(predictors)
+        self._set(
+            made_for_each(components, lambda one: make_predictor(one.expression, one.theta, data))
+        )
 
     def _set(self, predictors: Mapping[MixtureComponent, Predictor]) -> None:
         self.components = tuple(predictors)

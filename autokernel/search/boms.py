@@ -12,6 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.starts import sobol_points
+from autokernel.exceptions import CustomPartError, warn_of_part
 from autokernel.expression import Expression, arrange
 from autokernel.inference import TrainingData, paired_covariance
 from autokernel.kernels import Priors
@@ -264,7 +265,8 @@ class HellingerKernel(KernelKernel):
         with np.errstate(all="ignore"):
             try:
                 K = self._covariances(expression)
-            except Exception:  # custom code may raise anything
+            except CustomPartError as error:
+                warn_of_part(error)
                 K = np.full((len(self._rows), self._n_samples), np.nan)
             diagonal = self._rows == self._columns
             K[diagonal] += NOISE_VARIANCE + JITTER * K[diagonal].mean(axis=0)

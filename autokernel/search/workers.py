@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Generator, Iterable, Iterator, Sequence
+from concurrent.futures import BrokenExecutor
 from contextlib import closing, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -13,7 +14,7 @@ from joblib import Parallel, delayed, effective_n_jobs
 from autokernel.data.plain import as_plain, read
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation, Evaluator, Job
-from autokernel.exceptions import OutOfTimeError, reason_of
+from autokernel.exceptions import OutOfTimeError, reason_of, warn_of_part
 from autokernel.expression import Expression
 from autokernel.search.store import Store
 
@@ -76,6 +77,7 @@ def _outcomes(
         left.remove(number)
         if outcome is not None:  # a worker may have sent copies of base kernels
             outcome = replace(outcome, expression=jobs[number].expression)
+            warn_of_part(outcome.status)  # here, as nobody sees warnings of workers
         return number, outcome
 
     while left:
@@ -85,12 +87,12 @@ def _outcomes(
                     yield ended(number, outcome)
         except TimeoutError:  # of workers that have not started
             yield from [ended(number, None) for number in list(left)]
-        except Exception:  # evaluations do not raise: a worker died and stopped others
+        except BrokenExecutor:  # a worker died and stopped others
             for number in left[: effective_n_jobs(n_jobs)]:
                 try:
                     with running([number]) as outcomes:
                         [(_, outcome)] = outcomes
-                except Exception as error:
+                except BrokenExecutor as error:
                     reason = f"the worker failed: {reason_of(error)}"
                     outcome = evaluator.without_fit(jobs[number].expression, reason)
                 yield ended(number, outcome)

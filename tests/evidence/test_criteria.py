@@ -198,7 +198,12 @@ def test_laplace_log_evidence_is_exact_for_a_gaussian_posterior(n_params):
 
 @pytest.mark.parametrize(
     ("curvature", "message"),
-    [(-2.0, r"smallest eigenvalue -2\.00e\+00.*saddle"), (0.0, "must be positive definite")],
+    [
+        (-2.0, r"smallest eigenvalue -2\.00e\+00.*saddle"),
+        (0.0, "must be positive definite"),
+        (np.nan, "must be finite"),
+        (np.inf, "must be finite"),
+    ],
 )
 def test_laplace_log_evidence_rejects_a_saddle_point_and_a_flat_direction(curvature, message):
     with pytest.raises(NotAMaximumError, match=message):

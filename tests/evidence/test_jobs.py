@@ -183,17 +183,18 @@ class Faulty(Laplace):
         (1.0, RuntimeError("a bug")),
     ],
 )
-def test_whatever_goes_wrong_becomes_a_record_with_its_reason(table, part, error):
+def test_what_goes_wrong_in_a_custom_part_becomes_a_record_with_its_reason(table, part, error):
     criterion = Faulty()
     subject = evaluator(table, criterion=criterion)
     expression = read("WATCHED[1] + LIN[0]")  # in another order than it is computed in
     expected = evaluator(table)(expression)
+    name = "WATCHED" if part < 1.0 else "Faulty"
     if part < 1.0:
         Watch.reset(n_allowed=int(part * expected.n_evaluations), error=error)
     else:
         criterion.error = error
     fit = subject(expression)
-    assert fit.status == f"{type(error).__name__}: {error}"
+    assert fit.status == f"custom part {name} failed: {type(error).__name__}: {error}"
     assert fit.score == fit.log_evidence == fit.log_posterior == -np.inf
     assert str(fit.expression) == "WATCHED[1] + LIN[0]"
     names = [(p.kernel, p.name) for p in fit.parameters]

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 
+from autokernel.exceptions import CustomPartError
 from autokernel.expression import Leaf, n_kernel_params, parse_expression
 from autokernel.inference import TrainingData
 from autokernel.inference.covariance import Covariance
@@ -98,5 +99,5 @@ class Warped(SquaredExponential):
 def test_a_kernel_that_is_wrongly_declared_stationary_is_an_error_not_a_wrong_matrix(quantity):
     X = inputs(np.random.default_rng(0))
     covariance = Covariance(Leaf(Warped(quantity), 0), TrainingData(X, X[:, 0]).pairs)
-    with pytest.raises(ValueError, match="set is_stationary = False"):
+    with pytest.raises(CustomPartError, match="set is_stationary = False"):
         covariance.forward(np.ones(2))
