@@ -110,6 +110,23 @@ class Scale:
         t = SCALES[self.name].function(np.where(is_known, x, 0.5))  # which every scale has
         return np.where(is_known, (t - self.shift) / self.width, 0.0)
 
+    def end(self, u: FloatArray) -> FloatArray:
+        """Compute ``t(u)`` of targets (n,), infinite beyond the scale."""
+        x, scale = (u + self.origin) * self.unit, SCALES[self.name]
+        has = self._has_rounded(x, scale.has)
+        return np.where(has, self._forward(x, has), np.where(x < scale.high, -np.inf, np.inf))
+
+    def log_mass(
+        self, u: FloatArray, mean: FloatArray, variance: FloatArray, *, step: float
+    ) -> FloatArray:
+        """Compute the log of the mean density (n,) within half a ``step`` where ``t`` is normal."""
+        std = np.sqrt(variance)
+        a, b = ((self.end(u + half) - mean) / std for half in (-step / 2, step / 2))
+        low, high = log_ndtr(np.where(a > 0, -b, a)), log_ndtr(np.where(a > 0, -a, b))
+        with np.errstate(divide="ignore", invalid="ignore"):  # no mass, whose log is -inf
+            found = high + np.log(-np.expm1(low - high)) - np.log(step)
+        return np.where(np.isnan(found), -np.inf, found)
+
     def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the log density (n,) of ``u`` where ``t`` is normal.
 
@@ -214,6 +231,10 @@ class Identity(Scale):
     def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the targets themselves, from the origin, and zeros."""
         return u + self.origin, np.zeros(np.shape(u))
+
+    def end(self, u: FloatArray) -> FloatArray:
+        """Return the targets themselves, from the origin."""
+        return u + self.origin
 
     def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the log density (n,) of a normal ``u``."""
