@@ -54,10 +54,11 @@ SCALES: Mapping[str, _Map] = MappingProxyType(
     {
         "log": _Map(np.log, lambda t: np.exp(np.minimum(t, LARGEST_LOG)), lambda x: -np.log(x)),
         "sqrt": _Map(np.sqrt, _squared, lambda x: -np.log(2.0) - 0.5 * np.log(x), has_low=True),
+        IDENTITY: _Map(lambda x: x, lambda t: t, np.zeros_like, low=-np.inf),
         "logit": _Map(logit, expit, lambda x: -np.log(x) - np.log1p(-x), high=1.0),
     }
 )
-"""The scales besides the identity, by name."""
+"""The scales by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,30 +113,28 @@ class Scale:
 
     def end(self, u: FloatArray) -> FloatArray:
         """Compute ``t(u)`` of targets (n,), infinite beyond the scale."""
-        x, scale = (u + self.origin) * self.unit, SCALES[self.name]
-        has = self._has_rounded(x, scale.has)
-        return np.where(has, self._forward(x, has), np.where(x < scale.high, -np.inf, np.inf))
+        (t, log_slope), scale = self.forward_and_log_slope(u), SCALES[self.name]
+        beyond = np.where((u + self.origin) * self.unit < scale.high, -np.inf, np.inf)
+        return np.where(np.isfinite(log_slope), t, beyond)
 
-    def log_mass(
-        self, u: FloatArray, mean: FloatArray, variance: FloatArray, *, step: float
+    def log_density(
+        self, u: FloatArray, mean: FloatArray, variance: FloatArray, *, step: float = 0.0
     ) -> FloatArray:
-        """Compute the log of the mean density (n,) within half a ``step`` where ``t`` is normal."""
-        std = np.sqrt(variance)
-        a, b = ((self.end(u + half) - mean) / std for half in (-step / 2, step / 2))
-        low, high = log_ndtr(np.where(a > 0, -b, a)), log_ndtr(np.where(a > 0, -a, b))
-        with np.errstate(divide="ignore", invalid="ignore"):  # no mass, whose log is -inf
-            found = high + np.log(-np.expm1(low - high)) - np.log(step)
-        return np.where(np.isnan(found), -np.inf, found)
-
-    def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the log density (n,) of ``u`` where ``t`` is normal.
 
-        The lowest number of the square root, zero, and that of a logarithm with an offset have a
-        probability, whose log is returned, as in a Tobit model.
+        With a ``step``, it is the mean density within half of it. The lowest number of the square
+        root, zero, and that of a logarithm with an offset have a probability, whose log is
+        returned, as in a Tobit model.
         """
-        (t, log_slope), std = self.forward_and_log_slope(u), np.sqrt(variance)
+        std, scale = np.sqrt(variance), SCALES[self.name]
+        if step:
+            a, b = ((self.end(u + half) - mean) / std for half in (-step / 2, step / 2))
+            low, high = log_ndtr(np.where(a > 0, -b, a)), log_ndtr(np.where(a > 0, -a, b))
+            with np.errstate(divide="ignore", invalid="ignore"):  # no mass, whose log is -inf
+                found = high + np.log(-np.expm1(low - high)) - np.log(step)
+            return np.where(np.isnan(found), -np.inf, found)
+        t, log_slope = self.forward_and_log_slope(u)
         density = norm.logpdf(t, mean, std) + log_slope
-        scale = SCALES[self.name]
         if not scale.has_low and not self.offset:
             return density
         low = max(scale.low, self.offset)
@@ -231,14 +230,6 @@ class Identity(Scale):
     def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the targets themselves, from the origin, and zeros."""
         return u + self.origin, np.zeros(np.shape(u))
-
-    def end(self, u: FloatArray) -> FloatArray:
-        """Return the targets themselves, from the origin."""
-        return u + self.origin
-
-    def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        """Compute the log density (n,) of a normal ``u``."""
-        return norm.logpdf(u + self.origin, mean, np.sqrt(variance))
 
     def inverse(self, t: FloatArray) -> FloatArray:
         """Return the numbers without the origin."""

@@ -310,8 +310,8 @@ class MixturePredictor:
         for rows, (weights, scales, means, stds) in self._normals(X, marginal, rounded=not step):
             densities = np.empty(means.shape)
             for number, scale in enumerate(scales):
-                compute = partial(scale.log_mass, step=step) if step else scale.log_density
-                densities[number] = compute(y[rows], means[number], stds[number] ** 2)
+                moments = means[number], stds[number] ** 2
+                densities[number] = scale.log_density(y[rows], *moments, step=step)
             with np.errstate(divide="ignore"):  # of a case that other rows have
                 found[rows] = logsumexp(densities + np.log(weights), axis=0)
         return found

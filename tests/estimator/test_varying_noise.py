@@ -213,9 +213,8 @@ def test_a_step_is_no_noise_that_varies(seed):
         assert said(fitted(X, y, kernel)) == []
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_it_is_found_around_simple_kernels_if_a_product_has_absorbed_it(seed):
-    rng = np.random.default_rng(seed)
+def test_it_is_found_around_simple_kernels_if_a_product_has_absorbed_it():
+    rng = np.random.default_rng(0)
     X = pd.DataFrame({"x": rng.uniform(0, 10, 70), "z": rng.uniform(size=70)})
     y = np.sin(X["x"]) + 0.05 * np.exp(4 * X["z"]) * rng.normal(size=70)
     follow = ["LIN[z] * LIN[z] * LIN[z] * SE[z] + SE[x]", "LIN[z] * LIN[z] * SE[x] * SE[z] + SE[x]"]
