@@ -313,11 +313,8 @@ class Run:
         with suppress(OutOfTimeError):
             for scale in dict.fromkeys(one.expression.target for one in best_first):
                 of_scale = [one for one in best_first if one.expression.target == scale]
-                sums = [
-                    one
-                    for one in of_scale
-                    if all(term.n_leaves <= 1 for term in one.expression.terms(ADD))
-                ]
+                every = [(one, one.expression.terms(ADD)) for one in of_scale]
+                sums = [one for one, terms in every if all(t.n_leaves <= 1 for t in terms)]
                 simple = ([o for o in sums if o.expression.n_leaves <= n] for n in (0, 1, np.inf))
                 gaps = (c for c in sorted(of_scale[0].expression.columns) if self.columns[c].n_gaps)
                 without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
