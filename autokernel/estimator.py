@@ -756,9 +756,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Returns
         -------
         ndarray of shape (n_samples,)
-            Log density in nats, with y in its own unit. Larger is better. It is ``-inf`` where no
-            scale of the target that is averaged has ``y``. On the square root scale, zero has a
-            probability instead, and its log is returned.
+            Log density in nats, with y in its own unit. Larger is better. If the targets of ``fit``
+            are rounded, it is the mean density of the interval of the width ``resolution_`` around
+            ``y``, so that a zero on the logarithmic scale has one. If they are continuous, it is
+            ``-inf`` where no scale of the target that is averaged has ``y``, and zero on the square
+            root scale has a probability, whose log is returned.
         """
         inputs = self._check_inputs(X)
         check_index("y", y, X)

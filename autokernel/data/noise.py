@@ -7,16 +7,18 @@ from types import MappingProxyType
 import numpy as np
 import numpy.typing as npt
 from scipy.linalg import cholesky, solve_triangular
-from scipy.special import expit
+from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
 from autokernel.data.columns import Inputs
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 
 N_KNOTS = 7  # quantiles of a column, at which a smooth term has its values
 LENGTHSCALE = 0.3  # of a smooth term, in the ranks of a column from 0 to 1
 SLOPE = 2.4  # prior standard deviation of a linear term, from the lowest rank to the highest
 MAX_TERMS = 2
+N_CASES = 9  # of noise that is not known
+SILVERMAN = 1.06  # n^(-1/5) standard deviations, the width of a kernel of a density
 GAP, LEVELS = "gap", "levels"  # forms of a term: of rows without a value, and of a category
 
 _JITTER = 1e-6  # of the covariance of a smooth term at its knots
@@ -164,7 +166,7 @@ class NoiseTerm:
 
     It is a weighted sum of functions of the column, ``basis``, whose coefficients have standard
     normal priors and the posterior N(coefficients, covariance). Each function has mean zero over
-    the rows of the fit. Except for a gap, it is zero where the column has no value or a new level.
+    the rows of the fit. Except for the form of a gap, it is zero where the column has no value.
     """
 
     column: int
@@ -176,8 +178,43 @@ class NoiseTerm:
 
     def basis(self, x: FloatArray) -> FloatArray:
         """Compute the functions (n, n_functions) at values (n,) of the column."""
-        found = FORMS[self.form](x, self.knots) - self.centre
-        return np.where(np.isnan(found), 0.0, found)
+        return np.nan_to_num(FORMS[self.form](x, self.knots) - self.centre)
+
+    def is_new(self, inputs: Inputs) -> BoolArray:
+        """Return which rows (n,) have a new level, or a gap where no row of the fit has one."""
+        x, has_gaps = inputs.raw(self.column), inputs.columns[self.column].n_gaps > 0
+        is_known = ~np.isnan(FORMS[self.form](x, self.knots)).any(axis=1)
+        return ~(is_known | (np.isnan(x) & has_gaps))
+
+    def cases(self, inputs: Inputs) -> tuple[FloatArray, FloatArray]:
+        """Return what the log of the noise variance of rows may have more, see NoiseFunction.
+
+        A new row may have the noise of any value of the column, or one like that of any level, by
+        their frequencies in the fit. Each has its posterior, which is wider for levels (Silverman's
+        rule of densities), in three points of a Gauss-Hermite rule. They are merged in bins.
+        """
+        column, is_level, is_new = (
+            inputs.columns[self.column],
+            self.form == LEVELS,
+            self.is_new(inputs),
+        )
+        known = (self.basis(inputs.raw(self.column)) @ self.coefficients)[None]
+        if not is_new.any():
+            return np.ones(known.shape), known
+        values = column.low + column.extent * np.array(column.places)
+        basis = self.basis(self.knots if is_level else values)
+        logs, n = basis @ self.coefficients, len(basis)
+        weights = self.centre if is_level else np.full(n, 1 / n)
+        variances = np.einsum("ij,jk,ik->i", basis, self.covariance, basis)
+        variances += (SILVERMAN * n**-0.2) ** 2 * np.var(logs) if is_level else 0.0
+        logs = (logs + np.sqrt(3) * np.outer((-1, 0, 1), np.sqrt(variances))).ravel()
+        weights = np.outer((1 / 6, 2 / 3, 1 / 6), weights).ravel()
+        number = np.digitize(logs, np.linspace(logs.min(), logs.max(), N_CASES + 1)[1:-1])
+        of_bins = np.bincount(number, weights, N_CASES)
+        factors = np.bincount(number, weights * np.exp(logs), N_CASES)
+        of_bins, logs = of_bins[of_bins > 0], np.log(factors[of_bins > 0] / of_bins[of_bins > 0])
+        is_first = (np.arange(len(logs)) == 0)[:, None]  # the only case of other rows
+        return np.where(is_new, of_bins[:, None], is_first), np.where(is_new, logs[:, None], known)
 
     def ratio(self, x: float, other: float) -> tuple[float, float, float]:
         """Compute how many times as large the deviation of the noise is at x as at another value.
@@ -198,10 +235,26 @@ class NoiseFunction:
     terms: tuple[NoiseTerm, ...] = ()
     log_prior: float = 0.0  # nats, that the score of each kernel has more
 
+    def is_new(self, inputs: Inputs) -> BoolArray:
+        """Return the rows (n,) whose noise is not known, as a level or a gap is new."""
+        return sum((one.is_new(inputs) for one in self.terms), start=np.zeros(len(inputs), bool))
+
     def log_factors(self, inputs: Inputs) -> FloatArray:
-        """Compute the logs (n,) of the factors of the noise variance at inputs."""
-        logs = (one.basis(inputs.raw(one.column)) @ one.coefficients for one in self.terms)
-        return sum(logs, start=np.zeros(len(inputs)))
+        """Compute the logs (n,) of the factors of the noise variance, expected where it is new."""
+        weights, logs = self.cases(inputs)
+        return logs[0] if len(logs) == 1 else logsumexp(logs, b=weights, axis=0)
+
+    def cases(self, inputs: Inputs) -> tuple[FloatArray, FloatArray]:
+        """Compute the factors that rows may have: weights (n_cases, n), and logs of factors.
+
+        There is one case if no row is new.
+        """
+        n = len(inputs)
+        weights, logs = np.ones((1, n)), np.zeros((1, n))
+        for own, more in (one.cases(inputs) for one in self.terms):
+            weights = (weights[:, None] * own).reshape(-1, n)
+            logs = (logs[:, None] + more).reshape(-1, n)
+        return weights, logs
 
 
 CONSTANT = NoiseFunction()

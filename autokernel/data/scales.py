@@ -54,10 +54,11 @@ SCALES: Mapping[str, _Map] = MappingProxyType(
     {
         "log": _Map(np.log, lambda t: np.exp(np.minimum(t, LARGEST_LOG)), lambda x: -np.log(x)),
         "sqrt": _Map(np.sqrt, _squared, lambda x: -np.log(2.0) - 0.5 * np.log(x), has_low=True),
+        IDENTITY: _Map(lambda x: x, lambda t: t, np.zeros_like, low=-np.inf),
         "logit": _Map(logit, expit, lambda x: -np.log(x) - np.log1p(-x), high=1.0),
     }
 )
-"""The scales besides the identity, by name."""
+"""The scales by name."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -110,15 +111,30 @@ class Scale:
         t = SCALES[self.name].function(np.where(is_known, x, 0.5))  # which every scale has
         return np.where(is_known, (t - self.shift) / self.width, 0.0)
 
-    def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+    def end(self, u: FloatArray) -> FloatArray:
+        """Compute ``t(u)`` of targets (n,), infinite beyond the scale."""
+        (t, log_slope), scale = self.forward_and_log_slope(u), SCALES[self.name]
+        beyond = np.where((u + self.origin) * self.unit < scale.high, -np.inf, np.inf)
+        return np.where(np.isfinite(log_slope), t, beyond)
+
+    def log_density(
+        self, u: FloatArray, mean: FloatArray, variance: FloatArray, *, step: float = 0.0
+    ) -> FloatArray:
         """Compute the log density (n,) of ``u`` where ``t`` is normal.
 
-        The lowest number of the square root, zero, and that of a logarithm with an offset have a
-        probability, whose log is returned, as in a Tobit model.
+        With a ``step``, it is the mean density within half of it. The lowest number of the square
+        root, zero, and that of a logarithm with an offset have a probability, whose log is
+        returned, as in a Tobit model.
         """
-        (t, log_slope), std = self.forward_and_log_slope(u), np.sqrt(variance)
+        std, scale = np.sqrt(variance), SCALES[self.name]
+        if step:
+            a, b = ((self.end(u + half) - mean) / std for half in (-step / 2, step / 2))
+            low, high = log_ndtr(np.where(a > 0, -b, a)), log_ndtr(np.where(a > 0, -a, b))
+            with np.errstate(divide="ignore", invalid="ignore"):  # no mass, whose log is -inf
+                found = high + np.log(-np.expm1(low - high)) - np.log(step)
+            return np.where(np.isnan(found), -np.inf, found)
+        t, log_slope = self.forward_and_log_slope(u)
         density = norm.logpdf(t, mean, std) + log_slope
-        scale = SCALES[self.name]
         if not scale.has_low and not self.offset:
             return density
         low = max(scale.low, self.offset)
@@ -214,10 +230,6 @@ class Identity(Scale):
     def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return the targets themselves, from the origin, and zeros."""
         return u + self.origin, np.zeros(np.shape(u))
-
-    def log_density(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
-        """Compute the log density (n,) of a normal ``u``."""
-        return norm.logpdf(u + self.origin, mean, np.sqrt(variance))
 
     def inverse(self, t: FloatArray) -> FloatArray:
         """Return the numbers without the origin."""

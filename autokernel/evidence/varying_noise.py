@@ -3,7 +3,8 @@
 The variance of a row is ``s exp(g)``, and g is a sum of at most two terms of one column each. Each
 has a price, so that noise is constant unless the rows show that it is not. Terms are first compared
 by their score test (Breusch and Pagan 1979, Econometrica 47), and the best of them are then fitted
-with all parameters of a kernel. Heavy tails alone are no reason for a term.
+with all parameters of a kernel. Heavy tails alone are no reason for a term, nor are residuals of
+one sign next to each other, such as those of a step.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,6 +35,7 @@ N_FITTED = 3  # terms of the largest expected gain, which are fitted
 MAX_RATIO = 3.0  # of a gain to the largest one that is possible
 SHARE_CLIPPED = 0.02  # of the rows, the largest squared residuals, for what a term may gain
 MARGIN = 2.0  # nats by which a gain may be larger than expected, besides
+MAX_CORRELATION = 2.33  # standard errors, of residuals next to each other; 1 % of noise has more
 MIN_EXPECTED = -0.5  # nats without the price, with which a term is fitted
 
 _MAX_STEPS = 60  # of a fit
@@ -42,26 +44,26 @@ _FAILED = 1e3  # nats below the start: a point at which the covariance has no Ch
 
 def update_noise(
     data: TrainingData, fit: Evaluation, least: float, *, priors: Priors, deadline: Deadline
-) -> NoiseFunction:
+) -> tuple[NoiseFunction, float]:
     """Find how the noise varies around one kernel, on its scale of the target.
 
     It varies as before unless another function is better by :data:`MIN_GAIN`, and gives the kernel
-    a score that is so much above the ``least``. It is constant where weights are no numbers of
-    readings, and where there is next to no noise. Each of a few fits takes some dozen likelihood
-    calls, O(n_samples^3) each.
+    a score that is so much above the ``least``. Returns also that score, or the ``least``. It is
+    constant where weights are no numbers of readings, and where there is next to no noise. Each of
+    a few fits takes some dozen likelihood calls, O(n_samples^3) each.
     """
     data = data.on(fit.expression.target)
     known = data.noise_function
     weights = data.noise.weights
     if len(data.y) < MIN_ROWS or np.any(weights != np.round(weights)):
-        return known
+        return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
         search = _Search(fit, data.with_varying({}), priors=priors, deadline=deadline)
         found = search.best(least - fit.score)
         gain = found.value - fit.log_posterior - known.log_prior
         if min(gain, fit.score + gain - least) > MIN_GAIN:
-            return NoiseFunction(found.terms, found.log_prior)
-    return known
+            return NoiseFunction(found.terms, found.log_prior), fit.score + gain
+    return known, least
 
 
 def _candidates(data: TrainingData) -> Iterator[NoiseTerm]:
@@ -126,7 +128,8 @@ class _Search:
                 break
             likely = [n for n in np.argsort(-gains, kind="stable") if gains[n] > MIN_EXPECTED]
             fits = [self._fitted(fit, others[n]) for n in likely[:N_FITTED]]
-            best = max(fits, key=lambda one: one.value, default=fit)
+            fits.sort(key=lambda one: -one.value)
+            best = next((one for one in fits if not self._is_misfit(one)), fit)
             if best is fit:
                 break
             price = self._price(best.terms[-1])
@@ -145,9 +148,21 @@ class _Search:
         The score of each row has the variance of its squared residual, which is 2 for normal noise
         (Koenker 1981, J. Econometrics 17).
         """
-        likelihood = self._with(self._basis(fit.terms) @ _coefficients(fit.terms))
-        errors, variances = likelihood.leave_one_out_errors(fit.theta)
+        errors, variances = self._likelihood_of(fit).leave_one_out_errors(fit.theta)
         return min(1.0, 2 / float(np.mean((errors**2 / variances - 1) ** 2)))
+
+    def _is_misfit(self, fit: _Point) -> bool:
+        """Whether residuals of one sign follow each other where the last term raises the noise."""
+        term = fit.terms[-1]
+        if term.form in (GAP, LEVELS):
+            return False
+        x = self._inputs.raw(term.column)
+        errors, variances = self._likelihood_of(fit).leave_one_out_errors(fit.theta)
+        order = np.argsort(x, kind="stable")
+        is_raised = (term.basis(x) @ term.coefficients > 0)[order]
+        residuals = np.where(is_raised, (errors / np.sqrt(variances))[order], 0.0)
+        products = np.sqrt(is_raised.sum()) * (residuals[1:] @ residuals[:-1])
+        return bool(products > MAX_CORRELATION * (residuals @ residuals))
 
     def _expected_gains(self, fit: _Point, terms: Sequence[NoiseTerm]) -> FloatArray:
         """Expect how much evidence each term gains, by a parabola of its coefficients.
@@ -155,7 +170,7 @@ class _Search:
         A few large residuals alone are no reason for a term, and are clipped.
         """
         own = self._basis(fit.terms)
-        likelihood = self._with(own @ _coefficients(fit.terms))
+        likelihood = self._likelihood_of(fit)
         _, _, slopes = likelihood.value_and_gradients(fit.theta)
         errors, variances = likelihood.leave_one_out_errors(fit.theta)
         squares = errors**2 / variances
@@ -209,6 +224,9 @@ class _Search:
     def _basis(self, terms: Sequence[NoiseTerm]) -> FloatArray:
         nothing = np.empty((len(self._inputs), 0))
         return np.hstack([nothing, *(one.basis(self._inputs.raw(one.column)) for one in terms)])
+
+    def _likelihood_of(self, fit: _Point) -> ExactLikelihood:
+        return self._with(self._basis(fit.terms) @ _coefficients(fit.terms))
 
     def _with(self, log_factors: FloatArray) -> ExactLikelihood:
         return self._likelihood.with_noise(self._likelihood.data.noise.with_factors(log_factors))

@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.stats import binomtest, chi2, kruskal, norm, skewtest, spearmanr
+from scipy.stats import binomtest, kruskal, norm, skewtest, spearmanr
 
 from autokernel.data.shared import shared_by
 from autokernel.explain.axes import Axis
@@ -43,7 +43,7 @@ MASKED = 0.5  # size of the median residual, in that of a normal one, below whic
 MIN_EXPLAINED = 0.5  # share of the variance, from which outliers do not hide the function
 MAX_MEAN = 0.5  # of a wave at the rows, above which they do not show it
 COVERAGE = 0.9  # of the intervals whose rows are counted
-N_LAGS = 10  # over which residuals are compared with those before
+N_LAGS = 24  # of residuals before; half-hours, hours and months have seasons of 12 or 24
 MIN_CYCLES = 3  # of a wave in the residuals
 MAX_NAMED = 6  # rows
 MASKING = "They mask the other rows; remove them if they are errors and refit."
@@ -214,11 +214,16 @@ def _changing_spread(
     if max(stds) > NARROW:
         text += f", so that intervals are too narrow where {name} is {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
-    fact, scale = Fact(NOISE, f"{word} with {name}", ratio, evidence=how), model.scale.name
-    noise = "The noise" if scale == IDENTITY else f"The noise on the {SCALE_WORDS[scale]} scale"
-    return _alarm(
-        float(tests[name].pvalue) * len(tests), fact, f"{noise} {word} with {name}: {text}."
-    )
+    scale, subject, said = model.scale.name, NOISE, "The noise"
+    said = said if scale == IDENTITY else f"{said} on the {SCALE_WORDS[scale]} scale"
+    if model.transformed.noise_function.terms:  # what it does not explain
+        subject, said = (
+            "scaled residuals",
+            "The size of residuals relative to the predicted deviation still",
+        )
+    fact = Fact(subject, f"{word} with {name}", ratio, evidence=how)
+    pvalue = float(tests[name].pvalue) * len(tests)
+    return _alarm(pvalue, fact, f"{said} {word} with {name}: {text}.")
 
 
 def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Said]:
@@ -309,13 +314,13 @@ def _autocorrelated(residuals: FloatArray, axis: Axis) -> list[Said]:
     n = len(residuals)
     lags = np.arange(1, min(N_LAGS, n // 5) + 1)
     r = np.array([residuals[lag:] @ residuals[:-lag] for lag in lags])
-    statistic = n * (n + 2) * np.sum(r**2 / (n - lags))  # Ljung & Box 1978
-    how, first = f"Ljung-Box test of {BEFORE}", float(r[0])
-    text = f"The residuals still depend on those before them along {axis.name}: their first"
-    fact = Fact("residuals", "follow each other", first, evidence=how)
-    return _alarm(
-        float(chi2.sf(statistic, len(lags))), fact, f"{text} autocorrelation is {first:.2f}."
-    )
+    z = np.abs(r) * np.sqrt(n * (n + 2) / (n - lags))  # Ljung & Box 1978
+    lag, largest = int(lags[np.argmax(z)]), float(r[np.argmax(z)])
+    before = "of the row before" if lag == 1 else f"{lag} rows before"
+    text = f"The residuals still depend on those before them along {axis.name}: their correlation"
+    fact = Fact("residuals", "follow each other", largest, evidence=f"autocorrelation of {BEFORE}")
+    pvalue = len(lags) * 2 * float(norm.sf(z.max()))
+    return _alarm(pvalue, fact, f"{text} with those {before} is {largest:.2f}.")
 
 
 def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArray]:

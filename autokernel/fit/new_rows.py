@@ -106,7 +106,7 @@ def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:
 
 def _predicted(model: FittedModel, given: FitData, joint: Sequence[Moments]) -> Outcomes:
     """List rows with what the components of a model predict for them."""
-    mean, ends, log_density = model.outcomes(given.y, joint, _TAILS)
+    mean, ends, log_density = model.outcomes(given.X, given.y, joint, _TAILS)
     return {
         "row": given.rows,
         "y": given.y,

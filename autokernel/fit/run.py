@@ -4,7 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain, starmap
+from itertools import chain
 from numbers import Integral
 from types import MappingProxyType
 
@@ -25,6 +25,7 @@ from autokernel.fit.rows import (
 )
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData, one_blas_thread
+from autokernel.kernels import ADD
 from autokernel.many_rows import (
     BoundedEvaluator,
     ByStateSpace,
@@ -279,12 +280,13 @@ class Run:
             seed=self.seed,
             deadline=deadline,
         )
-        varying = self.data.varying
+        n_starts = N_STARTS_AGAIN if self.arguments.strategy.preset.explores else 1
+        starts, varying = scored[:n_starts], self.data.varying
         if np.array_equal(outliers, known):  # else the residuals are those of outliers too
-            varying = self._varying(scored, deadline)
+            varying, around = self._varying(scored, deadline)
             if varying == self.data.varying:
                 return None
-        n_starts = N_STARTS_AGAIN if self.arguments.strategy.preset.explores else 1
+            starts = [*around, *starts]
         return Run(
             self.given,
             outliers,
@@ -292,36 +294,50 @@ class Run:
             self.store,
             seed=self.seed,
             n_iter=self._n_iter - self.history.n_searched,
-            start=[one.expression for one in scored[:n_starts]],
+            start=list(dict.fromkeys(one.expression for one in starts)),
             deadline=deadline,
             varying=varying,
         )
 
     def _varying(
         self, best_first: Sequence[Evaluation], deadline: Deadline
-    ) -> Mapping[str, NoiseFunction]:
-        """Find how the noise varies on each scale of the target.
+    ) -> tuple[Mapping[str, NoiseFunction], list[Evaluation]]:
+        """Find how the noise varies on each scale of the target, and the kernels that show it.
 
-        The variance that a kernel has at a gap is noise of such rows, which may be all that it
-        explains. So the best kernels without a column that has gaps are tried as well.
+        A product that follows each row has absorbed the noise, and a kernel may have a variance at
+        gaps that is noise of such rows. So simple kernels are tried as well: noise by itself, the
+        best base kernel, the best sum, and the best kernel without each column that has gaps.
         """
-        varying = dict(self.data.varying)
+        varying, around = dict(self.data.varying), list[Evaluation]()
         if self.arguments.noise != AUTO:
-            return varying
-        data, best = self.evaluator.data, best_first[0].score
-        rivals: list[tuple[Evaluation, float]] = []
+            return varying, around
+        for fit, found in in_time(self._noise_around(best_first, deadline)):
+            varying[fit.expression.target] = found
+            around.append(fit)
+        return varying, around
+
+    def _noise_around(
+        self, best_first: Sequence[Evaluation], deadline: Deadline
+    ) -> Iterator[tuple[Evaluation, NoiseFunction]]:
+        """Yield kernels, on each scale of the target, with a better noise than those before."""
+        update = partial(
+            update_noise, self.evaluator.data, priors=self.arguments.priors, deadline=deadline
+        )
         for scale in dict.fromkeys(one.expression.target for one in best_first):
-            first, *others = (one for one in best_first if one.expression.target == scale)
-            rivals.append((first, best))
-            for column in sorted(first.expression.columns):
-                without = (o for o in others if column not in o.expression.columns)
-                rival = next(without, None) if self.columns[column].n_gaps else None
-                rivals += [(rival, best - MAX_BEHIND)] if rival else []
-        update = partial(update_noise, data, priors=self.arguments.priors, deadline=deadline)
-        for (fit, _), found in zip(rivals, in_time(starmap(update, rivals)), strict=False):
-            scale = fit.expression.target
-            varying |= {scale: found} if found.terms or scale in varying else {}
-        return varying
+            of_scale = [one for one in best_first if one.expression.target == scale]
+            every = [(one, one.expression.terms(ADD)) for one in of_scale]
+            sums = [one for one, terms in every if all(t.n_leaves <= 1 for t in terms)]
+            simple = ([o for o in sums if o.expression.n_leaves <= n] for n in (0, 1, np.inf))
+            gaps = (c for c in sorted(of_scale[0].expression.columns) if self.columns[c].n_gaps)
+            without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
+            rivals = {some[0]: 0.0 for some in (of_scale, *simple) if some}
+            rivals |= {some[0]: MAX_BEHIND for some in without if some}
+            best = best_first[0].score
+            for fit, behind in rivals.items():
+                found, score = update(fit, best - behind)
+                if score > best - behind:
+                    best = score + behind
+                    yield fit, found
 
     def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
         """Build the evaluator of exact fits to data, or that of a search by bounds."""

@@ -96,10 +96,24 @@ class Predictor(ABC):
     def noise_at(self, X: FloatArray, mean: FloatArray) -> FloatArray:
         """Compute the variance (n,) of the noise of new observations with these means (n,).
 
-        Their rounding is that of training targets nearby.
+        It is the expected one where a level or a gap is new. Their rounding is that of training
+        targets nearby.
         """
         factors = np.exp(self._noise_function.log_factors(self._columns.scaled(X)))
-        return self.noise_variance * factors + np.interp(mean, *self._rounding_by_target)
+        return self.noise_variance * factors + self.rounding_at(mean)
+
+    def rounding_at(self, mean: FloatArray) -> FloatArray:
+        """Compute the variance (n,) of the rounding of new observations."""
+        return np.interp(mean, *self._rounding_by_target)
+
+    def cases(self, X: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return what new observations with a variance (n,) may have, if noise is not known.
+
+        These are weights (n_cases, n), and standard deviations.
+        """
+        weights, logs = self._noise_function.cases(self._columns.scaled(X))
+        factors = np.exp(logs) - np.sum(weights * np.exp(logs), axis=0)
+        return weights, np.sqrt(np.maximum(variance + self.noise_variance * factors, 0.0))
 
     def mean_and_variance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and variance (n,), noise included."""

@@ -292,14 +292,14 @@ class FittedModel:
         return log_density - np.log(self.target.width)
 
     def outcomes(
-        self, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
+        self, X: FloatArray, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute what is predicted of targets (n,): means, quantiles and log densities.
 
         Given are the moments of the components of the mixture.
         """
-        u, inverse = self.target.forward(y), self.target.inverse
-        mean, quantiles, log_density = self.mixture.outcomes(u, joint, probabilities)
+        X, u, inverse = self.scaled(X), self.target.forward(y), self.target.inverse
+        mean, quantiles, log_density = self.mixture.outcomes(X, u, joint, probabilities)
         return inverse(mean), inverse(quantiles), log_density - np.log(self.target.width)
 
     def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:

@@ -1,6 +1,6 @@
 """Predictions of a mixture of Gaussian processes."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
@@ -12,6 +12,7 @@ from scipy.stats import beta, norm
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.plain import as_text, read_text
+from autokernel.data.resolution import resolution_with
 from autokernel.data.scales import Identity, Scale
 from autokernel.exceptions import KERNEL_ERRORS, reason_of, warn_user
 from autokernel.expression import IDENTITY, Expression
@@ -25,7 +26,7 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model.averaging import MixtureComponent
-from autokernel.typing import FloatArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
 TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
@@ -34,7 +35,9 @@ MAX_LOST = 0.01  # of all weights, that fail without a warning
 _PRIOR_ROWS = 20.0  # that the prior of the share counts as
 Made = TypeVar("Made")
 _Normals = tuple[FloatArray, list[Scale], FloatArray, FloatArray]
-"""Weights (n_normals,), scales of the target, and means and deviations (n_normals, n) on them."""
+"""Weights (n_normals, n), scales of the target, and means and deviations (n_normals, n) on them."""
+_Marginal = Sequence[tuple[FloatArray, FloatArray]]
+"""Means (n,) and variances (n,) of new rows by each component."""
 
 _SHARES = (np.arange(400) + 0.5) / 400  # of a grid
 
@@ -148,15 +151,14 @@ class MixturePredictor:
         return np.array([one.log_density(rows, moments) for one, moments in every])
 
     def outcomes(
-        self, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
+        self, X: FloatArray, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute what is predicted of targets (n,): means, quantiles and log densities."""
         marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
         every = zip(self._scales, marginal, strict=True)
         means = np.array([scale.moments(*moments)[0] for scale, moments in every])
-        normals = self._normals(marginal)
-        quantiles = self._quantiles(normals, probabilities)
-        return self.weights @ means, quantiles, self._log_density(normals, y)
+        quantiles = self.quantiles(X, probabilities, marginal)
+        return self.weights @ means, quantiles, self.log_density(X, y, marginal)
 
     def with_rows(self, rows: TrainingData, log_densities: FloatArray) -> "MixturePredictor":
         """Return the mixture that is also given new rows, with these densities.
@@ -252,6 +254,13 @@ class MixturePredictor:
                     shares, factors = zip(*self._tails, strict=True)
                     mean = one.mean(X)[:, None]
                     drawn = mean + rng.choice(factors, int(number), p=shares) * (drawn - mean)
+                if self._is_new(X).any():  # a draw has the same case at all rows
+                    mean, variance = one.mean_and_variance(X)
+                    weights, stds = one.cases(X, variance)
+                    below = weights.cumsum(axis=0)[:-1, :, None] < rng.uniform(size=int(number))
+                    std = stds[below.sum(axis=0), np.arange(len(X))[:, None]]
+                    ratio = std / np.sqrt(variance)[:, None]
+                    drawn = mean[:, None] + ratio * (drawn - mean[:, None])
                 draws.append(scale.inverse(drawn))
         if len(draws) == 1:
             return draws[0]
@@ -275,9 +284,14 @@ class MixturePredictor:
             draws.append(means.reshape(function.shape))
         return np.concatenate(draws)
 
-    def quantiles(self, X: FloatArray, probabilities: FloatArray) -> FloatArray:
+    def quantiles(
+        self, X: FloatArray, probabilities: FloatArray, marginal: _Marginal | None = None
+    ) -> FloatArray:
         """Compute the quantiles (n, n_probabilities) of new observations."""
-        return self._quantiles(self._normals_at(X), probabilities)
+        found = np.empty((len(X), len(probabilities)))
+        for rows, normals in self._normals(X, marginal):
+            found[rows] = self._quantiles(normals, probabilities)
+        return found
 
     def _quantiles(self, normals: _Normals, probabilities: FloatArray) -> FloatArray:
         weights, scales, means, stds = normals
@@ -296,9 +310,8 @@ class MixturePredictor:
                 index = row.astype(int)
                 below = np.zeros(value.shape)
                 for weight, own, mean, std in zip(weights, maps, means, stds, strict=True):
-                    t, log_slope = own.forward_and_log_slope(value + start)
-                    z = (t - mean[index]) / std[index]
-                    below += weight * np.where(np.isfinite(log_slope), ndtr(z), 0.0)
+                    z = (own.end(value + start) - mean[index]) / std[index]
+                    below += weight[index] * ndtr(z)
                 return below - probability
 
             rows = np.arange(means.shape[1], dtype=float)[:, None]
@@ -310,16 +323,22 @@ class MixturePredictor:
             low = low + np.where(found.success, found.x, width / 2)  # equal ends, but for rounding
         return scale.inverse(low) if are_on_one else low
 
-    def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
-        """Compute the log density (n,) of targets (n,), in nats."""
-        return self._log_density(self._normals_at(X), y)
+    def log_density(
+        self, X: FloatArray, y: FloatArray, marginal: _Marginal | None = None
+    ) -> FloatArray:
+        """Compute the log density (n,) of targets (n,), in nats.
 
-    def _log_density(self, normals: _Normals, y: FloatArray) -> FloatArray:
-        weights, scales, means, stds = normals
-        densities = np.empty(means.shape)
-        for number, scale in enumerate(scales):
-            densities[number] = scale.log_density(y, means[number], stds[number] ** 2)
-        return logsumexp(densities + np.log(weights)[:, None], axis=0)
+        Where targets are rounded, it is the mean density of the interval that is rounded to each.
+        """
+        found, step = np.empty(len(y)), resolution_with(float(self.data.known_noise.rounding[0]))
+        for rows, (weights, scales, means, stds) in self._normals(X, marginal, rounded=not step):
+            densities = np.empty(means.shape)
+            for number, scale in enumerate(scales):
+                moments = means[number], stds[number] ** 2
+                densities[number] = scale.log_density(y[rows], *moments, step=step)
+            with np.errstate(divide="ignore"):  # of a case that other rows have
+                found[rows] = logsumexp(densities + np.log(weights), axis=0)
+        return found
 
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Predict each row of the data from all others, with the parameters of all rows.
@@ -346,21 +365,35 @@ class MixturePredictor:
     def _scales(self) -> list[Scale]:
         return [self.data.target.on(one.expression.target) for one in self.components]
 
-    def _normals_at(self, X: FloatArray) -> _Normals:
-        return self._normals([one.mean_and_variance(X) for one in self.predictors])
+    def _normals(
+        self, X: FloatArray, marginal: _Marginal | None, *, rounded: bool = True
+    ) -> Iterator[tuple[IntArray, _Normals]]:
+        """Yield rows with the normal distributions of which the mixture consists for them.
 
-    def _normals(self, marginal: Sequence[tuple[FloatArray, FloatArray]]) -> _Normals:
-        """Return the normal distributions of which the mixture consists, two of each with tails.
-
-        Given are the means and variances (n,) of the components.
+        There are two of each component with tails, and as many for each case of noise that is not
+        known, if the rows have such cases.
         """
-        weights, scales, means, stds = [], [], [], []
-        for weight, scale, (mean, variance) in zip(
-            self.weights, self._scales, marginal, strict=True
-        ):
-            for share, factor in self._tails:
-                weights.append(share * weight)
-                scales.append(scale)
-                means.append(mean)
-                stds.append(factor * np.sqrt(variance))
-        return np.array(weights), scales, np.array(means), np.array(stds)
+        is_new = self._is_new(X)
+        if marginal is None:
+            marginal = [one.mean_and_variance(X) for one in self.predictors]
+        for rows in filter(len, (np.flatnonzero(~is_new), np.flatnonzero(is_new))):
+            weights, scales, means, stds = [], [], [], []
+            for weight, scale, one, (mean, variance) in zip(
+                self.weights, self._scales, self.predictors, marginal, strict=True
+            ):
+                own = variance[rows] - (0.0 if rounded else one.rounding_at(mean[rows]))
+                cases = np.ones((1, len(rows))), np.sqrt(own)[None]
+                cases = one.cases(X[rows], own) if is_new[rows[0]] else cases
+                for of_case, std in zip(*cases, strict=True):
+                    for share, factor in self._tails:
+                        weights.append(share * weight * of_case)
+                        scales.append(scale)
+                        means.append(mean[rows])
+                        stds.append(factor * std)
+            yield rows, (np.array(weights), scales, np.array(means), np.array(stds))
+
+    def _is_new(self, X: FloatArray) -> BoolArray:
+        """Return the rows (n,) whose noise is not known on some scale of the target."""
+        inputs = self.data.inputs.columns.scaled(X)
+        every = (one.is_new(inputs) for one in self.data.varying.values())
+        return sum(every, start=np.zeros(len(X), dtype=bool))

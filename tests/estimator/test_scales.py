@@ -163,6 +163,48 @@ def test_a_scaled_column_is_transformed_in_the_exported_kernel():
     assert units["lengthscale"] in ("log(x0)", "x1")
 
 
+@pytest.mark.parametrize(
+    ("kernel", "rounded", "grid"),
+    [
+        ("log(y) ~ LIN[0]", lambda t: np.maximum(np.round(np.exp(1.5 + t)), 1), np.arange(400)),
+        ("sqrt(y) ~ LIN[0]", lambda t: np.round((2 + t / 2) ** 2), np.arange(40)),
+        (
+            "logit(y) ~ LIN[0]",
+            lambda t: np.clip(np.round(expit(t), 1), 0.1, 0.9),
+            np.arange(11) / 10,
+        ),
+        ("LIN[0]", lambda t: np.round(3 * t), np.arange(-60, 60)),
+    ],
+)
+def test_a_rounded_target_has_the_density_of_the_interval_that_is_rounded_to_it(
+    kernel, rounded, grid
+):
+    rng = np.random.default_rng(0)
+    x = rng.uniform(-1, 1, (80, 1))
+    model = small(averaging=None).refit(
+        x, rounded(1.2 * x[:, 0] + 0.5 * rng.normal(size=80)), kernel
+    )
+    new, step = np.full((len(grid), 1), -0.4), grid[1] - grid[0]
+    assert model.resolution_ == pytest.approx(step)
+    density = np.exp(model.log_predictive_density(new, grid))
+    assert np.all(density[[0, -1]] > 0)  # zero and one, which the scale does not have
+    assert step * density.sum() == pytest.approx(1, abs=1e-3)  # but for tails beyond the grid
+    if kernel == "LIN[0]":
+        mean, std = (one[0] for one in model.predict(new[:1], return_std=True))
+        std = np.sqrt(std**2 - step**2 / 12)  # before it is rounded
+        tail = model._fitted.mixture.tail_share
+        ends = np.append(grid - step / 2, grid[-1] + step / 2)
+        shares = [(1 - tail, 1), (tail, 3)]
+        below = sum(share * norm.cdf(ends, mean, size * std) for share, size in shares)
+        near = np.abs(grid - mean) < 8 * std
+        np.testing.assert_allclose((step * density)[near], np.diff(below)[near], rtol=1e-6)
+    if kernel.startswith("log("):
+        model.set_params(outliers="auto")
+        with pytest.warns(UserWarning, match="is not defined"):
+            model.update(new[:1], grid[:1])
+        np.testing.assert_allclose(np.exp(model.outcomes_["log_density"]), density[:1])
+
+
 def test_densities_integrate_to_one_and_agree_with_quantiles_and_moments(models, name):
     X, _, _, model = models
     new = X[:1]

@@ -141,6 +141,90 @@ def test_predictions_are_those_of_the_definition():
     np.testing.assert_allclose(density, by_hand, rtol=1e-9)
 
 
+def with_new(form):
+    """A fit, and three rows of which the second has a level or a gap that the fit has not."""
+    new = table(form)[0].iloc[:3].astype({"c": object})
+    new.loc[1, "c" if form == "levels" else "z"] = "new" if form == "levels" else np.nan
+    return fit_of(form), new
+
+
+@pytest.mark.parametrize("form", ["levels", "linear"])
+def test_a_level_or_a_gap_that_is_new_mixes_over_those_of_the_fit(form):
+    X, (model, new) = table(form)[0], with_new(form)
+    (term,) = model._fitted.transformed.noise_function.terms
+    column = X["c"].cat.codes if form == "levels" else X["z"]
+    basis = term.basis(column.to_numpy(float))
+    variances = np.einsum("ij,jk,ik->i", basis, term.covariance, basis)
+    if form == "levels":  # Silverman's rule, with the levels as the sample
+        of_levels = term.basis(term.knots) @ term.coefficients
+        variances += np.var(of_levels) * (1.06 * len(of_levels) ** -0.2) ** 2
+    nodes, weights = np.polynomial.hermite_e.hermegauss(30)
+    factors = np.exp(basis @ term.coefficients + nodes[:, None] * np.sqrt(variances))
+    shares = np.outer(weights / weights.sum(), np.full(N, 1 / N))  # each row of the fit
+    mean, std = (one[1] for one in model.predict(new, return_std=True))
+    of_function = model.predict(new, return_std="function")[1][1]
+    # the mean of an exponential by three nodes of a Gauss-Hermite rule is this near
+    expected = model.noise_variance_ * np.sum(shares * factors)
+    assert std**2 - of_function**2 == pytest.approx(expected, rel=0.1)
+    y = mean + std * np.linspace(-5, 5, 41)
+    tail = model._fitted.mixture.tail_share
+    stds = np.sqrt(of_function**2 + model.noise_variance_ * factors)
+    density = sum(
+        share * np.sum(shares * norm.pdf(y[:, None, None], mean, size * stds), axis=(1, 2))
+        for share, size in ((1 - tail, 1), (tail, 3))
+    )
+    found = model.log_predictive_density(new.iloc[np.ones(41, dtype=int)], y)
+    np.testing.assert_allclose(found, np.log(density), atol=0.1)  # nine cases for all values
+
+
+@pytest.mark.parametrize("form", ["levels", "linear"])
+def test_what_is_predicted_of_a_new_level_or_a_gap_agrees(form):
+    model, new = with_new(form)
+    ends = model.predict_quantiles(new, [0.05, 0.95])[1]
+    y = np.linspace(*(ends @ [[6, -5], [-5, 6]]), 4001)
+    density = np.exp(model.log_predictive_density(new.iloc[np.ones(4001, dtype=int)], y))
+    below = np.cumsum(density) * (y[1] - y[0])
+    assert below[-1] == pytest.approx(1, abs=5e-3)  # but for tails of three times the deviation
+    np.testing.assert_allclose(np.interp(ends, y, below), [0.05, 0.95], atol=5e-3)
+    draws = model.sample_y(new, 4000, random_state=0)
+    quartiles = model.predict_quantiles(new, [0.25, 0.75])[1]
+    outside = [np.mean(draws[1] < quartiles[0]), np.mean(draws[1] > quartiles[1])]
+    np.testing.assert_allclose(outside, 0.25, atol=0.028)  # four standard errors
+    known = [0, 2]  # which do not depend on the others
+    of_known = model.predict_quantiles(new.iloc[known], [0.1, 0.9])
+    np.testing.assert_allclose(model.predict_quantiles(new, [0.1, 0.9])[known], of_known, rtol=1e-9)
+
+
+def test_new_levels_that_join_were_predicted_with_the_noise_that_they_may_have():
+    X, y, _ = table("levels")
+    model = fitted(X, y)
+    new = X.iloc[:3].assign(c="new")
+    expected = model.log_predictive_density(new, y[:3] + 1)
+    model.update(new, y[:3] + 1)
+    np.testing.assert_allclose(model.outcomes_["log_density"], expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_step_is_no_noise_that_varies(seed):
+    """A smooth function that passes by a step has residuals of one sign on each side."""
+    rng = np.random.default_rng(2 * seed)
+    X = pd.DataFrame({"x": rng.uniform(size=60)})
+    y = 5.0 * (X["x"] > 0.6) + 0.1 * rng.normal(size=60)
+    for kernel in ("SE[x]", "LIN[x]"):
+        assert said(fitted(X, y, kernel)) == []
+
+
+def test_it_is_found_around_simple_kernels_if_a_product_has_absorbed_it():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"x": rng.uniform(0, 10, 70), "z": rng.uniform(size=70)})
+    y = np.sin(X["x"]) + 0.05 * np.exp(4 * X["z"]) * rng.normal(size=70)
+    follow = ["LIN[z] * LIN[z] * LIN[z] * SE[z] + SE[x]", "LIN[z] * LIN[z] * SE[x] * SE[z] + SE[x]"]
+    settings = {"max_leaves": 6, "n_iter": 3, "averaging": None, "start_kernel": follow}
+    model = small(**settings).fit(X, y)
+    assert model.best_expression_ == "SE[x]"
+    assert [one["predicate"] for one in said(model)] == ["grows with z"]
+
+
 def test_copies_predict_the_same():
     X, model = table("levels")[0], fit_of("levels")
     copies = from_dict(json.loads(json.dumps(to_dict(model)))), pickle.loads(pickle.dumps(model))
@@ -177,7 +261,7 @@ def test_new_values_have_the_noise_of_those_nearby(form):
     low, below, high, above, missing = term.basis(x)
     if form in ("linear", "smooth"):  # constant beyond the data
         np.testing.assert_array_equal([below, above], [low, high])
-    elif form == "levels":  # a new level has the average one
+    elif form == "levels":  # a new level is none of those of the fit
         np.testing.assert_array_equal([below, above], 0)
     is_zero = form != "gap"
     assert np.all(missing == 0) == is_zero

@@ -40,7 +40,7 @@ def data_of(form, weights, rounding=0.0, n_levels=3, size=1.0):
 def found_in(data, known=CONSTANT):
     data = data.with_varying({IDENTITY: known})
     fit = Evaluator(data, priors=PRIORS, seed=0)(LINE)
-    return fit, update_noise(data, fit, fit.score, priors=PRIORS, deadline=NEVER)
+    return fit, update_noise(data, fit, fit.score, priors=PRIORS, deadline=NEVER)[0]
 
 
 def basis_of(form, data):

@@ -1,5 +1,7 @@
 """Checks of residuals, and texts of numbers, where descriptions do not show every digit."""
 
+import re
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -63,6 +65,28 @@ def test_a_cycle_along_a_constant_column_and_one_that_the_data_do_not_show_are_d
     model = refitted("PER365[time]", X[["time"]], np.sin(X["time"] / 58), **settings)
     text = model.describe()
     assert "cycle" not in text
+
+
+def test_the_lag_at_which_residuals_depend_on_those_before_is_named():
+    n, rng = 150, np.random.default_rng(0)
+    e = rng.normal(size=n + 12)
+    time = np.arange(float(n))[:, None]
+    found = r"correlation with those 12 rows before is 0\.[34]\d\."  # .49 but for its error of .07
+    assert re.search(found, refitted("NOISE", time, e[12:] + 0.8 * e[:-12]).describe())
+    walk = refitted("NOISE", time, e[12:] + 0.9 * e[11:-1]).describe()
+    assert re.search(r"correlation with those of the row\sbefore is 0\.[456]", walk)
+    assert "before them" not in refitted("NOISE", time, e[12:]).describe()
+
+
+def test_what_the_noise_and_what_scaled_residuals_do_are_two_things():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame(rng.normal(size=(240, 4)), columns=list("abcd"))
+    f = X.sum(axis=1)
+    y = f + 0.3 * np.exp(f / 2.5) * rng.normal(size=240)
+    text = refitted("LIN[a] + LIN[b] + LIN[c] + LIN[d]", X, y, noise="auto").describe()
+    assert "The noise grows with d" in text  # two columns at most
+    assert "The noise grows with the prediction" not in text
+    assert "relative to the predicted deviation still grows with the prediction" in text
 
 
 def test_residuals_from_the_rows_before_are_those_on_the_scale_of_the_kernel():
