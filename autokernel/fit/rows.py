@@ -125,7 +125,7 @@ def _rivals(
         with catch_warnings(action="ignore"):  # the space without outliers repeats them
             plain = replace(arguments, target_scale=IDENTITY, start_kernel=())
             space = Space(given, data, plain, finds_seasons=False)
-            return kernels_of_series(space.grammar, *space.series)
+            return kernels_of_series(space.grammar, *given.series)
     if smooth.n_leaves > MAX_FEW_COLUMNS:
         return []
     numeric = (leaf.column for leaf in smooth.leaves if leaf.kernel == SMOOTH)

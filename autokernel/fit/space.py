@@ -14,7 +14,7 @@ from autokernel.data.scales import (
     scales_of_column,
     scales_of_target,
 )
-from autokernel.data.steps import seasons_of, shows_cycles, time_and_groups
+from autokernel.data.steps import seasons_of, shows_cycles
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user
@@ -68,7 +68,7 @@ class Space:
     numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
     the ``searched`` rows show a season, as far as the deadline allows, unless ``finds_seasons`` is
     false. The ``grammar`` has the columns that vary and that have base kernels, and the search
-    begins with the kernels ``start``. The ``series`` are the column of time and those of groups.
+    begins with the kernels ``start``.
 
     Raises
     ------
@@ -92,7 +92,6 @@ class Space:
         periods = self._by_column("periods", arguments.periods)
         self._check_periods(periods)
         used = self._used_columns()
-        self.series = time_and_groups(self._columns, given.X)
         every = enumerate(self._columns.every)
         self._unchanging = frozenset(c for c, one in every if self._is_unchanging(one))
         self._periodic = self._periodic_columns(used, deadline if finds_seasons else None)
@@ -156,10 +155,8 @@ class Space:
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
             return with_periods(selection, periods or ())
-        (time, groups), is_of_series = (
-            self.series,
-            self._arguments.strategy.preset.has_series_kernels,
-        )
+        time, groups = self._given.series
+        is_of_series = self._arguments.strategy.preset.has_series_kernels
         if is_of_series and number != time:
             return with_periods(EFFECTS, periods or ())
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
