@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
 from math import lgamma
 from typing import NamedTuple
@@ -27,9 +28,10 @@ _MAX_SHARE_OF_TIMES = 0.5  # that differ, by rows, if groups have the same times
 _MIN_SHARE_OF_SHARED = 0.4  # of rows at a time of other rows, if groups are of different lengths
 _MIN_ROWS_OF_GROUP = 3  # on average
 _MAX_GROUP_COLUMNS = 3  # whose levels make up the groups
-_MAX_CHOICES = 10  # of columns of groups, tried for each number of them
+_MAX_CHOICES, _MAX_TRIED = 30, 10  # of columns of groups, for each number of them
+_MAX_PAIRS = 4000  # of rows at one time, about, by which these are compared, neighbours in any case
 _MIN_ROWS_OF_CALENDAR = 8  # of a group, from which it has a calendar apart from the others
-_ROWS_OF_STEPS = 3  # of a group, after which the others must follow if steps are equal
+_MIN_STEPS = 3  # of a group of fewer rows, that are equal to be its calendar
 _DAY, _WEEK, _WORK_DAYS = int(MICROSECONDS_PER_DAY), 7, 5  # microseconds; days; days
 _WEEKS_OF_QUARTER = 13  # such as 4, 4 and 5
 _CYCLES_OF_MONTHS = (1, 2, 3, 4, 6, 12)
@@ -115,39 +117,43 @@ def groups_along(x: FloatArray, levels: IntArray, *, are_dates: bool) -> tuple[i
 
     They are the fewest columns whose levels together have at most one row at each time, but for a
     few rows. None if rows are no series along x (n_samples,). Of many choices of columns, a few are
-    tried: those that separate most neighbours at one time. O(n_samples * n_columns), after a sort.
+    tried: those that separate most pairs at one time. O(n_samples * n_columns), after a sort.
     """
-    known = np.flatnonzero(~np.isnan(x))
-    times, places, counts = np.unique(x[known], return_inverse=True, return_counts=True)
-    n, n_shared = len(known), counts[counts > 1].sum()
+    levels, x = levels[~np.isnan(x)], x[~np.isnan(x)]
+    times, places, counts = np.unique(x, return_inverse=True, return_counts=True)
+    n = len(x)
     if len(times) >= _MIN_SHARE_OF_ROWS * n and (are_dates or _are_at_equal_steps(times)):
         return ()
     are_few = are_dates or len(times) <= _MAX_SHARE_OF_TIMES * n
-    if not (are_few or n_shared >= _MIN_SHARE_OF_SHARED * n):
+    if not (are_few or counts[counts > 1].sum() >= _MIN_SHARE_OF_SHARED * n):
         return None
-    order = np.argsort(places, kind="stable")
-    by_time, levels = levels[known[order]], levels[known]
-    are_equal = (by_time[1:] == by_time[:-1])[np.diff(places[order]) == 0]
+    order, n_lags = np.argsort(places, kind="stable"), min(counts.max(), _MAX_PAIRS // n + 1)
+    pairs = [[order[:-lag], order[lag:]] for lag in range(1, n_lags + 1)]
+    one, other = np.concatenate(pairs, axis=1)
+    are_equal = (levels[one] == levels[other])[places[one] == places[other]]
     sizes = levels.max(axis=0, initial=0) + 1
     few = np.flatnonzero(sizes * _MIN_ROWS_OF_GROUP <= n).tolist()
     choices: list[tuple[int, ...]] = [()]
     for _ in range(_MAX_GROUP_COLUMNS):
         n_equal: dict[tuple[int, ...], int] = {}
-        for one in choices:
-            left = are_equal[are_equal[:, one].all(axis=1)].sum(axis=0)
-            n_equal |= {tuple(sorted((*one, c))): int(left[c]) for c in few if c not in one}
-        choices = sorted(sorted(n_equal, key=lambda one: (n_equal[one], one))[:_MAX_CHOICES])
-        for one in choices:
-            of_rows = np.ravel_multi_index(levels[:, one].T, sizes[[*one]])
+        for chosen in choices:
+            left = are_equal[are_equal[:, chosen].all(axis=1)].sum(axis=0).tolist()
+            n_equal |= {tuple(sorted((*chosen, c))): left[c] for c in few if c not in chosen}
+        choices = sorted(n_equal, key=lambda one: (n_equal[one], one))[:_MAX_CHOICES]
+        n_distinct = {(): 0}
+        for chosen in sorted(choices[:_MAX_TRIED]):
+            of_rows = np.ravel_multi_index(levels[:, chosen].T, sizes[[*chosen]])
             _, groups, of_group = np.unique(of_rows, return_inverse=True, return_counts=True)
-            most = min(np.minimum(counts, len(of_group)).sum(), n - n_equal[one])
-            if len(of_group) * _MIN_ROWS_OF_GROUP > n or most < _MIN_SHARE_OF_ROWS * n:
+            n_most = np.minimum(counts, len(of_group)).sum()
+            if len(of_group) * _MIN_ROWS_OF_GROUP > n or n_most < _MIN_SHARE_OF_ROWS * n:
                 continue
-            own = np.unique(groups * len(times) + places)
-            of_largest = times[own[own // len(times) == np.argmax(of_group)] % len(times)]
-            are_series = are_few or _are_at_equal_steps(of_largest)
-            if len(own) >= _MIN_SHARE_OF_ROWS * n and are_series:
-                return one
+            rows = np.unique(groups * len(times) + places)
+            own = times[rows[rows // len(times) == np.argmax(of_group)] % len(times)]
+            if are_few or _are_at_equal_steps(own):
+                n_distinct[chosen] = len(rows)
+        best = max(n_distinct, key=n_distinct.__getitem__)
+        if n_distinct[best] >= _MIN_SHARE_OF_ROWS * n:
+            return best
     return None
 
 
@@ -192,14 +198,13 @@ def rows_ahead_of_group(
     """
     ahead = partial(rows_ahead, are_dates=are_dates, zone=zone)
     known, x = np.unique(own), np.concatenate([own, others])
-    n_more, last = len(known) - _ROWS_OF_STEPS, np.max(own if len(own) else x)
+    last, steps = np.max(own if len(own) else x), np.diff(known)
     if len(known) >= _MIN_ROWS_OF_CALENDAR:
         return ahead(own, horizon)
     meanwhile = np.unique(others[(others >= np.min(own, initial=np.inf)) & (others <= last)])
-    if n_more > 0 and not np.array_equal(meanwhile, known):
-        least = (_TOLERANCE if are_dates else _ROUNDED) * np.diff(known).min()
-        errors = ahead(known[:_ROWS_OF_STEPS], n_more) - known[_ROWS_OF_STEPS:]
-        if np.abs(errors).max() <= least:
+    are_equal = len(steps) >= _MIN_STEPS and np.ptp(steps) <= _ROUNDED * steps.max()  # as months
+    if are_equal and not np.array_equal(meanwhile, known):
+        with suppress(ValueError):  # of steps that are equal by chance
             return ahead(own, horizon)
     every = np.append(np.unique(x), ahead(x, horizon))
     return every[every > last][:horizon]
