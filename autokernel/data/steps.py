@@ -140,7 +140,7 @@ def groups_along(x: FloatArray, levels: IntArray, *, are_dates: bool) -> tuple[i
             left = are_equal[are_equal[:, chosen].all(axis=1)].sum(axis=0).tolist()
             n_equal |= {tuple(sorted((*chosen, c))): left[c] for c in few if c not in chosen}
         choices = sorted(n_equal, key=lambda one: (n_equal[one], one))[:_MAX_CHOICES]
-        n_distinct = {(): 0}
+        n_distinct: dict[tuple[int, ...], int] = {(): 0}
         for chosen in sorted(choices[:_MAX_TRIED]):
             of_rows = np.ravel_multi_index(levels[:, chosen].T, sizes[[*chosen]])
             _, groups, of_group = np.unique(of_rows, return_inverse=True, return_counts=True)

@@ -4,7 +4,7 @@ Such a row is excluded. Relevance pursuit (Ament et al. 2024, arXiv:2410.24222) 
 rows a variance, those first that gain most of the log evidence, and each of them has a price.
 """
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
 from typing import NamedTuple
@@ -63,7 +63,7 @@ def find_outliers(
     *,
     priors: Priors,
     seed: int,
-    max_rows: int = MAX_ROWS,
+    n_rows: int = MAX_ROWS,
     deadline: Deadline = NEVER,
 ) -> IntArray:
     """Find the rows of the data that do not fit, before any search.
@@ -73,11 +73,12 @@ def find_outliers(
     ``rivals``, are fitted to all rows, on the same scale. An ``OutOfTimeError`` is raised after the
     deadline.
 
-    A fit takes O(n^3), with n the number of rows, at most ``max_rows``. There are two of them for
+    A fit takes O(n^3), with n the number of rows, at most ``n_rows``. There are two of them for
     data in which no row is suspicious.
     """
-    settings = {"priors": priors, "seed": seed, "deadline": deadline, "max_rows": max_rows}
-    pursue: Callable[..., _Pursuit] = partial(_Pursuit, data=data, **settings)
+    pursue = partial(
+        _Pursuit, data=data, priors=priors, seed=seed, n_rows=n_rows, deadline=deadline
+    )
     ends: list[tuple[_Fit, _Pursuit]] = []
     for expression in expressions:
         with suppress(EvaluationError), kernel_errors(), one_blas_thread():
@@ -197,7 +198,7 @@ class _Pursuit:
         priors: Priors,
         seed: int,
         deadline: Deadline,
-        max_rows: int = MAX_ROWS,
+        n_rows: int = MAX_ROWS,
         numbers: IntArray | None = None,
     ) -> None:
         plain, self.target = expression.on(IDENTITY), expression.target
@@ -215,8 +216,8 @@ class _Pursuit:
         is_known[[] if known is None else known] = True
         self._is_judged = is_known | (numbers is None)
         self.rows = np.ones(n, dtype=bool)
-        if n > max_rows:
-            self.rows[np.random.default_rng(seed).permutation(n)[max_rows:]] = False
+        if n > n_rows:
+            self.rows[np.random.default_rng(seed).permutation(n)[n_rows:]] = False
             self.rows |= is_known
 
     def is_possible(self, kept: BoolArray) -> bool:

@@ -1,6 +1,6 @@
 """Forecasts: the rows that follow a series, or those of each group, and their predictions."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -34,10 +34,8 @@ def forecast_table(
     """
     past = past[~np.isnan(past[:, [*model.series]]).any(axis=1)]
     hint = "" if model.series[1:] else _hint_of_groups(model, past)
-    known = {} if future is None else future.columns
     try:
-        _check_known(model, {*model.series, *known}, is_given=future is not None)
-        columns = {number: known.get(number, model.columns[number]) for number in model.series}
+        columns = _columns(model, future)
         time, *groups = model.series
         ahead = _rows(past, horizon, time, groups, columns[time], future)
     except ValueError as error:
@@ -60,41 +58,41 @@ def forecast_table(
     )
 
 
-def _check_known(model: FittedModel, known: Collection[int], *, is_given: bool) -> None:
-    """Refuse a forecast without a column of time, or with used columns that are not known."""
+def _columns(model: FittedModel, future: Future | None) -> dict[int, Column]:
+    """Return time and groups; refuse a forecast without a time, or of rows that are not known."""
+    names, known = model.columns.names, {} if future is None else future.columns
     if not model.series:
         raise ValueError(
             "forecast needs a column of dates, or of numbers at equal steps, got the columns "
-            f"{model.columns.names}: give the rows to predict_quantiles"
+            f"{names}: give the rows to predict_quantiles"
         )
-    missing = [model.columns.names[n] for n in sorted(model.used_columns.difference(known))]
+    missing = [names[n] for n in sorted(model.used_columns.difference(model.series, known))]
     if missing:
-        got = "X without " + ("it" if len(missing) == 1 else "them") if is_given else "no X"
+        what = "it" if len(missing) == 1 else "them"
         raise ValueError(
             f"forecast needs the next rows of {', '.join(map(repr, missing))}, as the forecast "
-            f"depends on {'it' if len(missing) == 1 else 'them'}, got {got}: give a frame of these "
-            "columns as X"
+            f"depends on {what}, got {'no X' if future is None else f'X without {what}'}: give a "
+            "frame of these columns as X"
         )
+    return {number: known.get(number, model.columns[number]) for number in model.series}
 
 
 def _hint_of_groups(model: FittedModel, past: FloatArray) -> str:
     """Say which whole numbers may name the groups of rows at one time; empty if none do."""
-    every, hints = model.columns.every, model.columns.feature_names or range(past.shape[1])
-    are_whole = np.all((past % 1 == 0) | np.isnan(past), axis=0)
-    numbers = [n for n, one in enumerate(every) if one.varies and not one.levels]
+    every, names = model.columns.every, model.columns.feature_names or range(len(model.columns))
     levels = [n for n, one in enumerate(every) if one.levels]
-    whole = [n for n in numbers if are_whole[n] and not every[n].is_date]
+    numbers = [n for n, one in enumerate(every) if one.varies and not one.levels]
+    whole = [n for n in numbers if not (every[n].is_date or np.any(past[:, n] % 1 > 0))]
     for time in model.series or numbers:
         others = sorted({*levels, *whole} - {time})
         numbered = level_numbers(past[:, others])
         found = groups_along(past[:, time], numbered, are_dates=every[time].is_date) or ()
-        ids = [hints[others[one]] for one in found if others[one] in whole]
-        if ids:
-            chosen = [hints[n] for n in sorted({*levels, *(others[one] for one in found)})]
+        groups = [others[one] for one in found]
+        if ids := [repr(names[n]) for n in groups if n in whole]:
             return (
                 f"several rows have the same {every[time].name!r}, and the whole numbers of "
-                f"{' and '.join(map(repr, ids))} separate them: if these name groups, fit with "
-                f"categorical_features={chosen}"
+                f"{' and '.join(ids)} separate them: if these name groups, fit with "
+                f"categorical_features={[names[n] for n in sorted({*levels, *groups})]}"
             )
     return ""
 

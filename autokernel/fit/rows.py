@@ -73,18 +73,17 @@ def outliers_before_search(
         return fills
     kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
     data = training_data(given) if len(fills) else data
-    columns, max_rows = data.inputs.columns, MAX_ROWS
+    columns, n_rows = data.inputs.columns, MAX_ROWS
     varying = [number for number, column in enumerate(columns.every) if column.varies]
     if len(varying) > MAX_COLUMNS:
-        varying, max_rows = sorted(columns_by_effect(data, varying)[:N_COLUMNS]), N_ROWS
+        varying, n_rows = sorted(columns_by_effect(data, varying)[:N_COLUMNS]), N_ROWS
     leaves = [Leaf(CATEGORICAL if columns[c].levels else SMOOTH, c) for c in varying]
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
     kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
     rivals = _rivals(smooth, given, data, arguments)
     settings: dict[str, Any] = {"priors": arguments.priors, "seed": seed}
     until = deadline.share(SHARE_OF_TIME)
-    find = partial(find_outliers, data, kernels, rivals, **settings, max_rows=max_rows)
-    find = partial(find, deadline=until)
+    find = partial(find_outliers, data, kernels, rivals, **settings, n_rows=n_rows, deadline=until)
     key = _key((*data.definition, len(kernels)), (*kernels, *rivals), **settings)
     found = _read_or_find(store, key, find, known=np.empty(0, dtype=int))
     return np.sort(np.concatenate([kept[found], fills]))
@@ -125,7 +124,7 @@ def _rivals(
     if arguments.strategy.preset.judges_outliers_by_series:
         with catch_warnings(action="ignore"):  # the space without outliers repeats them
             plain = replace(arguments, target_scale=IDENTITY, start_kernel=())
-            space = Space(given, data, plain, finds_seasons=False)
+            space = Space(given, data, plain, deadline=Deadline(0))  # without looking for seasons
             return kernels_of_series(space.grammar, *given.series)
     if smooth.n_leaves > MAX_FEW_COLUMNS:
         return []

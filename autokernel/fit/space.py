@@ -66,8 +66,7 @@ class Space:
     Dates and categories are not rescaled unless the user names a scale, as their zero has no
     meaning. Categories have a kernel of their levels, and those with an order also kernels of
     numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
-    the ``searched`` rows show a season, as far as the deadline allows, unless ``finds_seasons`` is
-    false. The ``grammar`` has the columns that vary and that have base kernels, and the search
+    the ``searched`` rows show a season, as far as the deadline allows. The ``grammar`` has the columns that vary and that have base kernels, and the search
     begins with the kernels ``start``.
 
     Raises
@@ -83,7 +82,6 @@ class Space:
         searched: TrainingData,
         arguments: Arguments,
         *,
-        finds_seasons: bool = True,
         deadline: Deadline = NEVER,
     ) -> None:
         self._given, self._searched, self._arguments = given, searched, arguments
@@ -94,7 +92,7 @@ class Space:
         used = self._used_columns()
         every = enumerate(self._columns.every)
         self._unchanging = frozenset(c for c, one in every if self._is_unchanging(one))
-        self._periodic = self._periodic_columns(used, deadline if finds_seasons else None)
+        self._periodic = self._periodic_columns(used, deadline)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
@@ -120,10 +118,10 @@ class Space:
             )
         return used
 
-    def _periodic_columns(self, used: Sequence[int], deadline: Deadline | None) -> set[int]:
+    def _periodic_columns(self, used: Sequence[int], deadline: Deadline) -> set[int]:
         found: Collection[int] = [c for c in used if not self._columns[c].levels]
         if len(found) > MAX_FEW_COLUMNS:
-            found = columns_with_season(self._searched, deadline) if deadline else ()
+            found = columns_with_season(self._searched, deadline)
         return {c for c in found if shows_cycles(self._given.X[:, c])}
 
     @staticmethod
