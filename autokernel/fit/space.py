@@ -66,8 +66,8 @@ class Space:
     Dates and categories are not rescaled unless the user names a scale, as their zero has no
     meaning. Categories have a kernel of their levels, and those with an order also kernels of
     numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
-    the ``searched`` rows show a season, as far as the deadline allows. The ``grammar`` has the columns that vary and that have base kernels, and the search
-    begins with the kernels ``start``.
+    the ``searched`` rows show a season, as far as the deadline allows. The ``grammar`` has the
+    columns that vary and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
     ------
