@@ -396,7 +396,7 @@ def _check_future(model: AutoKernelGPRegressor, rows: FitRows, future: Any) -> N
     if missing := [name for name in names if name not in known]:
         raise ValueError(
             f"--horizon needs --future FILE with the next rows of {', '.join(missing)}; or leave "
-            "columns out by --drop NAME"
+            "columns out by --drop NAME, or take numbers of groups as levels by --category NAME"
         )
 
 

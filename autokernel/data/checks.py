@@ -12,11 +12,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import validate_data
 
-from autokernel.data.columns import NO_VALUE, Column, Columns
+from autokernel.data.columns import NO_VALUE, Column, Columns, TimeAndGroups
 from autokernel.data.dates import has_no_value, is_number, refuse_times
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
 from autokernel.data.scales import target_offset
+from autokernel.data.steps import reading_of_numbers
 from autokernel.data.tables import (
     WHOLE_TEXTS,
     chosen_columns,
@@ -71,6 +72,7 @@ class FitData:
     target_name: str | None = None  # that of a Series
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
     log_offset: float = 0.0  # what is added to y before its logarithm is taken
+    series: TimeAndGroups = (None, ())  # as the fit decides once
 
     def without(self, rows: IntArray) -> "FitData":
         """Return the data without some rows."""
@@ -248,7 +250,7 @@ def _first_equal(
 
 
 def _with_warnings(columns: Columns, X: FloatArray) -> Columns:
-    """Warn of columns without a value, which are marked, and of those with too many levels."""
+    """Warn of columns without a value, which are marked, of many levels, and of likely dates."""
     every, empty = list(columns.every), [bool(np.isnan(x).all()) for x in X.T]
     if all(empty):
         raise ValueError(
@@ -260,6 +262,13 @@ def _with_warnings(columns: Columns, X: FloatArray) -> Columns:
             every[number] = Column(column.name, origin=NO_VALUE)
         elif column.levels is not None:
             _warn_of_many_levels(column, X[:, number])
+        elif not column.is_date and (how := reading_of_numbers(column.name, X[:, number])):
+            x = f"X[{column.name!r}]" if columns.has_names else f"X[:, {number}]"
+            warn_user(
+                f"column {column.name!r} of X has whole numbers that read as dates, such as "
+                f"{np.nanmin(X[:, number]):.0f}, and is taken for numbers: if these are dates, put "
+                f"pandas.to_datetime({x}, {how}) in its place, in a data frame"
+            )
     return replace(columns, every=tuple(every))
 
 

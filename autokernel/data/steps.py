@@ -1,15 +1,17 @@
 """The series of a table: its columns of time and groups, periods, and the rows that follow."""
 
+import re
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from functools import partial
-from itertools import chain, combinations
 from math import lgamma
 from typing import NamedTuple
 
 import numpy as np
 
-from autokernel.data.columns import Columns
-from autokernel.data.dates import MICROSECONDS_PER_DAY, in_utc, in_zone
+from autokernel.data.columns import Columns, TimeAndGroups
+from autokernel.data.dates import MICROSECONDS_PER_DAY, in_utc, in_zone, read_dates
+from autokernel.deadline import Deadline
 from autokernel.typing import FloatArray, IntArray
 
 YEAR = 365.2425  # days
@@ -26,13 +28,20 @@ _MAX_SHARE_OF_TIMES = 0.5  # that differ, by rows, if groups have the same times
 _MIN_SHARE_OF_SHARED = 0.4  # of rows at a time of other rows, if groups are of different lengths
 _MIN_ROWS_OF_GROUP = 3  # on average
 _MAX_GROUP_COLUMNS = 3  # whose levels make up the groups
+_MAX_CHOICES, _MAX_TRIED = 30, 10  # of columns of groups, for each number of them
+_MAX_PAIRS = 4000  # of rows at one time, about, by which these are compared, neighbours in any case
 _MIN_ROWS_OF_CALENDAR = 8  # of a group, from which it has a calendar apart from the others
+_MIN_STEPS = 3  # of a group of fewer rows, that are equal to be its calendar
 _DAY, _WEEK, _WORK_DAYS = int(MICROSECONDS_PER_DAY), 7, 5  # microseconds; days; days
 _WEEKS_OF_QUARTER = 13  # such as 4, 4 and 5
 _CYCLES_OF_MONTHS = (1, 2, 3, 4, 6, 12)
 _DAYS_OF_MONTH = (28, 31)  # the fewest and the most
 _KEYS_OF_MONTH = 5 * _WEEK  # at most, as of a fifth Sunday
 _MAX_DATES, _MAX_STEPS = 6, 12  # in a cycle of months, and of another pattern
+_NAME_OF_DATES = re.compile(r"(date|day|month|datum|period)s?([^a-z]|$)", re.IGNORECASE)
+_MIN_DATES = 12  # whole numbers that are read as dates whatever their name is
+_FIRST_YEAR, _LAST_YEAR = 1800, 2199  # of whole numbers that are read as dates
+_SERIAL_DAYS, _SERIAL_DAY_OF_1970 = (36_526, 55_153), 25_569  # of the years 2000 to 2050
 _MAX_TICKS = 4_000_000  # of a calendar, all days from the year 1 to 9999
 
 Keys = Callable[[IntArray], IntArray]
@@ -73,61 +82,132 @@ class _Calendar(NamedTuple):
         return _nats(self.n_keys, len(self.kept)) + _nats(len(every), len(known))
 
 
-def time_and_groups(columns: Columns, X: FloatArray) -> tuple[int | None, tuple[int, ...]]:
+def time_and_groups(columns: Columns, X: FloatArray, deadline: Deadline) -> TimeAndGroups:
     """Find the column of time in rows X (n_samples, n_features), and the columns of groups.
 
     Time is the first column of dates. Without any, it is the first column of numbers along which
-    rows are at equal steps, or levels of categories have rows at values that they share; a single
-    column is time in any case. Groups are the fewest columns of categories whose levels together
-    have at most one row at each time, but for a few rows. None is time, and there are no groups, if
-    there is no such column.
+    rows are at equal steps, or levels of categories have rows at values that they share; the only
+    column that varies is time in any case. None is time, and there are no groups, if there is no
+    such column before the deadline.
     """
-    if len(columns) == 1:
-        return (None if columns[0].levels else 0), ()
     varying = [number for number, column in enumerate(columns.every) if column.varies]
+    if len(columns) == 1 or len(varying) == 1:
+        [only] = varying or [0]
+        return (None if columns[only].levels else only), ()
     categories = [number for number in varying if columns[number].levels]
     of_dates = [number for number in varying if columns[number].is_date]
-    of_numbers = [number for number in varying if number not in categories]
-    sizes = range(min(len(categories), _MAX_GROUP_COLUMNS) + 1)
-    choices = list(chain.from_iterable(combinations(categories, size) for size in sizes))
-    for time in of_dates[:1] or of_numbers:
-        known = X[~np.isnan(X[:, time])]
-        for groups in choices:
-            if _are_series(known, time, groups, are_dates=bool(of_dates)):
-                return time, groups
+    levels = level_numbers(X[:, categories])
+    for time in of_dates[:1] or [number for number in varying if number not in categories]:
+        if deadline.has_passed:
+            break
+        found = groups_along(X[:, time], levels, are_dates=bool(of_dates))
+        if found is not None:
+            return time, tuple(categories[one] for one in found)
     return next(iter(of_dates), None), ()
 
 
-def _are_series(X: FloatArray, time: int, groups: tuple[int, ...], *, are_dates: bool) -> bool:
-    """Whether rows differ in time or group, and times are those of series."""
-    n, (places, counts) = len(X), np.unique(X[:, time], return_counts=True)
-    if len(np.unique(X[:, [*groups, time]], axis=0)) < _MIN_SHARE_OF_ROWS * n:
-        return False
-    if groups:
-        _, of_rows, sizes = np.unique(X[:, groups], axis=0, return_inverse=True, return_counts=True)
-        if len(sizes) * _MIN_ROWS_OF_GROUP > n:
-            return False
-        if len(places) <= _MAX_SHARE_OF_TIMES * n:
-            return True
-        if not are_dates and counts[counts > 1].sum() < _MIN_SHARE_OF_SHARED * n:
-            return False
-        places = np.unique(X[of_rows.ravel() == np.argmax(sizes), time])  # of the largest group
-    return are_dates or (len(places) > 1 and _most_frequent(np.diff(places))[1] >= _MIN_SHARE)
+def level_numbers(X: FloatArray) -> IntArray:
+    """Return the values of each column of X (n_samples, n_columns) as numbers from zero."""
+    every = [np.unique(x, return_inverse=True)[1] for x in X.T]
+    return np.array(every, dtype=int).T.reshape(X.shape)
+
+
+def groups_along(x: FloatArray, levels: IntArray, *, are_dates: bool) -> tuple[int, ...] | None:
+    """Return the columns of levels (n_samples, n_columns) whose groups have a series along x each.
+
+    They are the fewest columns whose levels together have at most one row at each time, but for a
+    few rows. None if rows are no series along x (n_samples,). Of many choices of columns, a few are
+    tried: those that separate most pairs at one time. O(n_samples * n_columns), after a sort.
+    """
+    levels, x = levels[~np.isnan(x)], x[~np.isnan(x)]
+    times, places, counts = np.unique(x, return_inverse=True, return_counts=True)
+    n = len(x)
+    if len(times) >= _MIN_SHARE_OF_ROWS * n and (are_dates or _are_at_equal_steps(times)):
+        return ()
+    are_few = are_dates or len(times) <= _MAX_SHARE_OF_TIMES * n
+    if not (are_few or counts[counts > 1].sum() >= _MIN_SHARE_OF_SHARED * n):
+        return None
+    order, n_lags = np.argsort(places, kind="stable"), min(counts.max(), _MAX_PAIRS // n + 1)
+    pairs = [[order[:-lag], order[lag:]] for lag in range(1, n_lags + 1)]
+    one, other = np.concatenate(pairs, axis=1)
+    are_equal = (levels[one] == levels[other])[places[one] == places[other]]
+    sizes = levels.max(axis=0, initial=0) + 1
+    few = np.flatnonzero(sizes * _MIN_ROWS_OF_GROUP <= n).tolist()
+    choices: list[tuple[int, ...]] = [()]
+    for _ in range(_MAX_GROUP_COLUMNS):
+        n_equal: dict[tuple[int, ...], int] = {}
+        for chosen in choices:
+            left = are_equal[are_equal[:, chosen].all(axis=1)].sum(axis=0).tolist()
+            n_equal |= {tuple(sorted((*chosen, c))): left[c] for c in few if c not in chosen}
+        choices = sorted(n_equal, key=lambda one: (n_equal[one], one))[:_MAX_CHOICES]
+        n_distinct: dict[tuple[int, ...], int] = {(): 0}
+        for chosen in sorted(choices[:_MAX_TRIED]):
+            of_rows = np.ravel_multi_index(levels[:, chosen].T, sizes[[*chosen]])
+            _, groups, of_group = np.unique(of_rows, return_inverse=True, return_counts=True)
+            n_most = np.minimum(counts, len(of_group)).sum()
+            if len(of_group) * _MIN_ROWS_OF_GROUP > n or n_most < _MIN_SHARE_OF_ROWS * n:
+                continue
+            rows = np.unique(groups * len(times) + places)
+            own = times[rows[rows // len(times) == np.argmax(of_group)] % len(times)]
+            if are_few or _are_at_equal_steps(own):
+                n_distinct[chosen] = len(rows)
+        best = max(n_distinct, key=n_distinct.__getitem__)
+        if n_distinct[best] >= _MIN_SHARE_OF_ROWS * n:
+            return best
+    return None
+
+
+def _are_at_equal_steps(x: FloatArray) -> bool:
+    """Whether most steps between ascending values (n,) are equal."""
+    return len(x) > 1 and _most_frequent(np.diff(x))[1] >= _MIN_SHARE
+
+
+def reading_of_numbers(name: str, x: FloatArray) -> str:
+    """Return how pandas reads whole numbers (n,) that are almost certainly dates; empty for others.
+
+    They are valid days yyyymmdd or months yyyymm, or serial days of spreadsheets that are first or
+    last days of months, a week apart, or working days. The name of a date suffices for any serial
+    days, and for few numbers.
+    """
+    known, has_name = np.unique(x[~np.isnan(x)]), _NAME_OF_DATES.search(name) is not None
+    if len(known) < (2 if has_name else _MIN_DATES) or np.any(known % 1):
+        return ""
+    for form, divisor in {"%Y%m%d": 10_000, "%Y%m": 100}.items():
+        if known[0] // divisor >= _FIRST_YEAR and known[-1] // divisor <= _LAST_YEAR:
+            texts = [f"{one:.0f}" for one in known]
+            iso = ["-".join(filter(None, (one[:4], one[4:6], one[6:]))) for one in texts]
+            return f"format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
+    if not (_SERIAL_DAYS[0] <= known[0] and known[-1] <= _SERIAL_DAYS[1]):
+        return ""
+    days = known.astype(int) - _SERIAL_DAY_OF_1970
+    (_, since, left), steps, weekday = _months(days), np.diff(days), _weekday(days)
+    are_weeks = not np.any(steps % _WEEK) and np.mean(steps == _WEEK) >= _MIN_SHARE
+    n_work_days = np.ptp(days) * _WORK_DAYS / _WEEK
+    are_work_days = np.all(weekday < _WORK_DAYS) and len(days) >= _MIN_SHARE * n_work_days
+    is_pattern = not since.any() or not left.any() or are_weeks or are_work_days
+    return "unit='D', origin='1899-12-30'" if has_name or is_pattern else ""
 
 
 def rows_ahead_of_group(
-    x: FloatArray, own: FloatArray, horizon: int, *, are_dates: bool, zone: str
+    own: FloatArray, others: FloatArray, horizon: int, *, are_dates: bool, zone: str
 ) -> FloatArray:
     """Return the values (horizon,) of a column that follow those of a group (n_group,).
 
-    The calendar is that of the group. One of few rows continues at the values ``x`` (n_samples,) of
-    all groups.
+    The calendar is that of the group. One of few rows continues at the values of all groups, those
+    of the ``others`` (n_others,) too, unless it is at equal steps and leaves out some of these.
     """
-    if len(np.unique(own)) >= _MIN_ROWS_OF_CALENDAR:
-        return rows_ahead(own, horizon, are_dates=are_dates, zone=zone)
-    beyond = rows_ahead(x, horizon, are_dates=are_dates, zone=zone)
-    every, last = np.append(np.unique(x[~np.isnan(x)]), beyond), np.max(own, initial=-np.inf)
-    return every[every > last][:horizon] if len(own) else beyond
+    ahead = partial(rows_ahead, are_dates=are_dates, zone=zone)
+    known, x = np.unique(own), np.concatenate([own, others])
+    last, steps = np.max(own if len(own) else x), np.diff(known)
+    if len(known) >= _MIN_ROWS_OF_CALENDAR:
+        return ahead(own, horizon)
+    meanwhile = np.unique(others[(others >= np.min(own, initial=np.inf)) & (others <= last)])
+    are_equal = len(steps) >= _MIN_STEPS and np.ptp(steps) <= _ROUNDED * steps.max()  # as months
+    if are_equal and not np.array_equal(meanwhile, known):
+        with suppress(ValueError):  # of steps that are equal by chance
+            return ahead(own, horizon)
+    every = np.append(np.unique(x), ahead(x, horizon))
+    return every[every > last][:horizon]
 
 
 def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool, zone: str = "") -> FloatArray:

@@ -62,6 +62,7 @@ def find_outliers(
     *,
     priors: Priors,
     seed: int,
+    n_rows: int = MAX_ROWS,
     deadline: Deadline = NEVER,
 ) -> IntArray:
     """Find the rows of the data that do not fit, before any search.
@@ -71,13 +72,16 @@ def find_outliers(
     ``rivals``, are fitted to all rows, on the same scale. An ``OutOfTimeError`` is raised after the
     deadline.
 
-    A fit takes O(n^3), with n the number of rows, at most ``MAX_ROWS``. There are two of them for
+    A fit takes O(n^3), with n the number of rows, at most ``n_rows``. There are two of them for
     data in which no row is suspicious.
     """
+    pursue = partial(
+        _Pursuit, data=data, priors=priors, seed=seed, n_rows=n_rows, deadline=deadline
+    )
     ends: list[tuple[_Fit, _Pursuit]] = []
     for expression in expressions:
         with fallback(f"outliers are not judged by {expression}"), one_blas_thread():
-            pursuit = _Pursuit(expression, data, priors=priors, seed=seed, deadline=deadline)
+            pursuit = pursue(expression)
             if not pursuit.is_possible(pursuit.rows & pursuit.has_target):
                 continue
             fit = pursuit.first()
@@ -91,8 +95,7 @@ def find_outliers(
     found = best[1].outliers(best[0])
     for rival in rivals if len(found) else ():
         with fallback(f"outliers are not judged by {rival}"), one_blas_thread():
-            on_scale = rival.on(best[1].target)
-            pursuit = _Pursuit(on_scale, data, priors=priors, seed=seed, deadline=deadline)
+            pursuit = pursue(rival.on(best[1].target))
             best = max(best, (pursuit.thorough(), pursuit), key=lambda end: end[0].score)
     return best[1].outliers(best[0])
 
@@ -194,6 +197,7 @@ class _Pursuit:
         priors: Priors,
         seed: int,
         deadline: Deadline,
+        n_rows: int = MAX_ROWS,
         numbers: IntArray | None = None,
     ) -> None:
         plain, self.target = expression.on(IDENTITY), expression.target
@@ -211,8 +215,8 @@ class _Pursuit:
         is_known[[] if known is None else known] = True
         self._is_judged = is_known | (numbers is None)
         self.rows = np.ones(n, dtype=bool)
-        if n > MAX_ROWS:
-            self.rows[np.random.default_rng(seed).permutation(n)[MAX_ROWS:]] = False
+        if n > n_rows:
+            self.rows[np.random.default_rng(seed).permutation(n)[n_rows:]] = False
             self.rows |= is_known
 
     def is_possible(self, kept: BoolArray) -> bool:

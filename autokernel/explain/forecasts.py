@@ -1,6 +1,6 @@
 """Forecasts: the rows that follow a series, or those of each group, and their predictions."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -8,7 +8,8 @@ import numpy.typing as npt
 from autokernel.data import Column
 from autokernel.data.checks import Future
 from autokernel.data.dates import dates_of
-from autokernel.data.steps import rows_ahead_of_group
+from autokernel.data.steps import groups_along, level_numbers, rows_ahead_of_group
+from autokernel.exceptions import warn_user
 from autokernel.explain.tables import Table
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
@@ -31,16 +32,16 @@ def forecast_table(
         If there is no column of time, if a column that predictions depend on is not known, or if
         the rows are not ``horizon`` rows for each group.
     """
-    if not model.series:
-        raise ValueError(
-            "forecast needs a column of dates, or of numbers at equal steps, got the columns "
-            f"{model.columns.names}: give the rows to predict_quantiles"
-        )
-    time, *groups = model.series
-    known = {} if future is None else future.columns
-    _check_known(model, {time, *groups, *known}, is_given=future is not None)
-    columns = {number: known.get(number, model.columns[number]) for number in (time, *groups)}
-    ahead, last = _rows(past, horizon, time, groups, columns[time], future)
+    past = past[~np.isnan(past[:, [*model.series]]).any(axis=1)]
+    hint = "" if model.series[1:] else _hint_of_groups(model, past)
+    try:
+        columns = _columns(model, future)
+        time, *groups = model.series
+        ahead = _rows(past, horizon, time, groups, columns[time], future)
+    except ValueError as error:
+        raise ValueError(f"{hint}. Otherwise, {error}" if hint else str(error)) from None
+    if hint:
+        warn_user(f"{hint}. This forecast does not separate them")
     texts = [str(float(one)) for one in quantiles]
     if len(set(texts)) < len(texts):
         raise ValueError(f"quantiles must differ, got {texts}")
@@ -49,7 +50,7 @@ def forecast_table(
     }
     bands = model.quantiles(ahead, quantiles).T
     found = {names[n]: _shown(one, ahead[:, n]) for n, one in sorted(columns.items())}
-    step = np.ptp(np.append(ahead[:, time], last)) / horizon
+    step = np.median(np.diff(np.unique(np.append(past[:, time], ahead[:, time]))))
     n_digits = 3 + int(np.log10(np.abs(ahead[:, time]).max() / step + 1))  # that distinguish rows
     return Table(
         {**found, "mean": model.mean(ahead), **dict(zip(texts, bands, strict=True))},
@@ -57,16 +58,43 @@ def forecast_table(
     )
 
 
-def _check_known(model: FittedModel, known: Collection[int], *, is_given: bool) -> None:
-    """Refuse a forecast that depends on columns of which the next rows are not known."""
-    missing = [model.columns.names[n] for n in sorted(model.used_columns.difference(known))]
+def _columns(model: FittedModel, future: Future | None) -> dict[int, Column]:
+    """Return time and groups; refuse a forecast without a time, or of rows that are not known."""
+    names, known = model.columns.names, {} if future is None else future.columns
+    if not model.series:
+        raise ValueError(
+            "forecast needs a column of dates, or of numbers at equal steps, got the columns "
+            f"{names}: give the rows to predict_quantiles"
+        )
+    missing = [names[n] for n in sorted(model.used_columns.difference(model.series, known))]
     if missing:
-        got = "X without " + ("it" if len(missing) == 1 else "them") if is_given else "no X"
+        what = "it" if len(missing) == 1 else "them"
         raise ValueError(
             f"forecast needs the next rows of {', '.join(map(repr, missing))}, as the forecast "
-            f"depends on {'it' if len(missing) == 1 else 'them'}, got {got}: give a frame of these "
-            "columns as X"
+            f"depends on {what}, got {'no X' if future is None else f'X without {what}'}: give a "
+            "frame of these columns as X"
         )
+    return {number: known.get(number, model.columns[number]) for number in model.series}
+
+
+def _hint_of_groups(model: FittedModel, past: FloatArray) -> str:
+    """Say which whole numbers may name the groups of rows at one time; empty if none do."""
+    every, names = model.columns.every, model.columns.feature_names or range(len(model.columns))
+    levels = [n for n, one in enumerate(every) if one.levels]
+    numbers = [n for n, one in enumerate(every) if one.varies and not one.levels]
+    whole = [n for n in numbers if not (every[n].is_date or np.any(past[:, n] % 1 > 0))]
+    for time in model.series or numbers:
+        others = sorted({*levels, *whole} - {time})
+        numbered = level_numbers(past[:, others])
+        found = groups_along(past[:, time], numbered, are_dates=every[time].is_date) or ()
+        groups = [others[one] for one in found]
+        if ids := [repr(names[n]) for n in groups if n in whole]:
+            return (
+                f"several rows have the same {every[time].name!r}, and the whole numbers of "
+                f"{' and '.join(ids)} separate them: if these name groups, fit with "
+                f"categorical_features={[names[n] for n in sorted({*levels, *groups})]}"
+            )
+    return ""
 
 
 def _rows(
@@ -76,15 +104,9 @@ def _rows(
     groups: Sequence[int],
     column: Column,
     future: Future | None,
-) -> tuple[FloatArray, float]:
-    """Return the next rows (n_rows, n_features) of all groups, and the last time of all.
-
-    Past rows without a time or a group follow no other.
-    """
-    past = past[~np.isnan(past[:, [time, *groups]]).any(axis=1)]
-    x = past[:, time]
-    last = float(np.max(x, initial=-np.inf))
-    every = past[:, groups]
+) -> FloatArray:
+    """Return the next rows (n_rows, n_features) of all groups."""
+    x, every = past[:, time], past[:, groups]
     if future is None:
         names = np.unique(every, axis=0)
         rows = np.full((len(names) * horizon, past.shape[1]), np.nan)
@@ -96,18 +118,18 @@ def _rows(
         if len(own) != horizon:
             of_group = " for each group" * bool(groups)
             raise ValueError(f"X must have horizon={horizon} rows{of_group}, got {len(own)}")
-        before = x[_are_of(past, groups, name)]
+        at = _are_of(past, groups, name)
         if future is None or time not in future.columns:
             rows[own, time] = rows_ahead_of_group(
-                x, before, horizon, are_dates=column.is_date, zone=column.zone
+                x[at], np.delete(x, at), horizon, are_dates=column.is_date, zone=column.zone
             )
-        elif not np.all(np.diff(rows[own, time], prepend=np.max(before, initial=-np.inf)) > 0):
+        elif not np.all(np.diff(rows[own, time], prepend=np.max(x[at], initial=-np.inf)) > 0):
             raise ValueError(
                 f"X must have times in column {column.name!r} that follow the last row"
                 f"{' of each group' * bool(groups)}, in ascending order, or no such column; predict"
                 " takes any rows"
             )
-    return rows, last
+    return rows
 
 
 def _are_of(rows: FloatArray, groups: Sequence[int], name: FloatArray) -> IntArray:

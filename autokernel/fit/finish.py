@@ -266,7 +266,7 @@ def _complete(run: Run, result: Result) -> FittedModel:
         outliers=_outliers(given, numbers, deviations),
         rows=run.rows,
         unjudged=_unjudged(run, evaluation),
-        series=() if run.space.series[0] is None else (run.space.series[0], *run.space.series[1]),
+        series=() if given.series[0] is None else (given.series[0], *given.series[1]),
     )
 
 

@@ -15,7 +15,7 @@ from autokernel.data.scales import MIN_SHARE, fill_rows
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation, find_outliers, update_outliers
 from autokernel.evidence.evaluator import digest, parts_of_kernel
-from autokernel.evidence.outliers import MAX_SHARE
+from autokernel.evidence.outliers import MAX_ROWS, MAX_SHARE
 from autokernel.exceptions import OutOfTimeError, warn_user
 from autokernel.expression import IDENTITY, NOISE, Expression, Leaf
 from autokernel.fit.arguments import AUTO, Arguments
@@ -27,7 +27,7 @@ from autokernel.search.columns import MAX_COLUMNS, columns_by_effect
 from autokernel.search.design import kernels_of_series
 from autokernel.typing import IntArray
 
-N_COLUMNS = 10  # of very many, of which rows that fit are a smooth function
+N_COLUMNS, N_ROWS = 5, 200  # of very many columns, of which rows that fit are a smooth function
 SHARE_OF_TIME = 0.3  # of what is left, at most for each step before the search
 
 
@@ -73,17 +73,17 @@ def outliers_before_search(
         return fills
     kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
     data = training_data(given) if len(fills) else data
-    columns = data.inputs.columns
+    columns, n_rows = data.inputs.columns, MAX_ROWS
     varying = [number for number, column in enumerate(columns.every) if column.varies]
     if len(varying) > MAX_COLUMNS:
-        varying = sorted(columns_by_effect(data, varying)[:N_COLUMNS])
+        varying, n_rows = sorted(columns_by_effect(data, varying)[:N_COLUMNS]), N_ROWS
     leaves = [Leaf(CATEGORICAL if columns[c].levels else SMOOTH, c) for c in varying]
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
     kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
     rivals = _rivals(smooth, given, data, arguments)
     settings: dict[str, Any] = {"priors": arguments.priors, "seed": seed}
     until = deadline.share(SHARE_OF_TIME)
-    find = partial(find_outliers, data, kernels, rivals, **settings, deadline=until)
+    find = partial(find_outliers, data, kernels, rivals, **settings, n_rows=n_rows, deadline=until)
     key = _key((*data.definition, len(kernels)), (*kernels, *rivals), **settings)
     found = _read_or_find(store, key, find, known=np.empty(0, dtype=int))
     return np.sort(np.concatenate([kept[found], fills]))
@@ -124,8 +124,8 @@ def _rivals(
     if arguments.strategy.preset.judges_outliers_by_series:
         with catch_warnings(action="ignore"):  # the space without outliers repeats them
             plain = replace(arguments, target_scale=IDENTITY, start_kernel=())
-            space = Space(given, data, plain, finds_seasons=False)
-            return kernels_of_series(space.grammar, *space.series)
+            space = Space(given, data, plain, deadline=Deadline(0))  # without looking for seasons
+            return kernels_of_series(space.grammar, *given.series)
     if smooth.n_leaves > MAX_FEW_COLUMNS:
         return []
     numeric = (leaf.column for leaf in smooth.leaves if leaf.kernel == SMOOTH)

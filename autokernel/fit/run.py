@@ -3,6 +3,7 @@
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from functools import cached_property, partial
 from itertools import chain
 from numbers import Integral
@@ -97,7 +98,7 @@ class Run:
         self.data = searched = data.with_varying(varying)
         self.columns = searched.inputs.columns
         if self.n_searched < n:
-            searched = searched.take(self._searched_rows(kept))
+            searched = searched.take(self._searched_rows())
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, deadline=until)
         self.evaluator = self.evaluator_of(searched, by_bounds=by_bounds)
@@ -109,7 +110,7 @@ class Run:
             structure_prior=self.space.structure_prior,
             start=(*self.space.start, *self._possible(start)),
             tol=arguments.tol,
-            series=self.space.series,
+            series=given.series,
             fingerprint=self.evaluator.fingerprint(),
         )
         self.history = History(self.evaluator.n_samples)
@@ -125,12 +126,11 @@ class Run:
         by_bounds = self.arguments.strategy.scores_by_bounds
         return self.approximation is None and self.n_searched == len(self.rows) and not by_bounds
 
-    def _searched_rows(self, kept: FitData) -> IntArray:
+    def _searched_rows(self) -> IntArray:
         """Choose the rows to search on: at random, the latest of a series, or whole groups."""
-        n, inputs, series = self.n_searched, self.data.inputs, self._column_of_series
-        if series is not None:
-            return latest_rows(inputs, series, n)
-        _, groups = time_and_groups(self.columns, kept.X)
+        n, inputs, (_, groups) = self.n_searched, self.data.inputs, self.given.series
+        if self._column_of_series is not None:
+            return latest_rows(inputs, self._column_of_series, n)
         if groups and self.arguments.strategy.preset.has_series_kernels:
             return rows_of_groups(inputs, groups, n, seed=self.seed)
         return np.sort(shuffled_rows(len(inputs), self.seed)[:n])
@@ -138,11 +138,11 @@ class Run:
     @property
     def _column_of_series(self) -> int | None:
         """The only column that varies, along which the rows are a series, None if they are not."""
-        every, arguments = enumerate(self.columns.every), self.arguments
-        varying = [number for number, column in every if column.varies]
-        is_series = len(varying) == 1 and not self.columns[varying[0]].n_gaps
+        arguments, (time, _) = self.arguments, self.given.series
+        n_varying = sum(column.varies for column in self.columns.every)
+        is_series = time is not None and n_varying == 1 and not self.columns[time].n_gaps
         is_series = is_series and arguments.strategy.preset.has_series_kernels
-        return varying[0] if is_series and arguments.approximation == AUTO else None
+        return time if is_series and arguments.approximation == AUTO else None
 
     @property
     def is_long_series(self) -> bool:
@@ -392,7 +392,8 @@ def first_run(
     if store.seed is None or isinstance(arguments.random_state, Integral):
         store.seed = check_seed(arguments.random_state)
     seed = store.seed
-    data = training_data(given)
+    data, until = training_data(given), deadline.share(SHARE_OF_TIME)
+    given = replace(given, series=time_and_groups(data.inputs.columns, given.X, until))
     outliers = outliers_before_search(given, data, arguments, store, seed=seed, deadline=deadline)
     return Run(
         given,

@@ -14,7 +14,7 @@ from autokernel.data.scales import (
     scales_of_column,
     scales_of_target,
 )
-from autokernel.data.steps import seasons_of, shows_cycles, time_and_groups
+from autokernel.data.steps import seasons_of, shows_cycles
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user
@@ -66,9 +66,8 @@ class Space:
     Dates and categories are not rescaled unless the user names a scale, as their zero has no
     meaning. Categories have a kernel of their levels, and those with an order also kernels of
     numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
-    the ``searched`` rows show a season, as far as the deadline allows, unless ``finds_seasons`` is
-    false. The ``grammar`` has the columns that vary and that have base kernels, and the search
-    begins with the kernels ``start``. The ``series`` are the column of time and those of groups.
+    the ``searched`` rows show a season, as far as the deadline allows. The ``grammar`` has the
+    columns that vary and that have base kernels, and the search begins with the kernels ``start``.
 
     Raises
     ------
@@ -83,7 +82,6 @@ class Space:
         searched: TrainingData,
         arguments: Arguments,
         *,
-        finds_seasons: bool = True,
         deadline: Deadline = NEVER,
     ) -> None:
         self._given, self._searched, self._arguments = given, searched, arguments
@@ -92,10 +90,9 @@ class Space:
         periods = self._by_column("periods", arguments.periods)
         self._check_periods(periods)
         used = self._used_columns()
-        self.series = time_and_groups(self._columns, given.X)
         every = enumerate(self._columns.every)
         self._unchanging = frozenset(c for c, one in every if self._is_unchanging(one))
-        self._periodic = self._periodic_columns(used, deadline if finds_seasons else None)
+        self._periodic = self._periodic_columns(used, deadline)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
@@ -121,10 +118,10 @@ class Space:
             )
         return used
 
-    def _periodic_columns(self, used: Sequence[int], deadline: Deadline | None) -> set[int]:
+    def _periodic_columns(self, used: Sequence[int], deadline: Deadline) -> set[int]:
         found: Collection[int] = [c for c in used if not self._columns[c].levels]
         if len(found) > MAX_FEW_COLUMNS:
-            found = columns_with_season(self._searched, deadline) if deadline else ()
+            found = columns_with_season(self._searched, deadline)
         return {c for c in found if shows_cycles(self._given.X[:, c])}
 
     @staticmethod
@@ -156,10 +153,8 @@ class Space:
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
             return with_periods(selection, periods or ())
-        (time, groups), is_of_series = (
-            self.series,
-            self._arguments.strategy.preset.has_series_kernels,
-        )
+        time, groups = self._given.series
+        is_of_series = self._arguments.strategy.preset.has_series_kernels
         if is_of_series and number != time:
             return with_periods(EFFECTS, periods or ())
         kernels: tuple[BaseKernel, ...] = MANY_COLUMNS

@@ -52,7 +52,8 @@ class SeriesKernels(Strategy):
             raise ValueError(
                 "strategy='series' needs a column of time: one of dates, or one of numbers at "
                 f"equal steps; {len(task.grammar.columns)} columns vary, and none is: convert it "
-                "to dates, or choose another strategy"
+                "to dates, name columns of whole numbers that stand for groups in "
+                "categorical_features, or choose another strategy"
             )
         if not found and not task.start:
             raise ValueError(

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import StrOptions
 
+from autokernel.data.columns import TimeAndGroups
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import (
@@ -59,7 +60,7 @@ class Task:
     structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
     tol: float = 0.05  # nats of score that are worth a longer search
-    series: tuple[int | None, tuple[int, ...]] = (None, ())  # the columns of time and of groups
+    series: TimeAndGroups = (None, ())
     fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
     chosen: frozenset[int] = frozenset()  # columns that matter, of very many

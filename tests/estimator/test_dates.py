@@ -193,3 +193,49 @@ def test_texts_of_numbers_are_numbers():
     model = small().refit(frame, np.arange(5.0), "LIN[a]")
     np.testing.assert_array_equal(model.X_train_[:, 0], [1, 2.5, 3, 4, 5])
     assert model.date_columns_ == []
+
+
+DAILY = pd.date_range("2019-11-01", periods=40, freq="D")
+ENDS = pd.date_range("2019-01-31", periods=40, freq="ME")
+WORKING = pd.bdate_range("2019-11-01", periods=30)
+SERIAL = pd.Timestamp("1899-12-30")  # of spreadsheets
+
+
+@pytest.mark.parametrize(
+    ("name", "numbers", "dates"),
+    [
+        ("x", ENDS.strftime("%Y%m"), ENDS.to_period("M").to_timestamp()),
+        ("month", ENDS[:3].strftime("%Y%m"), ENDS[:3].to_period("M").to_timestamp()),
+        ("x", DAILY.strftime("%Y%m%d"), DAILY),
+        ("x", (ENDS - SERIAL).days, ENDS),
+        ("x", (WORKING - SERIAL).days, WORKING),
+        ("order_date", (DAILY - SERIAL).days, DAILY),
+    ],
+)
+def test_whole_numbers_that_read_as_dates_are_said_with_the_line_that_mends_it(
+    name, numbers, dates
+):
+    X = pd.DataFrame({name: np.asarray(numbers, dtype=float)})
+    y = np.random.default_rng(0).normal(size=len(X))
+    with pytest.warns(UserWarning, match=f"'{name}' of X has whole numbers that .* dates") as found:
+        small().refit(X, y, "NOISE")
+    line = re.search(r"pandas\.to_datetime\(.*\)", str(found[0].message))[0]
+    X[name] = eval(line, {"pandas": pd, "X": X})
+    assert X[name].tolist() == dates.tolist()
+    model = small().refit(X, y, "NOISE")
+    assert model.date_columns_ == [0]
+
+
+def test_ordinary_whole_numbers_are_no_dates():
+    rng = np.random.default_rng(0)
+    columns = {
+        "number": 201801 + np.arange(60),  # also beyond the twelfth
+        "serial": 40000 + np.arange(60),
+        "year": 1960 + np.arange(60),
+        "month": np.arange(60) % 12 + 1,
+        "price": rng.integers(150, 900, 60) * 1000,
+        "population": rng.integers(10**7, 3 * 10**7, 60),
+        "income": 36000 + 250 * rng.integers(4, 60, 60),
+        "code": rng.choice([200103, 200104, 200211], 60),
+    }
+    small().refit(pd.DataFrame(columns), rng.normal(size=60), "NOISE")

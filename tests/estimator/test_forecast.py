@@ -517,6 +517,103 @@ def test_groups_may_be_made_of_two_columns():
         model.forecast(1, X=pd.DataFrame({"shop": ["a"]}))
 
 
+def test_one_group_whose_next_row_is_the_last_of_all_is_forecast():
+    X, y = panel(ends=(30, 30, 29))
+    model = small(averaging=None).refit(X, y, "CAT[shop] * RW[week] + LIN[price]")
+    every = model.forecast(1, X=pd.DataFrame({"shop": [*"abc"], "price": 1.5}))
+    only = model.forecast(1, X=pd.DataFrame({"shop": ["c"], "price": [1.5]}))
+    assert only["week"].tolist() == [datetime.date(2020, 7, 27)]  # as the last row of a and b
+    np.testing.assert_allclose(only["mean"], every["mean"][2:])
+    # the texts of numbers differ where the numbers do
+    x = pd.DataFrame({"k": [*range(1000, 1030), *range(1000, 1029)], "g": ["a"] * 30 + ["b"] * 29})
+    model = small(averaging=None).refit(x, x["k"], "LIN[k] + CAT[g]")
+    assert "1029" in str(model.forecast(1, X=pd.DataFrame({"g": ["b"]})))
+
+
+@pytest.mark.parametrize(
+    ("own", "others", "following"),
+    [
+        (["2020-01-01", 6, "W"], ["2020-01-01", 60, "D"], ["2020-02-16", "2020-02-23"]),
+        (["2020-01-31", 7, "ME"], ["2020-01-01", 220, "D"], ["2020-08-31", "2020-09-30"]),
+        (["2020-01-06", 4, "14D"], ["2020-01-06", 30, "W-MON"], ["2020-03-02", "2020-03-16"]),
+        (["2000-01-01", 5, "YS"], ["2000-01-01", 70, "MS"], ["2005-01-01", "2006-01-01"]),
+        # four days of a week, as the others have them, say nothing of its end
+        (["2020-01-06", 4, "D"], ["2020-01-06", 60, "B"], ["2020-01-10", "2020-01-13"]),
+        ([10, 6, 5], [0, 60, 1], [40.0, 45.0]),
+        ([10, 6, 1], [0, 60, 1], [16.0, 17.0]),
+    ],
+)
+def test_a_short_group_at_equal_steps_keeps_them(own, others, following):
+    def times(start, n, step):
+        if isinstance(start, int):
+            return pd.Series(start + step * np.arange(n))
+        return pd.Series(pd.date_range(start, periods=n, freq=step))
+
+    t = pd.concat([times(*own), times(*others), times(*others)], ignore_index=True)
+    X = pd.DataFrame({"t": t, "g": np.repeat(["own", "a", "b"], [own[1], others[1], others[1]])})
+    model = small(averaging=None).refit(X, np.arange(len(X)) % 7, "CAT[g]")
+    table = model.forecast(2, X=pd.DataFrame({"g": ["own"] * 2}))
+    assert table["t"].astype(str).tolist() == [str(one) for one in following]
+
+
+def shops(n=30, *, seed=0):
+    """Shops with whole numbers as names, that wander by week."""
+    rng = np.random.default_rng(seed)
+    weeks = pd.date_range("2022-01-02", periods=n, freq="W")
+    X = pd.concat([pd.DataFrame({"week": weeks, "shop": shop}) for shop in (1, 2, 3)])
+    return X, np.concatenate([level + rng.normal(size=n).cumsum() for level in (5, 30, 10)])
+
+
+def test_whole_numbers_that_name_groups_are_said_with_what_to_do():
+    X, y = shops()
+    model = small(averaging=None).refit(X, y, "LIN[week] + SE[shop]")
+    remedy = r"same 'week', and the whole numbers of 'shop' .*categorical_features=\['shop'\]"
+    for given in (None, pd.DataFrame({"shop": [1, 1, 2, 2, 3, 3]})):
+        with pytest.raises(ValueError, match=remedy):
+            model.forecast(2, X=given)
+    with pytest.warns(UserWarning, match=remedy):
+        model.forecast(2, X=pd.DataFrame({"shop": [2, 2]}))
+    with pytest.warns(UserWarning, match=remedy):  # which would be one level for all
+        small(averaging=None, noise="constant").refit(X, y, "LIN[week]").forecast(2)
+    model = small(averaging=None, categorical_features=["shop"]).refit(X, y, "CAT[shop]")
+    assert model.forecast(1)["shop"].tolist() == [1, 2, 3]
+    # next to categories, without names of columns, and without dates
+    both = pd.concat([X.assign(city=city) for city in "ab"])
+    model = small(averaging=None).refit(both, np.r_[y, y], "SE[shop]")
+    with pytest.raises(ValueError, match=r"of 'shop' .*features=\['shop', 'city'\]"):
+        model.forecast(1)
+    numbers = np.column_stack([np.tile(np.arange(30.0), 3), X["shop"]])
+    with pytest.raises(ValueError, match=r"same 'x0', .* of 1 separate .*_features=\[1\]"):
+        small(averaging=None).refit(numbers, y, "SE[1]").forecast(1)
+    # numbers that do not separate rows, as prices, are not named
+    priced = X[:30].assign(price=np.arange(30) % 4)
+    with pytest.raises(ValueError, match=r"^forecast needs the next rows of 'price'"):
+        small(averaging=None).refit(priced, y[:30], "LIN[price]").forecast(1)
+
+
+@pytest.mark.parametrize("n_others", [0, 30])
+def test_groups_are_found_among_many_categories(n_others):
+    X, y = panel()
+    both = pd.concat([X.assign(product=product) for product in "pq"]).drop(columns="price")
+    rng = np.random.default_rng(0)
+    for number in range(n_others):  # of which no three are groups
+        both.insert(number % 3, f"c{number}", rng.choice([*"abcdefg"[: 2 + number % 6]], len(both)))
+    model = small(averaging=None).refit(both, np.r_[y, y + 1], "CAT[shop] + CAT[product]")
+    table = model.forecast(1)
+    assert [*zip(table["shop"], table["product"], strict=True)] == [
+        (shop, product) for shop in "abc" for product in "pq"
+    ]
+
+
+def test_a_constant_column_changes_no_series():
+    x, y = np.cumsum(np.random.default_rng(0).uniform(0.5, 2, 30)), monthly(30).to_numpy()
+    plain = forecasts(averaging=None, outliers=None, target_scale=None)
+    alone = clone(plain).fit(x[:, None], y)
+    model = clone(plain).fit(np.column_stack([np.ones(30), x]), y)
+    assert model.best_score_ == pytest.approx(alone.best_score_, abs=1e-6)
+    assert model.best_expression_ == alone.best_expression_.replace("[0]", "[1]")
+
+
 def test_a_few_kernels_have_the_effects_of_other_columns():
     X, y = priced(60)
     X["nothing"] = np.random.default_rng(1).normal(size=60)

@@ -315,3 +315,12 @@ def test_too_little_time_excludes_nothing_but_fits():
         model = small(max_time=1e-6).fit(X, y)
     assert len(model.outliers_) == 0
     assert np.isfinite(model.predict(X)).all()
+
+
+def test_outliers_of_very_many_columns_are_found_by_those_with_the_largest_effects():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(300, 30))
+    y = 8 * X[:, 7] + 3 * np.sin(6 * X[:, 20]) + 0.1 * rng.normal(size=300)
+    y[[20, 150, 270]] += 4  # which one column cannot show
+    model = small(outliers="auto").refit(X, y, "LIN[7] + SE[20]")
+    np.testing.assert_array_equal(model.outliers_, [20, 150, 270])

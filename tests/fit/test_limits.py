@@ -86,6 +86,15 @@ def test_a_line_says_what_is_fitted_and_how_to_go_on():
     assert model.best_expression_ in line
 
 
+@pytest.mark.filterwarnings("ignore:max_time ended the search before any kernel")
+def test_columns_that_are_not_reached_in_time_are_no_time():
+    X = np.column_stack([np.arange(40.0), wave(40)[0]])
+    model = small(max_time=1e-6).fit(X, X[:, 0])
+    with pytest.raises(ValueError, match="forecast needs a column of dates, or of numbers at"):
+        model.forecast(1)
+    assert model.refit(X, X[:, 0], "LIN[0]").forecast(1)["x0"] == [40]
+
+
 class Interrupting:
     """Raises a KeyboardInterrupt at one of the lines of the estimator that are run."""
 
