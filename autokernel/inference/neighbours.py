@@ -297,9 +297,6 @@ class NeighbourPredictor(Predictor):
         self._data = data.on(expression.target)
         self._nearest = NearestRows(expression, theta, data.inputs, np.random.default_rng(_SEED))
 
-    def mean(self, X: FloatArray) -> FloatArray:
-        return self.mean_and_variance(X)[0]
-
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         n_each = max(1, min(self._n_neighbours, _MAX_JOINT_ROWS // max(1, len(X))))
         rows = np.unique(self._nearest.of(self._columns.scaled(X), n_each))

@@ -579,9 +579,6 @@ class StateSpacePredictor(Predictor):
         self._inputs = data.inputs
         self._at = Filtered(expression, theta, data.on(expression.target))
 
-    def mean(self, X: FloatArray) -> FloatArray:
-        return self.mean_and_variance(X)[0]
-
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, covariance = self._conditioned(self._columns.scaled(X))
         covariance[np.diag_indices(len(X))] += self.noise_at(X, mean)
