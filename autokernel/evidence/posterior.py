@@ -1,7 +1,8 @@
 """The log posterior of the parameters of a kernel, its gradient and Hessian."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from math import sqrt
 
@@ -176,9 +177,8 @@ class LogPosterior:
 
         This is a third of the work of :meth:`value_and_gradient`.
         """
-        began = self._begin_call()
-        value = self.likelihood.value(theta) + float(self.prior.log_density(theta))
-        self._end_call(began)
+        with self._call():
+            value = self.likelihood.value(theta) + float(self.prior.log_density(theta))
         self._remember(theta, value)
         return value
 
@@ -186,9 +186,8 @@ class LogPosterior:
         """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
         known = self._gradients.get(theta.tobytes())
         if known is None:
-            began = self._begin_call()
-            value, gradient = self.likelihood.value_and_gradient(theta)
-            self._end_call(began)
+            with self._call():
+                value, gradient = self.likelihood.value_and_gradient(theta)
             value += float(self.prior.log_density(theta))
             self._remember(theta, value)
             known = value, gradient + self.prior.gradient(theta)
@@ -199,10 +198,8 @@ class LogPosterior:
         """Compute the log predictive density (n_samples,) of each target given all others."""
         if not isinstance(self.likelihood, ExactLikelihood):
             raise NotImplementedError("criterion='loo' needs approximation='exact'")
-        began = self._begin_call()
-        densities = self.likelihood.leave_one_out(theta)
-        self._end_call(began)
-        return densities
+        with self._call():
+            return self.likelihood.leave_one_out(theta)
 
     def _remember(self, theta: FloatArray, value: float) -> None:
         if value > self.best_value:
@@ -217,15 +214,15 @@ class LogPosterior:
         few.value_and_gradient(self.centre)
         return few._seconds * (n / N_TIMED_ROWS) ** 3
 
-    def _begin_call(self) -> float:
-        """Count a call, and return when it begins, unless it is expected to miss the deadline."""
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """Count a call, and time it, unless it is expected to miss the deadline."""
         if self.n_evaluations == 0 and self.deadline.seconds_left < np.inf:
             self._seconds = self._expected_seconds()
         self.deadline.check(self._seconds)
         self.n_evaluations += 1
-        return time.perf_counter()
-
-    def _end_call(self, began: float) -> None:
+        began = time.perf_counter()
+        yield
         self._seconds = max(self._seconds, time.perf_counter() - began)
 
     def hessian(self, theta: FloatArray, guess: FloatArray | None = None) -> FloatArray:
