@@ -431,12 +431,18 @@ class ModeSearch:
                 yield from warm_points(posterior, theta[None], fits)
 
     def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> Iterator[Point]:
-        """Yield variants of a mode in which one leaf of the sum explains some of the noise."""
+        """Yield variants of a mode in which one leaf of the sum explains some of the noise.
+
+        These are the leaves that have a lengthscale.
+        """
         expression, magnitudes = posterior.expression, self._magnitudes_for(posterior.expression)
-        for node in _leaf_terms(expression):
-            theta = taken_from_noise(mode.theta, expression, [node], magnitudes=magnitudes)
-            theta = np.clip(theta, posterior.lower, posterior.upper)
-            yield Point(theta, curvature=mode.curvature)
+        terms, node = expression.terms(ADD), 0
+        for term in terms if len(terms) > 1 else ():
+            if isinstance(term, Leaf) and any(p.role == Role.LENGTHSCALE for p in term.parameters):
+                theta = taken_from_noise(mode.theta, expression, [node], magnitudes=magnitudes)
+                theta = np.clip(theta, posterior.lower, posterior.upper)
+                yield Point(theta, curvature=mode.curvature)
+            node += len(term.nodes)
 
     def _magnitudes_for(self, expression: Expression) -> Magnitudes:
         """Return the magnitudes of the data, with the target on the scale of a kernel."""
@@ -448,13 +454,3 @@ class ModeSearch:
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         data = self._subsamples[expression.has_many_modes]
         return LogPosterior.exact(expression, data, priors=self._priors, deadline=deadline)
-
-
-def _leaf_terms(expression: Expression) -> Iterator[int]:
-    """Yield the node indices of the terms of a sum that are leaves with a lengthscale."""
-    terms, number = expression.terms(ADD), 0
-    for term in terms:
-        has_length = any(p.role == Role.LENGTHSCALE for p in term.parameters)
-        if isinstance(term, Leaf) and has_length and len(terms) > 1:
-            yield number
-        number += len(term.nodes)
