@@ -11,6 +11,7 @@ Two rules remove leaves that add nothing, however the parameters are set:
 The families are equal, while priors and so evidences are not: each parameter has its own prior.
 """
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
@@ -28,7 +29,12 @@ def reduced(expression: Expression) -> Expression:
     The result is the same object if there are none, and otherwise grouped from the left where terms
     were removed. Its canonical text does not depend on the order or grouping of the operands.
     """
-    recurring = _texts_that_recur(expression)
+    closed = (
+        leaf.canonical
+        for leaf in expression.leaves
+        if leaf.kernel.closed_under_products or leaf.kernel.closed_under_sums
+    )
+    recurring = {text for text, n in Counter(closed).items() if n > 1}  # a rule may remove these
     if not recurring or not isinstance(expression, Operation):
         return expression
     terms = expression.children
@@ -107,16 +113,6 @@ def without_leaves(expression: Expression, texts: AbstractSet[str]) -> Expressio
     if len(left) == len(terms) or (left and expression.operator.commutes):
         return expression.join(left)
     return left[0].on(expression.target) if left else None
-
-
-def _texts_that_recur(expression: Expression) -> set[str]:
-    """Collect the texts of leaves that occur twice and that a rule may remove."""
-    once: set[str] = set()
-    twice: set[str] = set()
-    for leaf in expression.leaves:
-        if leaf.kernel.closed_under_products or leaf.kernel.closed_under_sums:
-            (twice if leaf.canonical in once else once).add(leaf.canonical)
-    return twice
 
 
 def _without_redundant(
