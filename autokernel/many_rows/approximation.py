@@ -49,7 +49,7 @@ class Approximation(ABC):
     """A likelihood that treats many rows, and the predictors that may go with it."""
 
     text: ClassVar[str]  # in a sentence
-    predicts_exactly: ClassVar[bool]  # whether it predicts exactly as long as that is possible
+    predicts_exactly: ClassVar[bool] = True  # as long as that is possible
     is_exact: ClassVar[bool] = False  # whether it is none, and the race is on the latest rows
     predictors: Sequence[MakePredictor]  # approximate ones, the cheapest first
     rival: "Approximation | None" = None  # which may show a signal if this one does not
@@ -97,7 +97,6 @@ class ByNeighbours(Approximation):
     """
 
     text: ClassVar[str] = "each row given its nearest neighbours"
-    predicts_exactly: ClassVar[bool] = True
 
     def __init__(self, rival: ByInducingPoints | None) -> None:
         self.rival = rival
@@ -125,7 +124,6 @@ class ByStateSpace(Approximation):
     """None: the states of a series are filtered, which is exact and takes O(n_samples)."""
 
     text: ClassVar[str] = "exactly, by state space"
-    predicts_exactly: ClassVar[bool] = True
     is_exact: ClassVar[bool] = True
     predictors = (StateSpacePredictor,)
 
