@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from autokernel.data import Column, FitData, Target
+from autokernel.data import FitData, Target
 from autokernel.data.scales import (
     MIN_RATIO_OF_TARGET,
     check_possible,
@@ -93,8 +93,11 @@ class Space:
         self._check_periods(periods)
         used = self._used_columns()
         self.series = time_and_groups(self._columns, given.X)
-        every = enumerate(self._columns.every)
-        self._unchanging = frozenset(c for c, one in every if self._is_unchanging(one))
+        self._unchanging = frozenset(  # along these no kernel can change
+            number
+            for number, one in enumerate(self._columns.every)
+            if one.n_gaps or (one.levels is not None and not one.levels.is_ordered)
+        )
         self._periodic = self._periodic_columns(used, deadline if finds_seasons else None)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
@@ -127,11 +130,6 @@ class Space:
             found = columns_with_season(self._searched, deadline) if deadline else ()
         return {c for c in found if shows_cycles(self._given.X[:, c])}
 
-    @staticmethod
-    def _is_unchanging(column: Column) -> bool:
-        """Whether no kernel can change along a column."""
-        return column.n_gaps > 0 or (column.levels is not None and not column.levels.is_ordered)
-
     def _check_periods(self, periods: Mapping[int, tuple[float, ...]]) -> None:
         for column in periods:
             if self._selection(column) == ():
@@ -156,15 +154,12 @@ class Space:
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
             return with_periods(selection, periods or ())
-        (time, groups), is_of_series = (
-            self.series,
-            self._arguments.strategy.preset.has_series_kernels,
-        )
+        (time, groups), preset = self.series, self._arguments.strategy.preset
+        is_of_series = preset.has_series_kernels
         if is_of_series and number != time:
             return with_periods(EFFECTS, periods or ())
-        kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
-        if number in self._periodic:
-            kernels = FEW_COLUMNS
+        kernels: tuple[BaseKernel, ...]
+        kernels = FEW_COLUMNS if number in self._periodic else MANY_COLUMNS
         if column.is_date or (number == time and (is_of_series or groups)):
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         if self._may_hold_levels(number):
