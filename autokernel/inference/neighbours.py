@@ -60,7 +60,14 @@ class NearestRows:
         for first in range(0, len(points), step):
             some = points[first : first + step]
             candidates = self._candidates(some, n_near)
-            found[first : first + step] = self._most_correlated(some, candidates, n_neighbours)
+            covariance = paired_covariance(
+                self._expression, some, self._X, np.s_[:, None], candidates
+            ).forward(self._params)
+            correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
+            correlation = np.where(candidates < 0, -1.0, correlation)
+            chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
+            rows = np.take_along_axis(candidates, chosen, axis=1)
+            found[first : first + step] = np.sort(rows, axis=1)
         return found
 
     def _candidates(self, points: Inputs, n_near: int) -> IntArray:
@@ -72,15 +79,6 @@ class NearestRows:
         ordered = np.sort(np.concatenate([near, at_random], axis=1), axis=1)
         ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # no row stands twice
         return ordered
-
-    def _most_correlated(self, points: Inputs, candidates: IntArray, n_neighbours: int) -> IntArray:
-        covariance = paired_covariance(
-            self._expression, points, self._X, np.s_[:, None], candidates
-        ).forward(self._params)
-        correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
-        correlation = np.where(candidates < 0, -1.0, correlation)
-        chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
-        return np.sort(np.take_along_axis(candidates, chosen, axis=1), axis=1)
 
     def _places(self, X: Inputs) -> FloatArray:
         """Return places (n, n_views) in which distances are falls of the correlation."""
