@@ -248,9 +248,9 @@ class NeighbourLikelihood(Likelihood):
         n_pairs = blocks.shape[1] * (blocks.shape[1] + 1) // 2
         step = max(1, _PAIRS_PER_BLOCK // n_pairs)
         self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]
-        self._kept: list[Blocks] | None = None
-        if len(blocks) * n_pairs * expression.n_leaves <= MAX_KEPT_LEAF_VALUES:
-            self._kept = [Blocks(expression, self.data, part) for part in self._parts]
+        keeps = len(blocks) * n_pairs * expression.n_leaves <= MAX_KEPT_LEAF_VALUES
+        made = (Blocks(expression, self.data, part) if keeps else None for part in self._parts)
+        self._kept = list(made)
 
     def value(self, theta: FloatArray) -> float:
         params, value = np.exp(theta), self._head.value(theta)
@@ -271,8 +271,7 @@ class NeighbourLikelihood(Likelihood):
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
         """Yield blocks with their targets (n_blocks, n_neighbours + 1)."""
-        for number, part in enumerate(self._parts):
-            kept = None if self._kept is None else self._kept[number]
+        for part, kept in zip(self._parts, self._kept, strict=True):
             yield kept or Blocks(self.expression, self.data, part), self.data.y[part]
 
 
