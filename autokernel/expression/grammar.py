@@ -185,9 +185,8 @@ class Grammar:
         An expression that results from two operations is twice as likely. If no operation applies,
         the expression is returned unchanged.
         """
-        growing, exchanges = self._growing(expression), self._exchanges(expression)
-        others = self._rescalings(expression) + self._deletions(expression)
-        operations = growing + exchanges + others
+        operations = self._growing(expression) + self._exchanges(expression)
+        operations += self._rescalings(expression) + self._deletions(expression)
         if not operations:
             return expression
         return self._result(operations[int(rng.integers(len(operations)))])

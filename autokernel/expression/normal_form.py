@@ -12,7 +12,7 @@ The families are equal, while priors and so evidences are not: each parameter ha
 """
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import permutations
@@ -123,16 +123,13 @@ def _without_redundant(
         if term.canonical in recurring:
             others = [*terms]
             others.remove(term)  # the first of those that are equal
-            if _is_redundant(term.leaves[0], others, operator):
-                terms = others
+            [leaf] = term.leaves
+            if leaf.kernel.closed_under_products and operator == MULTIPLY:
+                is_redundant = any(_absorbs(other, leaf) for other in others)
+            else:
+                is_redundant = leaf.kernel.closed_under_sums and operator == ADD and leaf in others
+            terms = others if is_redundant else terms
     return terms
-
-
-def _is_redundant(leaf: Leaf, others: Sequence[Expression], operator: Operator) -> bool:
-    """Return whether a leaf adds nothing to the other terms of its operation."""
-    if leaf.kernel.closed_under_products and operator == MULTIPLY:
-        return any(_absorbs(other, leaf) for other in others)
-    return leaf.kernel.closed_under_sums and operator == ADD and leaf in others
 
 
 def _absorbs(expression: Expression, leaf: Leaf) -> bool:
