@@ -14,7 +14,7 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression
 from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
 from autokernel.kernels import LogGammaPrior, Priors, Role
-from autokernel.typing import BoolArray, FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray
 
 N_TIMED_ROWS = 500  # rows of a call that is timed, to know how long one of more rows takes
 _ONE_SIDED = 3e-5  # one-sided step in a log parameter
@@ -154,11 +154,6 @@ class LogPosterior:
         """Build the log posterior of a kernel by its exact likelihood."""
         return cls(ExactLikelihood(expression, data), priors=priors, deadline=deadline)
 
-    def on_rows(self, rows: IntArray) -> "LogPosterior":
-        """Return the same kernel's exact log posterior on these rows."""
-        data = self.data.take(rows)
-        return self.exact(self.expression, data, priors=self._priors, deadline=self.deadline)
-
     def step_units(self, theta: FloatArray) -> FloatArray:
         """Guess the extent (n_params,) of the posterior along each parameter around a point.
 
@@ -210,7 +205,8 @@ class LogPosterior:
         n = len(self.data.y)
         if n <= 2 * N_TIMED_ROWS or not isinstance(self.likelihood, ExactLikelihood):
             return 0.0
-        few = self.on_rows(np.arange(N_TIMED_ROWS))
+        some = self.data.take(np.arange(N_TIMED_ROWS))
+        few = self.exact(self.expression, some, priors=self._priors, deadline=self.deadline)
         few.value_and_gradient(self.centre)
         return few._seconds * (n / N_TIMED_ROWS) ** 3
 
