@@ -158,8 +158,7 @@ class Space:
         is_of_series = preset.has_series_kernels
         if is_of_series and number != time:
             return with_periods(EFFECTS, periods or ())
-        kernels: tuple[BaseKernel, ...]
-        kernels = FEW_COLUMNS if number in self._periodic else MANY_COLUMNS
+        kernels: tuple[BaseKernel, ...] = FEW_COLUMNS if number in self._periodic else MANY_COLUMNS
         if column.is_date or (number == time and (is_of_series or groups)):
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         if self._may_hold_levels(number):
