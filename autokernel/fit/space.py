@@ -246,7 +246,15 @@ class Space:
                 f"{tidy.n_leaves}: raise max_leaves"
             )
         for leaf in tidy.leaves:
-            self._check_leaf(leaf)
+            if grammar.spans(leaf.on(grammar.targets[0])):
+                continue
+            own = [one.kernel.name for one in grammar.leaves if one.column == leaf.column]
+            is_short = leaf.kernel == PERIODIC and leaf.column not in self._periodic
+            raise ValueError(
+                "start_kernel must be made of the base kernels of the search, got "
+                f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"
+                f"{NO_CYCLES if is_short else ''}"
+            )
         if not grammar.spans(tidy if tidy.target != IDENTITY else tidy.on(grammar.targets[0])):
             raise ValueError(
                 "start_kernel must be a kernel that the search can reach, made with the operators "
@@ -255,18 +263,6 @@ class Space:
                 f"{self._columns.text_of(expression)}"
             )
         return tidy
-
-    def _check_leaf(self, leaf: Leaf) -> None:
-        grammar = self.grammar
-        if grammar.spans(leaf.on(grammar.targets[0])):
-            return
-        own = [one.kernel.name for one in grammar.leaves if one.column == leaf.column]
-        is_short = leaf.kernel == PERIODIC and leaf.column not in self._periodic
-        raise ValueError(
-            "start_kernel must be made of the base kernels of the search, got "
-            f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"
-            f"{NO_CYCLES if is_short else ''}"
-        )
 
     def _scales(self, used: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the scales of each column: those that a user chooses, or that are possible."""
