@@ -44,24 +44,8 @@ def load_airline(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset
 def load_mauna_loa(*, return_X_y: bool = False, as_frame: bool = False) -> Dataset:
     """Load the monthly means of atmospheric CO2 at Mauna Loa, March 1958 to December 2001.
 
-    Parameters
-    ----------
-    return_X_y : bool, default=False
-        Return ``(data, target)`` instead of a Bunch.
-    as_frame : bool, default=False
-        Return pandas objects instead of arrays.
-
-    Returns
-    -------
-    Bunch or tuple
-        ``data`` of shape (521, 1): ``time``, the middle of the month in decimal years; five months
-        have no value and are left out. ``target`` of shape (521,): CO2 in ppm. The Bunch also has
-        ``feature_names``, ``target_names``, ``DESCR`` and ``frame`` (None unless ``as_frame``).
-
-    Raises
-    ------
-    ImportError
-        If ``as_frame`` is set and pandas is not installed.
+    Parameters and results are as those of :func:`load_airline`, with ``data`` of shape (521, 1) and
+    ``target`` of shape (521,): CO2 in ppm. Five months have no value and are left out.
 
     Notes
     -----

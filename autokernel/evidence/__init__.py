@@ -9,7 +9,6 @@ from autokernel.evidence.criteria import (
     Laplace,
     LeaveOneOut,
     Score,
-    check_criterion,
 )
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.evaluator import (

@@ -22,7 +22,6 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import node_swaps, theta_order
 from autokernel.typing import FloatArray, IntArray
-from autokernel.validation import resolve
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,14 +247,3 @@ CRITERIA: Mapping[str, type[Criterion]] = MappingProxyType(
         "loo": LeaveOneOut,
     }
 )
-
-
-def check_criterion(criterion: str | Criterion) -> Criterion:
-    """Turn the ``criterion`` argument into a valid criterion.
-
-    Raises
-    ------
-    ValueError
-        If the name is unknown (the message lists the known ones) or a parameter is not valid.
-    """
-    return resolve("criterion", criterion, registry=CRITERIA, kind=Criterion)

@@ -15,7 +15,7 @@ from sklearn.utils.validation import _get_feature_names
 from autokernel.data.checks import check_training_data
 from autokernel.data.scales import check_possible, target_offset
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence.criteria import Criterion, KernelFit, Laplace, Score, check_criterion
+from autokernel.evidence.criteria import CRITERIA, Criterion, KernelFit, Laplace, Score
 from autokernel.evidence.evaluation import NO_SCORE, Evaluation, record_fit
 from autokernel.evidence.importance import ImportanceSample, even_points, importance_sample
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
@@ -63,7 +63,7 @@ from autokernel.kernels import (
     definition,
 )
 from autokernel.typing import FloatArray
-from autokernel.validation import check_seed
+from autokernel.validation import check_seed, resolve
 
 FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
 BELOW_BEST = 2.0  # nats below it at which no other mode than that of an estimate is searched
@@ -104,7 +104,7 @@ class Evaluator:
         criterion: str | Criterion = "laplace",
         structure_prior: StructurePrior = uniform_prior,
     ) -> None:
-        self.criterion = check_criterion(criterion)
+        self.criterion = resolve("criterion", criterion, registry=CRITERIA, kind=Criterion)
         self.data = data
         self.n_samples = data.noise.n_readings  # of the score
         self.priors, self.seed = priors, seed

@@ -102,9 +102,9 @@ def maximise(
             continue
         end, value, slopes = found
         moved, fall = end - theta, gradient - slopes
-        if is_guess:
-            is_guess = False
-            hessian *= _measured_scale(moved, fall, hessian)
+        if is_guess:  # whose curvature along the first step is now measured
+            is_guess, ratio = False, float(moved @ fall) / float(moved @ hessian @ moved)
+            hessian *= np.clip(ratio, _MIN_RESCALING, _MAX_RESCALING) if ratio > 0 else 1.0
         hessian = _updated(hessian, moved, fall, shrinks=curvature is None)
         theta, gradient, longest = end, slopes, _MAX_STEP
         for mode in known:
@@ -215,12 +215,6 @@ def _updated(
         fall = weight * fall + (1 - weight) * expected
         measured = _MIN_CURVATURE_RATIO * of_step
     return hessian + np.outer(fall, fall) / measured - np.outer(expected, expected) / of_step
-
-
-def _measured_scale(moved: FloatArray, fall: FloatArray, hessian: FloatArray) -> float:
-    """Return the ratio of the curvature along the first step to that of the first guess."""
-    ratio = float(moved @ fall) / float(moved @ hessian @ moved)
-    return float(np.clip(ratio, _MIN_RESCALING, _MAX_RESCALING)) if ratio > 0 else 1.0
 
 
 def _positive_definite(hessian: FloatArray) -> FloatArray:

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -258,7 +258,7 @@ class ModeSearch:
 
     def __init__(self, data: TrainingData, *, priors: Priors, seed: int) -> None:
         self._data, self._priors, self._seed = data, priors, seed
-        self._magnitudes: dict[str, Magnitudes] = {}
+        self._magnitudes_on = cache(lambda target: Magnitudes(data.on(target)))
         self._parts: dict[Expression, tuple[list[Point], Mapping[str, int]]] = {}
         self._rows = np.random.default_rng(seed).permutation(len(data.y))
         self._has_subsample = len(data.y) > _MAX_FULL_ROWS
@@ -395,7 +395,9 @@ class ModeSearch:
         expression = posterior.expression
         n_nodes = len(expression.nodes) if expression.has_many_modes else 0
         nodes = set(range(n_nodes)).difference(known)
-        return CoordinateScan(posterior, self._magnitudes_for(expression), nodes, coarse=coarse)
+        return CoordinateScan(
+            posterior, self._magnitudes_on(expression.target), nodes, coarse=coarse
+        )
 
     def _starting_points(
         self, posterior: LogPosterior, warm_starts: WarmStarts, *, purpose: str
@@ -408,7 +410,7 @@ class ModeSearch:
         n_known = [sum(len(fit.nodes) for fit in fits) for fits in warm_starts]
         sizes = [1 if n >= len(expression.nodes) else _N_DRAWS for n in n_known]
         rng = random_stream(self._seed, expression, purpose)
-        magnitudes = self._magnitudes_for(expression)
+        magnitudes = self._magnitudes_on(expression.target)
         draws = draw_starts(posterior, magnitudes, n_own + sum(sizes), rng=rng)
         if expression.has_few_modes:  # no other than those of periods that are known
             draws[:, posterior.is_period] = posterior.centre[posterior.is_period]
@@ -422,7 +424,8 @@ class ModeSearch:
         self, posterior: LogPosterior, warm_starts: WarmStarts
     ) -> Iterator[Point]:
         """Yield starts at warm starts where new nodes explain some of the noise."""
-        expression, magnitudes = posterior.expression, self._magnitudes_for(posterior.expression)
+        expression = posterior.expression
+        magnitudes = self._magnitudes_on(expression.target)
         for fits in warm_starts:
             new = set(range(len(expression.nodes))).difference(*(fit.nodes for fit in fits))
             if new:
@@ -431,30 +434,20 @@ class ModeSearch:
                 yield from warm_points(posterior, theta[None], fits)
 
     def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> Iterator[Point]:
-        """Yield variants of a mode in which one leaf of the sum explains some of the noise."""
-        expression, magnitudes = posterior.expression, self._magnitudes_for(posterior.expression)
-        for node in _leaf_terms(expression):
-            theta = taken_from_noise(mode.theta, expression, [node], magnitudes=magnitudes)
-            theta = np.clip(theta, posterior.lower, posterior.upper)
-            yield Point(theta, curvature=mode.curvature)
+        """Yield variants of a mode in which one leaf of the sum explains some of the noise.
 
-    def _magnitudes_for(self, expression: Expression) -> Magnitudes:
-        """Return the magnitudes of the data, with the target on the scale of a kernel."""
-        target = expression.target
-        if target not in self._magnitudes:
-            self._magnitudes[target] = Magnitudes(self._data.on(target))
-        return self._magnitudes[target]
+        These are the leaves that have a lengthscale.
+        """
+        expression = posterior.expression
+        magnitudes = self._magnitudes_on(expression.target)
+        terms, node = expression.terms(ADD), 0
+        for term in terms if len(terms) > 1 else ():
+            if isinstance(term, Leaf) and any(p.role == Role.LENGTHSCALE for p in term.parameters):
+                theta = taken_from_noise(mode.theta, expression, [node], magnitudes=magnitudes)
+                theta = np.clip(theta, posterior.lower, posterior.upper)
+                yield Point(theta, curvature=mode.curvature)
+            node += len(term.nodes)
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         data = self._subsamples[expression.has_many_modes]
         return LogPosterior.exact(expression, data, priors=self._priors, deadline=deadline)
-
-
-def _leaf_terms(expression: Expression) -> Iterator[int]:
-    """Yield the node indices of the terms of a sum that are leaves with a lengthscale."""
-    terms, number = expression.terms(ADD), 0
-    for term in terms:
-        has_length = any(p.role == Role.LENGTHSCALE for p in term.parameters)
-        if isinstance(term, Leaf) and has_length and len(terms) > 1:
-            yield number
-        number += len(term.nodes)

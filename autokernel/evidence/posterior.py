@@ -1,7 +1,8 @@
 """The log posterior of the parameters of a kernel, its gradient and Hessian."""
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import cache
 from math import sqrt
 
@@ -13,7 +14,7 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression
 from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
 from autokernel.kernels import LogGammaPrior, Priors, Role
-from autokernel.typing import BoolArray, FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray
 
 N_TIMED_ROWS = 500  # rows of a call that is timed, to know how long one of more rows takes
 _ONE_SIDED = 3e-5  # one-sided step in a log parameter
@@ -153,11 +154,6 @@ class LogPosterior:
         """Build the log posterior of a kernel by its exact likelihood."""
         return cls(ExactLikelihood(expression, data), priors=priors, deadline=deadline)
 
-    def on_rows(self, rows: IntArray) -> "LogPosterior":
-        """Return the same kernel's exact log posterior on these rows."""
-        data = self.data.take(rows)
-        return self.exact(self.expression, data, priors=self._priors, deadline=self.deadline)
-
     def step_units(self, theta: FloatArray) -> FloatArray:
         """Guess the extent (n_params,) of the posterior along each parameter around a point.
 
@@ -176,9 +172,8 @@ class LogPosterior:
 
         This is a third of the work of :meth:`value_and_gradient`.
         """
-        began = self._begin_call()
-        value = self.likelihood.value(theta) + float(self.prior.log_density(theta))
-        self._end_call(began)
+        with self._call():
+            value = self.likelihood.value(theta) + float(self.prior.log_density(theta))
         self._remember(theta, value)
         return value
 
@@ -186,9 +181,8 @@ class LogPosterior:
         """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
         known = self._gradients.get(theta.tobytes())
         if known is None:
-            began = self._begin_call()
-            value, gradient = self.likelihood.value_and_gradient(theta)
-            self._end_call(began)
+            with self._call():
+                value, gradient = self.likelihood.value_and_gradient(theta)
             value += float(self.prior.log_density(theta))
             self._remember(theta, value)
             known = value, gradient + self.prior.gradient(theta)
@@ -199,10 +193,8 @@ class LogPosterior:
         """Compute the log predictive density (n_samples,) of each target given all others."""
         if not isinstance(self.likelihood, ExactLikelihood):
             raise NotImplementedError("criterion='loo' needs approximation='exact'")
-        began = self._begin_call()
-        densities = self.likelihood.leave_one_out(theta)
-        self._end_call(began)
-        return densities
+        with self._call():
+            return self.likelihood.leave_one_out(theta)
 
     def _remember(self, theta: FloatArray, value: float) -> None:
         if value > self.best_value:
@@ -213,19 +205,20 @@ class LogPosterior:
         n = len(self.data.y)
         if n <= 2 * N_TIMED_ROWS or not isinstance(self.likelihood, ExactLikelihood):
             return 0.0
-        few = self.on_rows(np.arange(N_TIMED_ROWS))
+        some = self.data.take(np.arange(N_TIMED_ROWS))
+        few = self.exact(self.expression, some, priors=self._priors, deadline=self.deadline)
         few.value_and_gradient(self.centre)
         return few._seconds * (n / N_TIMED_ROWS) ** 3
 
-    def _begin_call(self) -> float:
-        """Count a call, and return when it begins, unless it is expected to miss the deadline."""
+    @contextmanager
+    def _call(self) -> Iterator[None]:
+        """Count a call, and time it, unless it is expected to miss the deadline."""
         if self.n_evaluations == 0 and self.deadline.seconds_left < np.inf:
             self._seconds = self._expected_seconds()
         self.deadline.check(self._seconds)
         self.n_evaluations += 1
-        return time.perf_counter()
-
-    def _end_call(self, began: float) -> None:
+        began = time.perf_counter()
+        yield
         self._seconds = max(self._seconds, time.perf_counter() - began)
 
     def hessian(self, theta: FloatArray, guess: FloatArray | None = None) -> FloatArray:

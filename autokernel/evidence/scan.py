@@ -19,7 +19,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import Magnitudes
 from autokernel.expression import Expression, Slot, View, meeting_operator, slots_of
 from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
-from autokernel.typing import BoolArray, FloatArray
+from autokernel.typing import FloatArray
 
 _SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle that make it smooth
 _MAX_IN_CYCLE = 3.0  # lengthscale within a cycle after an exchange of leaves
@@ -196,7 +196,10 @@ class CoordinateScan:
         """Return the local maxima of a grid of points (n_points, n_params), the highest first."""
         thetas = np.clip(thetas, self._posterior.lower, self._posterior.upper)
         values = np.array([self._posterior.value(theta) for theta in thetas])
-        indices = np.flatnonzero(_is_local_maximum(values.reshape(shape)))
+        grid = np.atleast_1d(values.reshape(shape))
+        cross = generate_binary_structure(grid.ndim, 1)  # an entry with its neighbours
+        highest = maximum_filter(grid, footprint=cross, mode="constant", cval=-np.inf)
+        indices = np.flatnonzero(np.isfinite(grid) & (grid >= highest))
         return [Point(thetas[i], values[i]) for i in indices[np.argsort(-values[indices])]]
 
 
@@ -238,11 +241,3 @@ def _view(slot: Slot) -> View:  # an operator on no column is scanned as on the 
 
 def _named_entries(slot: Slot) -> dict[tuple[str, Unit], int]:
     return {(p.name, p.unit): slot.entries.start + n for n, p in enumerate(slot.node.parameters)}
-
-
-def _is_local_maximum(values: FloatArray) -> BoolArray:
-    """Return whether each entry is finite and not below its neighbours on any axis."""
-    values = np.atleast_1d(values)
-    cross = generate_binary_structure(values.ndim, 1)  # an entry with its neighbours
-    highest = maximum_filter(values, footprint=cross, mode="constant", cval=-np.inf)
-    return np.isfinite(values) & (values >= highest)

@@ -138,18 +138,13 @@ def draw_starts(
     )
     for entry, (parameter, view) in enumerate(zip(parameters, views, strict=True)):
         if parameter.role == Role.PERIOD and view is not None:
-            _draw_periods(theta[:, entry], magnitudes.periods(view, parameter.start), rng)
+            periods = magnitudes.periods(view, parameter.start)
+            weights = 1.0 / np.arange(1, len(periods) + 1)  # high peaks more often
+            if len(periods):
+                drawn = rng.choice(np.log(periods), size=n_starts, p=weights / weights.sum())
+                replaced = rng.uniform(size=n_starts) < _PEAK_SHARE
+                theta[replaced, entry] = drawn[replaced]
     return np.clip(theta, posterior.lower, posterior.upper)
-
-
-def _draw_periods(theta: FloatArray, periods: FloatArray, rng: np.random.Generator) -> None:
-    """Replace three of four log periods by those of peaks, with high peaks more often."""
-    if len(periods) == 0:
-        return
-    weights = 1.0 / np.arange(1, len(periods) + 1)
-    drawn = rng.choice(np.log(periods), size=len(theta), p=weights / weights.sum())
-    replaced = rng.uniform(size=len(theta)) < _PEAK_SHARE
-    theta[replaced] = drawn[replaced]
 
 
 def _range(
@@ -255,24 +250,16 @@ def warm_starts_from_similar(
     A fit that has less than a quarter of the kernel's nodes gives no warm start.
     """
     fitted = [other for other in known if np.isfinite(other.score)]
+    alone = {one.expression: one for one in fitted if one.expression.n_leaves == 1}
     starts = []
     for pairs, other in _most_similar(expression, fitted):
         start = WarmStart.taken(other, pairs)
         starts.append([start])
-        if of_leaves := _absent_leaves(expression, start, fitted):
+        absent = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
+        if absent and all(node in alone for _, node in absent):
+            of_leaves = (WarmStart.taken(alone[node], [(place, 0)]) for place, node in absent)
             starts.append([start, *of_leaves])
     return starts
-
-
-def _absent_leaves(
-    expression: Expression, start: WarmStart, fitted: Iterable[Evaluation]
-) -> list[WarmStart]:
-    """Take the nodes that a warm start lacks from fits of single leaves, if all are known."""
-    alone = {one.expression: one for one in fitted if one.expression.n_leaves == 1}
-    absent = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
-    if not all(node in alone for _, node in absent):
-        return []
-    return [WarmStart.taken(alone[node], [(place, 0)]) for place, node in absent]
 
 
 def _most_similar(

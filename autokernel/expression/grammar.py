@@ -3,7 +3,8 @@
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import islice
+from itertools import product
+from typing import Any
 from zlib import crc32
 
 import numpy as np
@@ -17,6 +18,9 @@ _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
 _Joint = tuple[Operator, int | None, int]
 """An operator, its column, and the operand that a subtree becomes; all others are a new leaf."""
+
+_Change = tuple[Any, ...]
+"""A function that returns the result of an operation on one expression, and its arguments."""
 
 
 @dataclass(frozen=True)
@@ -74,20 +78,15 @@ class Grammar:
         return frozenset(leaf.canonical for leaf in self.leaves)
 
     @cached_property
-    def _joints_by_room(self) -> tuple[tuple[_Joint, ...], ...]:
-        """The operations that join new leaves, by the largest number of these."""
+    def _every_joint(self) -> list[_Joint]:
+        """The operations that join new leaves."""
         on_columns = [column for column in self.columns if column not in self.unchanging]
-        joints = [
+        return [
             (operator, column, place)
             for operator in self.operators
             for column in (on_columns if operator.acts_on_column else (None,))
             for place in range(1 if operator.commutes else operator.n_operands)
         ]
-        widest = max((operator.n_operands for operator in self.operators), default=2)
-        return tuple(
-            tuple(joint for joint in joints if joint[0].n_operands - 1 <= room)
-            for room in range(widest)
-        )
 
     @property
     def bases(self) -> tuple[Expression, ...]:
@@ -113,55 +112,72 @@ class Grammar:
         """Return a leaf on a scale of its column; one with a period stays as it is."""
         return leaf if scale == leaf.scale or leaf.has_period else replace(leaf, scale=scale)
 
-    def _joints(self, expression: Expression) -> tuple[_Joint, ...]:
+    def _joints(self, expression: Expression) -> list[_Joint]:
         """Return the operations that join a new leaf without exceeding the number of leaves."""
         room = self.max_leaves - expression.n_leaves
-        return self._joints_by_room[max(0, min(room, len(self._joints_by_room) - 1))]
+        return [joint for joint in self._every_joint if joint[0].n_operands - 1 <= room]
 
     def tidy(self, expression: Expression) -> Expression:
         """Remove what is redundant if the grammar reduces; otherwise return the expression."""
         return reduced(expression) if self.reduces else expression
 
-    def _apply(
-        self, expression: Expression, index: int, counts: tuple[int, int, int, int]
-    ) -> Expression:
-        """Apply the operation at ``index`` among all that are counted."""
-        growing, exchanges, rescalings, _ = counts
-        if index < growing:
-            changed = self._grow(expression, index)
-        elif (index := index - growing) < exchanges:
-            changed = self._exchange(expression, index)
-        elif (index := index - exchanges) < rescalings:
-            changed = self._rescale(expression, index)
-        else:
-            changed = _delete(expression, index - rescalings)
-        return self.tidy(changed)
+    def _result(self, change: _Change) -> Expression:
+        function, *arguments = change
+        return self.tidy(function(*arguments))
 
-    def _grow(self, expression: Expression, index: int) -> Expression:
-        leaves, joints = [*self._leaves_for(expression).values()], self._joints(expression)
-        subtree, index = divmod(index, len(joints) * len(leaves))
-        joint, new = divmod(index, len(leaves))
-        operator, column, place = joints[joint]
-        operands: list[Expression] = [leaves[new]] * operator.n_operands
-        operands[place] = expression.subtree(subtree)
-        return expression.replace(subtree, Operation(operator, *operands, column=column))
+    def _growing(self, expression: Expression) -> list[_Change]:
+        """List the operations that join a new leaf to a subtree."""
 
-    def _exchange(self, expression: Expression, index: int) -> Expression:
-        new = self._leaves_for(expression)
-        for place, tree in enumerate(expression.subtrees()):
-            if isinstance(tree, Leaf):
-                n_others = len(new) - (tree.canonical in new)
-                if index < n_others:
-                    others = (leaf for text, leaf in new.items() if text != tree.canonical)
-                    return expression.replace(place, next(islice(others, index, None)))
-                index -= n_others
-        raise IndexError(f"index must be that of an exchange in {expression}")
+        def grown(at: tuple[int, Expression], joint: _Joint, leaf: Leaf) -> Expression:
+            (place, tree), (operator, column, which) = at, joint
+            operands: list[Expression] = [leaf] * operator.n_operands
+            operands[which] = tree
+            return expression.replace(place, Operation(operator, *operands, column=column))
 
-    def rescalings(self, expression: Expression) -> Iterator[Expression]:
-        """Yield the expression with another scale of the target, or of a column."""
-        _, _, n_rescalings, _ = self._counts(expression)
-        for index in range(n_rescalings):
-            yield self._rescale(expression, index)
+        joints, leaves = self._joints(expression), self._leaves_for(expression).values()
+        return list(product([grown], enumerate(expression.subtrees()), joints, leaves))
+
+    def _exchanges(self, expression: Expression) -> list[_Change]:
+        """List the exchanges of a leaf for a new one."""
+        new = self._leaves_for(expression).items()
+        return [
+            (expression.replace, place, leaf)
+            for place, tree in enumerate(expression.subtrees())
+            for text, leaf in (new if isinstance(tree, Leaf) else ())
+            if text != tree.canonical
+        ]
+
+    def _rescalings(self, expression: Expression) -> list[_Change]:
+        """List the exchanges of the scale of the target, and of that of a column in all leaves."""
+
+        def rescaled(column: int, scale: str) -> Expression:
+            return with_leaves(
+                expression, lambda one: self._on_scale(one, scale) if one.column == column else one
+            )
+
+        targets = [one for one in self.targets if one != expression.target]
+        found: list[_Change] = [(expression.on, one) for one in targets]
+        if self.scales is None:
+            return found
+        first = {leaf.column: leaf for leaf in reversed(expression.leaves) if not leaf.has_period}
+        return found + [
+            (rescaled, column, scale)
+            for column, leaf in sorted(first.items())
+            for scale in self._scales_of.get(column, ())
+            if scale != leaf.scale
+        ]
+
+    def _deletions(self, expression: Expression) -> list[_Change]:
+        """List the operations that let an operand take the place of its operation."""
+        return [
+            (expression.replace, place, operand)
+            for place, tree in enumerate(expression.subtrees() if self.reduces else ())
+            for operand in tree.operands
+        ]
+
+    def rescalings(self, expression: Expression) -> list[Expression]:
+        """List the expression with another scale of the target, or of a column."""
+        return [function(*arguments) for function, *arguments in self._rescalings(expression)]
 
     def random_neighbour(self, expression: Expression, rng: np.random.Generator) -> Expression:
         """Apply one operation, drawn uniformly from all that apply.
@@ -169,9 +185,11 @@ class Grammar:
         An expression that results from two operations is twice as likely. If no operation applies,
         the expression is returned unchanged.
         """
-        counts = self._counts(expression)
-        total = sum(counts)
-        return self._apply(expression, int(rng.integers(total)), counts) if total else expression
+        operations = self._growing(expression) + self._exchanges(expression)
+        operations += self._rescalings(expression) + self._deletions(expression)
+        if not operations:
+            return expression
+        return self._result(operations[int(rng.integers(len(operations)))])
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
@@ -188,15 +206,13 @@ class Grammar:
         If there are more than ``n_max``, they are all exchanges of a scale, all deletions, and a
         choice of the others, which is the same for all trees of one kernel.
         """
-        growing, exchanges, *always = counts = self._counts(expression)
-        n_others, n_always = growing + exchanges, sum(always)
-        others = np.arange(n_others)
-        if n_max is not None and n_others + n_always > n_max:
+        others = self._growing(expression) + self._exchanges(expression)
+        always = self._rescalings(expression) + self._deletions(expression)
+        if n_max is not None and len(others) + len(always) > n_max:
             rng = np.random.default_rng(crc32(expression.canonical.encode()))
-            n_kept = max(1, n_max - n_always)
-            others = np.sort(rng.choice(n_others, min(n_kept, n_others), replace=False))
-        for index in (*others.tolist(), *range(n_others, n_others + n_always)):
-            yield self._apply(expression, index, counts)
+            n_kept = min(max(1, n_max - len(always)), len(others))
+            others = [others[n] for n in np.sort(rng.choice(len(others), n_kept, replace=False))]
+        yield from map(self._result, others + always)
 
     def random_walk(self, start: Expression, n_steps: int, rng: np.random.Generator) -> Expression:
         """Apply ``n_steps`` random operations."""
@@ -214,10 +230,10 @@ class Grammar:
         tree = bases[int(rng.integers(len(bases)))]
         n_leaves = min(n_leaves, self.max_leaves)
         for _ in range(_ATTEMPTS * n_leaves):
-            if tree.n_leaves >= n_leaves or not self._joints(tree):
+            growing = self._growing(tree) if tree.n_leaves < n_leaves else []
+            if not growing:
                 break
-            counts = self._counts(tree)
-            tree = self._apply(tree, int(rng.integers(counts[0])), counts)
+            tree = self._result(growing[int(rng.integers(len(growing)))])
         return tree
 
     def random_walks(self, n: int, rng: np.random.Generator) -> list[Expression]:
@@ -233,16 +249,6 @@ class Grammar:
             self.random_walk(bases[number % len(bases)], int(n_steps), rng)
             for number, n_steps in enumerate(rng.geometric(1 / 3, size=n))
         ]
-
-    def _counts(self, expression: Expression) -> tuple[int, int, int, int]:
-        """Count growing operations, exchanges of leaves and of scales, and deletions, in order."""
-        new = self._leaves_for(expression)
-        n_joins = len(self._joints(expression)) * len(new)
-        n_exchanges = sum(len(new) - (leaf.canonical in new) for leaf in expression.leaves)
-        n_rescalings = len(self.targets) - (expression.target in self.targets)
-        n_rescalings += sum(len(scales) for _, scales in self._other_scales(expression))
-        n_deletions = expression.n_subtrees - 1 if self.reduces else 0  # all but the root
-        return expression.n_subtrees * n_joins, n_exchanges, n_rescalings, n_deletions
 
     def _leaves_for(self, expression: Expression) -> dict[str, Leaf]:
         """Return the leaves that may join an expression, by their texts.
@@ -261,27 +267,6 @@ class Grammar:
                 if leaf.has_period or leaf.view in views or leaf.column not in used
             }
         return self._new_leaves[views]
-
-    def _other_scales(self, expression: Expression) -> list[tuple[int, list[str]]]:
-        """List the columns of an expression that have other scales, with these."""
-        if self.scales is None:
-            return []
-        first = {leaf.column: leaf for leaf in reversed(expression.leaves) if not leaf.has_period}
-        return [
-            (column, [scale for scale in self._scales_of.get(column, ()) if scale != leaf.scale])
-            for column, leaf in sorted(first.items())
-        ]
-
-    def _rescale(self, expression: Expression, index: int) -> Expression:
-        """Give the target, or a column in all leaves, another scale."""
-        targets = [one for one in self.targets if one != expression.target]
-        if index < len(targets):
-            return expression.on(targets[index])
-        columns = ((c, scale) for c, scales in self._other_scales(expression) for scale in scales)
-        column, scale = next(islice(columns, index - len(targets), None))
-        return with_leaves(
-            expression, lambda leaf: self._on_scale(leaf, scale) if leaf.column == column else leaf
-        )
 
     def spans(self, expression: Expression) -> bool:
         """Return whether all parts of an expression are allowed."""
@@ -315,14 +300,3 @@ class Grammar:
         own = [leaf for leaf in own if self._on_scale(leaf, first) == leaf]
         same = [leaf for leaf in own if isinstance(leaf.kernel, type(kernel))]
         return tuple(same or own[:1])
-
-
-def _delete(expression: Expression, index: int) -> Expression:
-    """Let an operand take the place of its operation, at an index among all operands."""
-    places = (
-        (place, operand)
-        for place, tree in enumerate(expression.subtrees())
-        for operand in tree.operands
-    )
-    place, operand = next(islice(places, index, None))
-    return expression.replace(place, operand)

@@ -11,7 +11,8 @@ Two rules remove leaves that add nothing, however the parameters are set:
 The families are equal, while priors and so evidences are not: each parameter has its own prior.
 """
 
-from collections.abc import Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import permutations
@@ -28,7 +29,12 @@ def reduced(expression: Expression) -> Expression:
     The result is the same object if there are none, and otherwise grouped from the left where terms
     were removed. Its canonical text does not depend on the order or grouping of the operands.
     """
-    recurring = _texts_that_recur(expression)
+    closed = (
+        leaf.canonical
+        for leaf in expression.leaves
+        if leaf.kernel.closed_under_products or leaf.kernel.closed_under_sums
+    )
+    recurring = {text for text, n in Counter(closed).items() if n > 1}  # a rule may remove these
     if not recurring or not isinstance(expression, Operation):
         return expression
     terms = expression.children
@@ -109,16 +115,6 @@ def without_leaves(expression: Expression, texts: AbstractSet[str]) -> Expressio
     return left[0].on(expression.target) if left else None
 
 
-def _texts_that_recur(expression: Expression) -> set[str]:
-    """Collect the texts of leaves that occur twice and that a rule may remove."""
-    once: set[str] = set()
-    twice: set[str] = set()
-    for leaf in expression.leaves:
-        if leaf.kernel.closed_under_products or leaf.kernel.closed_under_sums:
-            (twice if leaf.canonical in once else once).add(leaf.canonical)
-    return twice
-
-
 def _without_redundant(
     terms: list[Expression], operator: Operator, recurring: set[str]
 ) -> list[Expression]:
@@ -127,16 +123,13 @@ def _without_redundant(
         if term.canonical in recurring:
             others = [*terms]
             others.remove(term)  # the first of those that are equal
-            if _is_redundant(term.leaves[0], others, operator):
-                terms = others
+            [leaf] = term.leaves
+            if leaf.kernel.closed_under_products and operator == MULTIPLY:
+                is_redundant = any(_absorbs(other, leaf) for other in others)
+            else:
+                is_redundant = leaf.kernel.closed_under_sums and operator == ADD and leaf in others
+            terms = others if is_redundant else terms
     return terms
-
-
-def _is_redundant(leaf: Leaf, others: Sequence[Expression], operator: Operator) -> bool:
-    """Return whether a leaf adds nothing to the other terms of its operation."""
-    if leaf.kernel.closed_under_products and operator == MULTIPLY:
-        return any(_absorbs(other, leaf) for other in others)
-    return leaf.kernel.closed_under_sums and operator == ADD and leaf in others
 
 
 def _absorbs(expression: Expression, leaf: Leaf) -> bool:

@@ -1,7 +1,7 @@
 """The text notation of expressions, with Python's precedence and leaves ``NAME[column]``."""
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from math import inf
 
 from autokernel.exceptions import ExpressionSyntaxError
@@ -96,24 +96,7 @@ def parse_expression(
             raise TypeError(f"{argument} must be a sequence of objects, got {given!r}")
     own = [kernel for kernel in base_kernels if not isinstance(kernel, str)]
     ours = [operator for operator in operators if not isinstance(operator, str)]
-    return _parsed(text, feature_names, own, ours, MAX_LEAVES)
-
-
-def _parsed(
-    text: str,
-    feature_names: Sequence[str] | None,
-    base_kernels: Sequence[BaseKernel],
-    operators: Sequence[Operator],
-    max_leaves: float,
-) -> Expression:
-    known = with_custom_kernels(require_base_kernels("base_kernels", base_kernels))
-    require_operators(operators, base_kernels=known)
-    every = {**OPERATORS, **{operator.symbol: operator for operator in operators}}
-    parser = _Parser(text, feature_names, known, every, max_leaves)
-    try:
-        return parser.parse()
-    except RecursionError:
-        raise ExpressionSyntaxError("nested too deeply", text, parser.position) from None
+    return _Parser(text, feature_names, own, ours, MAX_LEAVES).parse()
 
 
 def custom_parts(expressions: Iterable[Expression]) -> list[BaseKernel | Operator]:
@@ -130,7 +113,7 @@ def parse_with_parts(text: str, parts: Iterable[BaseKernel | Operator]) -> Expre
     custom = [one for one in dict.fromkeys(parts) if not is_built_in(one)]
     kernels = [one for one in custom if isinstance(one, BaseKernel)]
     operators = [one for one in custom if isinstance(one, Operator)]
-    return _parsed(text, None, kernels, operators, inf)
+    return _Parser(text, None, kernels, operators, inf).parse()
 
 
 class _Parser:
@@ -140,15 +123,18 @@ class _Parser:
         self,
         text: str,
         feature_names: Sequence[str] | None,
-        base_kernels: Mapping[str, BaseKernel],
-        operators: Mapping[str, Operator],
+        base_kernels: Sequence[BaseKernel],
+        operators: Sequence[Operator],
         max_leaves: float,
     ) -> None:
         self.text, self.max_leaves = text, max_leaves
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
-        self.base_kernels = base_kernels
-        self.words = {o.symbol: o for o in operators.values() if o.is_word}
-        signs = [o for o in operators.values() if not o.is_word]
+        own = require_base_kernels("base_kernels", base_kernels)
+        self.base_kernels = with_custom_kernels(own)
+        require_operators(operators, base_kernels=self.base_kernels)
+        every = {**OPERATORS, **{o.symbol: o for o in operators}}.values()
+        self.words = {o.symbol: o for o in every if o.is_word}
+        signs = [o for o in every if not o.is_word]
         # one list of signs for each precedence, the lowest precedence first
         self.ranks = [
             [o for o in signs if o.precedence == rank]
@@ -160,7 +146,10 @@ class _Parser:
     def parse(self) -> Expression:
         """Read the whole text."""
         target = self._target()
-        expression = self._chain(0)
+        try:
+            expression = self._chain(0)
+        except RecursionError:
+            raise self._error("nested too deeply") from None
         if self.position < len(self.text):
             signs = ", ".join(repr(o.symbol) for rank in self.ranks for o in rank)
             raise self._error(f"expected {signs} or the end, got {self.text[self.position]!r}")

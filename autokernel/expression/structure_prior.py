@@ -26,7 +26,7 @@ def unit_prior(expression: Expression, *, nats: float, n_columns: int) -> float:
 
     A unit is a product of one base kernel over all columns, but not of lines, or any other leaf.
     """
-    units = _units(expression, (MULTIPLY,))[0]
+    units = _units(expression, (MULTIPLY,))
     return -nats * sum(1 if one.size == n_columns else one.size for one in units)
 
 
@@ -59,7 +59,9 @@ def grammar_prior(
     of_scales = strength * scale_prior(expression, n_scales, n_targets)
     if not expression.leaves:
         return of_scales - strength * log(2)
-    units, n_choices = _units(expression, (ADD, MULTIPLY))
+    units = _units(expression, (ADD, MULTIPLY))
+    operations = (tree for tree in expression.subtrees() if isinstance(tree, Operation))
+    n_choices = sum(tree.column is not None for tree in operations)
     price = log(2) + (2 * len(units) - 1) * log(2)  # not noise; a unit or an operation
     price += (len(units) - 1) * log(max(1, n_operators))
     for unit in units:
@@ -131,8 +133,8 @@ class _Unit(NamedTuple):
     n_lines: int  # columns on which it is LIN
 
 
-def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list[_Unit], int]:
-    """List the units, and count the operators that act on a column.
+def _units(expression: Expression, grouping: Collection[Operator]) -> list[_Unit]:
+    """List the units.
 
     Leaves that an operator in ``grouping`` joins, and that are one base kernel on different
     columns, form one unit, but for lines that are multiplied. If a column occurs twice, its second
@@ -141,18 +143,15 @@ def _units(expression: Expression, grouping: Collection[Operator]) -> tuple[list
     """
     if not isinstance(expression, Operation):
         assert isinstance(expression, Leaf)  # the only other kind of tree
-        return [_Unit(1, not expression.kernel.is_categorical, int(_is_line(expression)))], 0
+        return [_Unit(1, not expression.kernel.is_categorical, int(_is_line(expression)))]
     units: list[_Unit] = []
-    n_choices = 0 if expression.column is None else 1
     grouped: list[Leaf] = []
     for term in expression.children:
         if expression.operator in grouping and isinstance(term, Leaf):
             grouped.append(term)
         else:
-            below, n_below = _units(term, grouping)
-            units += below
-            n_choices += n_below
-    return units + _units_of_leaves(grouped, are_factors=expression.operator == MULTIPLY), n_choices
+            units += _units(term, grouping)
+    return units + _units_of_leaves(grouped, are_factors=expression.operator == MULTIPLY)
 
 
 def _units_of_leaves(leaves: Sequence[Leaf], *, are_factors: bool) -> list[_Unit]:

@@ -12,7 +12,7 @@ from joblib import Memory
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from autokernel.evidence import CRITERIA, Criterion, check_criterion, parameters_of
+from autokernel.evidence import CRITERIA, Criterion, parameters_of
 from autokernel.exceptions import warn_user
 from autokernel.expression import COLUMN_SCALES, IDENTITY, TARGET_SCALES, Expression
 from autokernel.kernels import (
@@ -148,7 +148,9 @@ class Arguments:
             "start_kernel": check_start_kernel(given["start_kernel"]),
             "operators": operators,
             "strategy": resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy),
-            "criterion": check_criterion(given["criterion"]),
+            "criterion": resolve(
+                "criterion", given["criterion"], registry=CRITERIA, kind=Criterion
+            ),
             "priors": check_priors(given["priors"], parameters=known.values()),
             "averaging": averaging,
             "n_inducing": int(given["n_inducing"]),

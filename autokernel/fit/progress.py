@@ -51,9 +51,10 @@ class Monitor(Observer):
         y: Any,
         attributes: Callable[[], dict[str, Any] | None],
     ) -> None:
-        self._context, self._runs, self._attributes = context, runs, attributes
+        self._context, self._runs = context, runs
         self.verbose = 0 if estimator.verbose == "auto" else estimator.verbose
         self._given = {"estimator": estimator, "X": X, "y": y}
+        self._at_end = {**self._given, "reconstruction_attributes": attributes}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
         self._n_tasks, self._elapsed, self._has_estimate = 0, 0.0, False
@@ -90,17 +91,12 @@ class Monitor(Observer):
             self._estimate_time(history)
         self._print_line(history)
         self._update_line()
-        ends = self._task.call_on_fit_task_end(
-            **self._given, reconstruction_attributes=self._attributes
-        )
-        return bool(ends)
+        return bool(self._task.call_on_fit_task_end(**self._at_end))
 
     def finish(self) -> None:
         """End the task of the pruning, if one is under way."""
         if self._pruning is not None:
-            self._pruning.call_on_fit_task_end(
-                **self._given, reconstruction_attributes=self._attributes
-            )
+            self._pruning.call_on_fit_task_end(**self._at_end)
             self._pruning = None
 
     def abandon(self) -> None:

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from autokernel.data import Column, FitData, Target
+from autokernel.data import FitData, Target
 from autokernel.data.scales import (
     MIN_RATIO_OF_TARGET,
     check_possible,
@@ -90,8 +90,11 @@ class Space:
         periods = self._by_column("periods", arguments.periods)
         self._check_periods(periods)
         used = self._used_columns()
-        every = enumerate(self._columns.every)
-        self._unchanging = frozenset(c for c, one in every if self._is_unchanging(one))
+        self._unchanging = frozenset(  # along these no kernel can change
+            number
+            for number, one in enumerate(self._columns.every)
+            if one.n_gaps or (one.levels is not None and not one.levels.is_ordered)
+        )
         self._periodic = self._periodic_columns(used, deadline)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
@@ -124,11 +127,6 @@ class Space:
             found = columns_with_season(self._searched, deadline)
         return {c for c in found if shows_cycles(self._given.X[:, c])}
 
-    @staticmethod
-    def _is_unchanging(column: Column) -> bool:
-        """Whether no kernel can change along a column."""
-        return column.n_gaps > 0 or (column.levels is not None and not column.levels.is_ordered)
-
     def _check_periods(self, periods: Mapping[int, tuple[float, ...]]) -> None:
         for column in periods:
             if self._selection(column) == ():
@@ -153,13 +151,11 @@ class Space:
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
             return with_periods(selection, periods or ())
-        time, groups = self._given.series
-        is_of_series = self._arguments.strategy.preset.has_series_kernels
+        (time, groups), preset = self._given.series, self._arguments.strategy.preset
+        is_of_series = preset.has_series_kernels
         if is_of_series and number != time:
             return with_periods(EFFECTS, periods or ())
-        kernels: tuple[BaseKernel, ...] = MANY_COLUMNS
-        if number in self._periodic:
-            kernels = FEW_COLUMNS
+        kernels: tuple[BaseKernel, ...] = FEW_COLUMNS if number in self._periodic else MANY_COLUMNS
         if column.is_date or (number == time and (is_of_series or groups)):
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         if self._may_hold_levels(number):
@@ -247,7 +243,15 @@ class Space:
                 f"{tidy.n_leaves}: raise max_leaves"
             )
         for leaf in tidy.leaves:
-            self._check_leaf(leaf)
+            if grammar.spans(leaf.on(grammar.targets[0])):
+                continue
+            own = [one.kernel.name for one in grammar.leaves if one.column == leaf.column]
+            is_short = leaf.kernel == PERIODIC and leaf.column not in self._periodic
+            raise ValueError(
+                "start_kernel must be made of the base kernels of the search, got "
+                f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"
+                f"{NO_CYCLES if is_short else ''}"
+            )
         if not grammar.spans(tidy if tidy.target != IDENTITY else tidy.on(grammar.targets[0])):
             raise ValueError(
                 "start_kernel must be a kernel that the search can reach, made with the operators "
@@ -256,18 +260,6 @@ class Space:
                 f"{self._columns.text_of(expression)}"
             )
         return tidy
-
-    def _check_leaf(self, leaf: Leaf) -> None:
-        grammar = self.grammar
-        if grammar.spans(leaf.on(grammar.targets[0])):
-            return
-        own = [one.kernel.name for one in grammar.leaves if one.column == leaf.column]
-        is_short = leaf.kernel == PERIODIC and leaf.column not in self._periodic
-        raise ValueError(
-            "start_kernel must be made of the base kernels of the search, got "
-            f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"
-            f"{NO_CYCLES if is_short else ''}"
-        )
 
     def _scales(self, used: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the scales of each column: those that a user chooses, or that are possible."""

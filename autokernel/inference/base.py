@@ -89,9 +89,9 @@ class Predictor(ABC):
         self._rounding_by_target = data.rounding_by_target
         self._noise_function = data.noise_function
 
-    @abstractmethod
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
+        return self.mean_and_variance(X)[0]
 
     def noise_at(self, X: FloatArray, mean: FloatArray) -> FloatArray:
         """Compute the variance (n,) of the noise of new observations with these means (n,).

@@ -75,27 +75,22 @@ class TrainingData:
         other._pairs, other._origin = self._pairs, plain
         return other
 
+    def _with_rows(self, inputs: Inputs, u: FloatArray, noise: RowNoise) -> "TrainingData":
+        return TrainingData(inputs, u, noise, self.target, varying=self.varying).on(self._scale)
+
     def take(self, rows: IntArray) -> "TrainingData":
         """Return the data of these rows."""
-        plain = self._plain
-        inputs, u, noise = plain.inputs[rows], plain.u[rows], plain.known_noise.take(rows)
-        taken = TrainingData(inputs, u, noise, plain.target, varying=plain.varying)
-        return taken.on(self._scale)
+        return self._with_rows(self.inputs[rows], self.u[rows], self.known_noise.take(rows))
 
     def joined(self, other: "TrainingData") -> "TrainingData":
         """Return the data of these rows and of others after them, in the same units."""
-        plain, new = self._plain, other._plain
-        inputs, u = plain.inputs.joined(new.inputs), np.concatenate([plain.u, new.u])
-        noise = plain.known_noise.joined(new.known_noise)
-        return TrainingData(inputs, u, noise, plain.target, varying=plain.varying).on(self._scale)
+        inputs, u = self.inputs.joined(other.inputs), np.concatenate([self.u, other.u])
+        return self._with_rows(inputs, u, self.known_noise.joined(other.known_noise))
 
     def with_varying(self, varying: Mapping[str, NoiseFunction]) -> "TrainingData":
         """Return the data with noise that varies on some scales of the target."""
-        plain = self._plain
-        other = TrainingData(
-            plain.inputs, plain.u, plain.known_noise, plain.target, varying=varying
-        )
-        other._pairs = plain._pairs
+        other = TrainingData(self.inputs, self.u, self.known_noise, self.target, varying=varying)
+        other._pairs = self._pairs
         return other.on(self._scale)
 
     @property

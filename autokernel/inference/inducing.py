@@ -48,9 +48,8 @@ class InducingLikelihood(Likelihood):
         n, m = len(data.y), len(points)
         step = max(1, _COVARIANCES_PER_SWEEP_BLOCK // m)
         self._rows = [slice(first, first + step) for first in range(0, n, step)]
-        self._kept: list[Covariance] | None = None
-        if n * m * expression.n_leaves <= MAX_KEPT_LEAF_VALUES:
-            self._kept = [self._with_points(rows) for rows in self._rows]
+        keeps = n * m * expression.n_leaves <= MAX_KEPT_LEAF_VALUES
+        self._kept = [self._with_points(rows) if keeps else None for rows in self._rows]
 
     def value(self, theta: FloatArray) -> float:
         try:
@@ -131,8 +130,8 @@ class InducingLikelihood(Likelihood):
 
         The covariances are multiplied by ``roots`` (n_samples,).
         """
-        for number, rows in enumerate(self._rows):
-            covariance = self._with_points(rows) if self._kept is None else self._kept[number]
+        for rows, kept in zip(self._rows, self._kept, strict=True):
+            covariance = kept or self._with_points(rows)
             C = covariance.forward(params[:-1]).reshape(-1, len(self.points))
             yield rows, covariance, C * roots[rows, None] if self._differs else C
 

@@ -1,6 +1,7 @@
 """Likelihoods of kernels that differ by one leaf, from values of leaves that are kept."""
 
 from collections.abc import Sequence
+from functools import cache
 
 import numpy as np
 
@@ -22,7 +23,7 @@ class LeafValues:
 
     def __init__(self, data: TrainingData) -> None:
         self.data = data
-        self._covariances: dict[str, Covariance] = {}
+        self._covariance_of = cache(lambda leaf: Covariance(leaf, data.pairs))
         self._likelihoods: dict[str, ExactLikelihood] = {}  # on each scale of the target
         self._kept: dict[tuple[str, bytes], FloatArray] = {}  # the oldest first
         self._n_bytes = 0
@@ -32,9 +33,7 @@ class LeafValues:
         key = leaf.canonical, params.tobytes()
         found = self._kept.get(key)
         if found is None:
-            if leaf.canonical not in self._covariances:
-                self._covariances[leaf.canonical] = Covariance(leaf, self.data.pairs)
-            self._kept[key] = found = self._covariances[leaf.canonical].forward(params)
+            self._kept[key] = found = self._covariance_of(leaf).forward(params)
             self._n_bytes += found.nbytes
             while self._n_bytes > MAX_KEPT_BYTES and len(self._kept) > 1:
                 self._n_bytes -= self._kept.pop(next(iter(self._kept))).nbytes

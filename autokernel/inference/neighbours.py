@@ -60,7 +60,14 @@ class NearestRows:
         for first in range(0, len(points), step):
             some = points[first : first + step]
             candidates = self._candidates(some, n_near)
-            found[first : first + step] = self._most_correlated(some, candidates, n_neighbours)
+            covariance = paired_covariance(
+                self._expression, some, self._X, np.s_[:, None], candidates
+            ).forward(self._params)
+            correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
+            correlation = np.where(candidates < 0, -1.0, correlation)
+            chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
+            rows = np.take_along_axis(candidates, chosen, axis=1)
+            found[first : first + step] = np.sort(rows, axis=1)
         return found
 
     def _candidates(self, points: Inputs, n_near: int) -> IntArray:
@@ -72,15 +79,6 @@ class NearestRows:
         ordered = np.sort(np.concatenate([near, at_random], axis=1), axis=1)
         ordered[:, 1:][ordered[:, 1:] == ordered[:, :-1]] = -1  # no row stands twice
         return ordered
-
-    def _most_correlated(self, points: Inputs, candidates: IntArray, n_neighbours: int) -> IntArray:
-        covariance = paired_covariance(
-            self._expression, points, self._X, np.s_[:, None], candidates
-        ).forward(self._params)
-        correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
-        correlation = np.where(candidates < 0, -1.0, correlation)
-        chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
-        return np.sort(np.take_along_axis(candidates, chosen, axis=1), axis=1)
 
     def _places(self, X: Inputs) -> FloatArray:
         """Return places (n, n_views) in which distances are falls of the correlation."""
@@ -250,9 +248,9 @@ class NeighbourLikelihood(Likelihood):
         n_pairs = blocks.shape[1] * (blocks.shape[1] + 1) // 2
         step = max(1, _PAIRS_PER_BLOCK // n_pairs)
         self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]
-        self._kept: list[Blocks] | None = None
-        if len(blocks) * n_pairs * expression.n_leaves <= MAX_KEPT_LEAF_VALUES:
-            self._kept = [Blocks(expression, self.data, part) for part in self._parts]
+        keeps = len(blocks) * n_pairs * expression.n_leaves <= MAX_KEPT_LEAF_VALUES
+        made = (Blocks(expression, self.data, part) if keeps else None for part in self._parts)
+        self._kept = list(made)
 
     def value(self, theta: FloatArray) -> float:
         params, value = np.exp(theta), self._head.value(theta)
@@ -273,8 +271,7 @@ class NeighbourLikelihood(Likelihood):
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
         """Yield blocks with their targets (n_blocks, n_neighbours + 1)."""
-        for number, part in enumerate(self._parts):
-            kept = None if self._kept is None else self._kept[number]
+        for part, kept in zip(self._parts, self._kept, strict=True):
             yield kept or Blocks(self.expression, self.data, part), self.data.y[part]
 
 
@@ -296,9 +293,6 @@ class NeighbourPredictor(Predictor):
         self._expression, self._theta = expression, theta
         self._data = data.on(expression.target)
         self._nearest = NearestRows(expression, theta, data.inputs, np.random.default_rng(_SEED))
-
-    def mean(self, X: FloatArray) -> FloatArray:
-        return self.mean_and_variance(X)[0]
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         n_each = max(1, min(self._n_neighbours, _MAX_JOINT_ROWS // max(1, len(X))))

@@ -240,10 +240,6 @@ def _n_harmonics(lengthscale: float, most: float) -> int:
     return int(np.count_nonzero(weights >= _LEAST_WEIGHT)) - 1
 
 
-def _transposed(matrices: FloatArray) -> FloatArray:
-    return np.swapaxes(matrices, -1, -2)
-
-
 class Filter:
     """Gains of a Kalman filter on rows in blocks, arrays (n_steps, n_blocks, ...).
 
@@ -277,21 +273,21 @@ class Filter:
             kept = eye - k[:, :, None] * level
             J[n + 1] = J[n] + at_level[:, :, None] * (at_level / f[:, None])[:, None]
             Phi[n + 1] = A[n] @ (kept @ Phi[n])
-            P = kept @ P0[n] @ _transposed(kept) + (V[n][:, None] * k)[:, :, None] * k[:, None]
-            P0[n + 1] = A[n] @ P @ _transposed(A[n]) + Q[n]
+            P = kept @ P0[n] @ kept.mT + (V[n][:, None] * k)[:, :, None] * k[:, None]
+            P0[n + 1] = A[n] @ P @ A[n].mT + Q[n]
         starts = [start]
         for block in range(n_blocks - 1):
             P = starts[-1]
             more = Phi[-1, block] @ _given_rows(P, J[-1, block]) @ Phi[-1, block].T
             starts.append(P0[-1, block] + more)
-        self.P = P0[:-1] + Phi[:-1] @ _given_rows(np.array(starts), J[:-1]) @ _transposed(Phi[:-1])
+        self.P = P0[:-1] + Phi[:-1] @ _given_rows(np.array(starts), J[:-1]) @ Phi[:-1].mT
         self.f = np.where(self.observed, self.P @ level @ level + V, 1.0)
         if not (np.all(np.isfinite(self.f)) and np.all(self.f > 0)):
             raise LinAlgError("the variance of an innovation is not positive and finite")
         self.k = np.where(self.observed[..., None], self.P @ level / self.f[..., None], 0.0)
         self.kept = eye - self.k[..., None] * level
         self.M, self.gain = A @ self.kept, (A @ self.k[..., None])[..., 0]
-        self.filtered = self.kept @ self.P @ _transposed(self.kept)
+        self.filtered = self.kept @ self.P @ self.kept.mT
         self.filtered += (V[..., None] * self.k)[..., None] * self.k[..., None, :]
 
     @cached_property
@@ -332,7 +328,7 @@ class Filter:
         scaled = innovations / self.f[..., None]
         n_steps, n_blocks, n_columns = innovations.shape
         slopes = np.zeros((n_steps + 1, n_blocks, len(self.level), n_columns))
-        M = _transposed(self.M)
+        M = self.M.mT
         for n in range(n_steps - 1, -1, -1):
             np.matmul(M[n], slopes[n + 1], out=slopes[n])
             slopes[n] += self.level[:, None] * scaled[n][:, None]
@@ -354,7 +350,7 @@ class Filter:
         """How slopes after the last row of a block move those before each row and after it."""
         found = np.empty((len(self.M) + 1, *self.M.shape[1:]))
         found[-1] = np.eye(len(self.level))
-        M = _transposed(self.M)
+        M = self.M.mT
         for n in range(len(M) - 1, -1, -1):
             np.matmul(M[n], found[n + 1], out=found[n])
         return found
@@ -369,13 +365,13 @@ class Filter:
         of_row = np.where(self.observed, 1 / self.f, 0.0)[..., None, None]
         of_row = of_row * np.outer(self.level, self.level)
         for n in range(len(self.M) - 1, -1, -1):
-            found[n] = _transposed(self.M[n]) @ found[n + 1] @ self.M[n] + of_row[n]
+            found[n] = self.M[n].mT @ found[n + 1] @ self.M[n] + of_row[n]
         before, ends = self._before, np.zeros(found.shape[1:])
         for block in range(len(ends) - 2, -1, -1):
             move = before[0, block + 1]
             ends[block] = found[0, block + 1] + move @ ends[block + 1] @ move.T
         first = found[0, 0] + before[0, 0] @ ends[0] @ before[0, 0].T
-        return found[1:] + before[1:] @ ends @ _transposed(before[1:]), first
+        return found[1:] + before[1:] @ ends @ before[1:].mT, first
 
 
 def _next(of_rows: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
@@ -391,8 +387,8 @@ def _given_rows(P: FloatArray, J: FloatArray) -> FloatArray:
     """Compute the covariance ``(P^-1 + J)^-1``, also of a singular P."""
     values, axes = np.linalg.eigh(P)
     root = axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]
-    inner = np.eye(P.shape[-1]) + _transposed(root) @ J @ root
-    return root @ np.linalg.solve(inner, _transposed(root))
+    inner = np.eye(P.shape[-1]) + root.mT @ J @ root
+    return root @ np.linalg.solve(inner, root.mT)
 
 
 class Rows:
@@ -495,13 +491,13 @@ class Filtered:
         """Differentiate in what the states depend on, backwards through the filter."""
         at, space, rows = self.filter, self.space, self.rows
         (slopes, first), (information, of_first) = self.slopes, at.information
-        of_noise = slopes @ _transposed(slopes) - information
+        of_noise = slopes @ slopes.mT - information
         of_transition = of_noise @ (at.next @ at.filtered)
         changes = list(space.changes(rows.lengths, rows.in_order[0]))
         moving = np.zeros(len(space.level), dtype=bool)  # states that move others as parameters say
         for _, own, (dA, _), _ in changes:
             moving[own] |= np.any(dA != 0, axis=(0, 1))
-        of_transition[..., moving] += slopes @ _transposed(self.after(np.s_[:, :], moving))
+        of_transition[..., moving] += slopes @ self.after(np.s_[:, :], moving).mT
         of_A, of_Q = map(rows.sum_by_length, (of_transition, of_noise))
         of_start, gradient = first @ first.T - of_first, np.zeros(len(space.params))
         for entry, own, (dA, dQ), d_start in changes:
@@ -538,25 +534,23 @@ class StateSpaceLikelihood(Likelihood):
     """
 
     def value(self, theta: FloatArray) -> float:
-        try:
-            value = Filtered(self.expression, theta, self.data).value
-        except LinAlgError:
-            return -np.inf
-        value += self.data.noise.correction(theta[-1])
-        return value if np.isfinite(value) else -np.inf
+        return self._filtered(theta)[0]
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        failure = -np.inf, np.zeros(len(theta))
-        try:
-            found = Filtered(self.expression, theta, self.data)
-        except LinAlgError:
-            return failure
-        value = found.value + self.data.noise.correction(theta[-1])
-        if not np.isfinite(value):
-            return failure
+        value, found = self._filtered(theta)
+        if found is None:
+            return value, np.zeros(len(theta))
         gradient = found.gradient(float(np.exp(theta[-1])))
         gradient[-1] += self.data.noise.slope_of_correction(theta[-1])
         return value, gradient
+
+    def _filtered(self, theta: FloatArray) -> tuple[float, Filtered | None]:
+        try:
+            found = Filtered(self.expression, theta, self.data)
+        except LinAlgError:
+            return -np.inf, None
+        value = found.value + self.data.noise.correction(theta[-1])
+        return (value, found) if np.isfinite(value) else (-np.inf, None)
 
 
 class StateSpacePredictor(Predictor):
@@ -578,9 +572,6 @@ class StateSpacePredictor(Predictor):
         super().__init__(expression, theta, data, block=_BLOCK)
         self._inputs = data.inputs
         self._at = Filtered(expression, theta, data.on(expression.target))
-
-    def mean(self, X: FloatArray) -> FloatArray:
-        return self.mean_and_variance(X)[0]
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, covariance = self._conditioned(self._columns.scaled(X))
@@ -608,14 +599,14 @@ class StateSpacePredictor(Predictor):
         states, P = at.after(row, slice(None)), at.filter.filtered[row]
         states[is_first], P[is_first] = 0.0, space.start(0.0)
         A, Q = space.steps(x - np.where(is_first, 0.0, known[last]))
-        states, P = A @ states, A @ P @ _transposed(A) + Q
+        states, P = A @ states, A @ P @ A.mT + Q
         if not np.all(last == end):
             (slopes, first), (information, of_first) = at.slopes, at.filter.information
             slopes, information = slopes[row], information[row]
             slopes[is_first], information[is_first] = first, of_first
             A, _ = space.steps(np.maximum(known[np.minimum(last + 1, end)] - x, 0.0))
-            to_next = P @ _transposed(A)
-            states, P = states + to_next @ slopes, P - to_next @ information @ _transposed(to_next)
+            to_next = P @ A.mT
+            states, P = states + to_next @ slopes, P - to_next @ information @ to_next.mT
         mixed = np.einsum("q,nqc->nc", space.level, states) - space.functions(x) @ at.mix[1:]
         return mixed[:, 0], P @ space.level @ space.level + (mixed[:, 1:] ** 2).sum(axis=1)
 

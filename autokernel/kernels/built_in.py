@@ -254,13 +254,8 @@ def name_of_period(period: float) -> str:
 
 
 RANDOM_WALK, DAMPED_TREND, RETURNING = RandomWalk(), DampedTrend(), Matern12()
-SMOOTH, LINEAR, PERIODIC, MULTI_SCALE, CATEGORICAL = (
-    SquaredExponential(),
-    Linear(),
-    Periodic(),
-    RationalQuadratic(),
-    Categorical(),
-)
+SMOOTH, LINEAR, PERIODIC = SquaredExponential(), Linear(), Periodic()
+MULTI_SCALE, CATEGORICAL = RationalQuadratic(), Categorical()
 
 BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
     {

@@ -4,6 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
@@ -202,19 +203,15 @@ class Share(BaseKernel):
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
         # with a slope g of f, f g' + g f' = ((f + g) (f + g)' - (f - g) (f - g)') / 2
-        def moved(number: int, sign: int) -> FloatArray:
-            def function(x: FloatArray) -> FloatArray:
-                value, slopes = self._function_and_slopes(params, x)
-                return value + sign * slopes[number]
+        def moved(number: int, sign: int, x: FloatArray) -> FloatArray:
+            value, slopes = self._function_and_slopes(params, x)
+            return value + sign * slopes[number]
 
-            return pairs.outer(function)
-
-        return np.array(
-            [
-                0.5 * (adjoint * (moved(number, 1) - moved(number, -1))).sum()
-                for number in range(len(params))
-            ]
-        )
+        gradient = np.empty(len(params))
+        for number in range(len(params)):
+            plus, minus = (pairs.outer(partial(moved, number, sign)) for sign in (1, -1))
+            gradient[number] = 0.5 * (adjoint * (plus - minus)).sum()
+        return gradient
 
     def _function_and_slopes(
         self, params: FloatArray, x: FloatArray

@@ -76,22 +76,15 @@ class DampedTrend(BaseKernel):
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         lengthscale, variance, offset = params
-        return (
-            variance
-            * _from_first_row(mean_reversion, lengthscale, pairs)
-            / (2 * mean_reversion(1 / lengthscale))
-            + offset
-        )
+        walked = variance * _from_first_row(mean_reversion, lengthscale, pairs)
+        return walked / (2 * mean_reversion(1 / lengthscale)) + offset
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
         lengthscale, variance, offset = params
         whole = mean_reversion(1 / lengthscale)
-        factor = variance / (2 * whole)
-        share = factor * float(
-            (adjoint * _from_first_row(mean_reversion, lengthscale, pairs)).sum()
-        )
-        slope = factor * float(
-            (adjoint * _from_first_row(_mean_reversion_slope, lengthscale, pairs)).sum()
+        share, slope = (
+            variance / (2 * whole) * (adjoint * _from_first_row(h, lengthscale, pairs)).sum()
+            for h in (mean_reversion, _mean_reversion_slope)
         )
         slope -= share * _mean_reversion_slope(1 / lengthscale) / whole
         return np.array([slope, share, offset * adjoint.sum()])

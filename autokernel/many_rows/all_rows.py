@@ -75,7 +75,12 @@ def _race_climb_choose(
     fits = _climb(winner, rows) or noise
     if noise:
         fits = _against_noise(fits, noise[0], rows, was_best=not best_first[0].expression.leaves)
-    return _choose(fits, rows)
+    if fits[0].expression.leaves:
+        [fit] = _best_on_held_out(fits, rows)
+        return fit, _best_predictor(fit, rows)
+    with suppress(OutOfTimeError):
+        return rows.fit_exactly(fits[0]), ExactPredictor
+    return fits[0], ExactPredictor
 
 
 def race_exactly(
@@ -193,16 +198,6 @@ def _against_noise(
     except OutOfTimeError:
         return [noise] if was_best else fits
     return [again] if again.score > fits[0].score else fits
-
-
-def _choose(fits: Sequence[Evaluation], rows: ManyRows) -> tuple[Evaluation, MakePredictor]:
-    """Choose one of the fits of a kernel, the latest one first, and a predictor."""
-    if fits[0].expression.leaves:
-        [fit] = _best_on_held_out(fits, rows)
-        return fit, _best_predictor(fit, rows)
-    with suppress(OutOfTimeError):
-        return rows.fit_exactly(fits[0]), ExactPredictor
-    return fits[0], ExactPredictor
 
 
 def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:

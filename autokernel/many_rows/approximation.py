@@ -49,8 +49,9 @@ class Approximation(ABC):
     """A likelihood that treats many rows, and the predictors that may go with it."""
 
     text: ClassVar[str]  # in a sentence
-    predicts_exactly: ClassVar[bool]  # whether it predicts exactly as long as that is possible
+    predicts_exactly: ClassVar[bool] = True  # as long as that is possible
     is_exact: ClassVar[bool] = False  # whether it is none, and the race is on the latest rows
+    predictors: Sequence[MakePredictor]  # approximate ones, the cheapest first
     rival: "Approximation | None" = None  # which may show a signal if this one does not
 
     @abstractmethod
@@ -62,11 +63,6 @@ class Approximation(ABC):
         Its ``data`` are the rows that it approximates.
         """
 
-    @property
-    @abstractmethod
-    def predictors(self) -> Sequence[MakePredictor]:
-        """Approximate predictors, the cheapest first."""
-
 
 class ByInducingPoints(Approximation):
     """All rows depend on the function at a few points."""
@@ -76,6 +72,7 @@ class ByInducingPoints(Approximation):
 
     def __init__(self, n_inducing: int) -> None:
         self.n_inducing = n_inducing
+        self.predictors = [partial(InducingPredictor, n_inducing=n_inducing)]
 
     def likelihood(
         self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
@@ -91,10 +88,6 @@ class ByInducingPoints(Approximation):
         points = choose_inducing(fit.expression, fit.theta, data.inputs, self.n_inducing)
         return InducingLikelihood(fit.expression, data, data.inputs[points])
 
-    @property
-    def predictors(self) -> Sequence[MakePredictor]:
-        return [partial(InducingPredictor, n_inducing=self.n_inducing)]
-
 
 class ByNeighbours(Approximation):
     """Every row depends on the rows with which it is most correlated.
@@ -104,10 +97,11 @@ class ByNeighbours(Approximation):
     """
 
     text: ClassVar[str] = "each row given its nearest neighbours"
-    predicts_exactly: ClassVar[bool] = True
 
-    def __init__(self, rival: ByInducingPoints | None = None) -> None:
+    def __init__(self, rival: ByInducingPoints | None) -> None:
         self.rival = rival
+        every = NEIGHBOURS_OF_PREDICTIONS
+        self.predictors = [partial(NeighbourPredictor, n_neighbours=n) for n in every]
 
     def likelihood(
         self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
@@ -125,17 +119,13 @@ class ByNeighbours(Approximation):
         )
         return NeighbourLikelihood(fit.expression, data, head, blocks)
 
-    @property
-    def predictors(self) -> Sequence[MakePredictor]:
-        return [partial(NeighbourPredictor, n_neighbours=n) for n in NEIGHBOURS_OF_PREDICTIONS]
-
 
 class ByStateSpace(Approximation):
     """None: the states of a series are filtered, which is exact and takes O(n_samples)."""
 
     text: ClassVar[str] = "exactly, by state space"
-    predicts_exactly: ClassVar[bool] = True
     is_exact: ClassVar[bool] = True
+    predictors = (StateSpacePredictor,)
 
     def __init__(self, column: int) -> None:
         self.column = column
@@ -153,10 +143,6 @@ class ByStateSpace(Approximation):
             data = data.take(latest_rows(data.inputs, self.column, LATEST_ROWS))
         leaves = fit.expression.leaves
         return (StateSpaceLikelihood if leaves else ExactLikelihood)(fit.expression, data)
-
-    @property
-    def predictors(self) -> Sequence[MakePredictor]:
-        return [StateSpacePredictor]
 
 
 def approximation_of_kernels(

@@ -36,8 +36,8 @@ class ManyRows:
 
     The evaluator scores kernels on fewer rows. Its seed chooses rows, which are the same for all
     kernels. A fit that cannot end before the deadline, as far as earlier ones show, raises an
-    ``OutOfTimeError``. The ``history``
-    has every fit that was tried; a failed one has the score ``-inf``, and a status that says why.
+    ``OutOfTimeError``. The ``history`` has every fit that was tried; a failed one has the score
+    ``-inf``, and a status that says why.
     """
 
     approximation: Approximation
@@ -127,7 +127,8 @@ class ManyRows:
         if self.approximation.is_exact:  # of a longer series
             times[posterior.is_period] **= 3
         curvature = _scaled_hessian(start.hessian, times, posterior, start.theta)
-        theta, known = start.theta, _with_known_periods(posterior, start.theta)
+        theta, keeps = start.theta, np.array([one.keeps_prior for one in likelihood.parameters])
+        known = np.where(posterior.is_period & keeps, posterior.centre, theta)  # known periods
         if not np.array_equal(theta, known):
             theta = max((theta, known), key=posterior.value)
         mode = maximise(
@@ -187,12 +188,6 @@ def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
             if np.isfinite(log_evidence_or_nothing(posterior, measured)):
                 return measured
     return estimate
-
-
-def _with_known_periods(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
-    """Return theta with periods that are known by what is known of them."""
-    are_known = [one.keeps_prior for one in posterior.likelihood.parameters]
-    return np.where(posterior.is_period & are_known, posterior.centre, theta)
 
 
 def _scaled_hessian(

@@ -1,6 +1,6 @@
 """Bayesian optimisation with a kernel for hierarchical spaces."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 from scipy.special import expit
@@ -39,9 +39,12 @@ class ArcKernel(FrequencyKernel[Expression]):
     def frequencies(self, expression: Expression) -> Sequence[Frequencies]:
         """Mark the values of the active positions of the arranged tree, level by level."""
         by_depth: list[dict[str, float]] = [{} for _ in range(N_DEPTHS)]
-        for path, value in _positions(arrange(expression.on(IDENTITY))[0], ()):
-            text = ".".join(map(str, path))
-            by_depth[min(len(path), N_DEPTHS - 1)][f"{text} {value}"] = 1.0
+        positions = [("", 0, arrange(expression.on(IDENTITY))[0])]
+        for path, depth, tree in positions:  # which grow by the operands of each
+            value = operator_text(tree) if isinstance(tree, Operation) else tree.canonical
+            by_depth[min(depth, N_DEPTHS - 1)][f"{path} {value}"] = 1.0
+            below = enumerate(tree.operands)
+            positions += [(f"{path}.{number}", depth + 1, operand) for number, operand in below]
         if expression.target != IDENTITY:
             by_depth[0][f"{expression.target}(y) ~"] = 1.0
         return by_depth
@@ -72,15 +75,3 @@ class Arc(SOT):
     """
 
     _kernel_kernel = ArcKernel
-
-
-def _positions(
-    expression: Expression, path: tuple[int, ...]
-) -> Iterator[tuple[tuple[int, ...], str]]:
-    """Yield the active positions, as operand numbers from the root, with their values."""
-    if not isinstance(expression, Operation):
-        yield path, expression.canonical
-        return
-    yield path, operator_text(expression)
-    for number, operand in enumerate(expression.operands):
-        yield from _positions(operand, (*path, number))

@@ -44,8 +44,7 @@ def parents_of(task: Task, history: History) -> list[Expression]:
 
     A history may hold kernels of another grammar.
     """
-    order = np.argsort(-history.scores, kind="stable")
-    known = [history.evaluations[number].expression for number in order]
+    known = [one.expression for one in sorted(history.evaluations, key=lambda one: -one.score)]
     return [e for e in known if task.grammar.spans(e)] or list(task.grammar.bases)
 
 

@@ -192,7 +192,9 @@ class HellingerKernel(KernelKernel):
         self._max_kept = max(4, MAX_COVARIANCE_BYTES // (8 * len(self._rows) * n_samples))
         self._covariances_of = lru_cache(self._max_kept)(self._prior_covariances)
         self._draws_of = cache(self._draws)
-        self._forget()
+        self._known: dict[str, int] = {}  # indices by canonical texts
+        self._trees: list[Expression] = []  # arranged
+        self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
 
     def distances(
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
@@ -215,19 +217,13 @@ class HellingerKernel(KernelKernel):
         values = 0.5 * np.exp(-params)
         return values, -values[:, None]
 
-    def _forget(self) -> None:
-        self._known: dict[str, int] = {}  # indices by canonical texts
-        self._trees: list[Expression] = []  # arranged
-        self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
-
     def _learn(self, expressions: Sequence[Expression]) -> None:
         """Give each new expression an index in the table, which begins again if it is full."""
+        texts = {e.canonical for e in expressions}
+        if len(self._known.keys() | texts) > MAX_CACHED_EXPRESSIONS:
+            self._known, self._trees, self._table = {}, [], np.empty((0, 0))
         new = {e.canonical: arrange(e)[0] for e in expressions if e.canonical not in self._known}
         if not new:
-            return
-        if self._known and len(self._known) + len(new) > MAX_CACHED_EXPRESSIONS:
-            self._forget()
-            self._learn(expressions)
             return
         self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
         self._trees += new.values()

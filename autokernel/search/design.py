@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from functools import partial, reduce
+from itertools import islice
 from operator import mul
 
 import numpy as np
@@ -126,17 +127,12 @@ def kernels_of_groups(grammar: Grammar) -> list[Expression]:
 
 def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:
     """Return every base kernel on every column, then two random operations from each."""
-    grown = list(grammar.bases)
-    texts = {base.canonical for base in grammar.bases}
-    for base in grammar.bases:
-        for _ in range(2):
-            for _ in range(MAX_GROWTHS):
-                kernel = grammar.random_neighbour(base, rng)
-                if kernel.canonical not in texts:
-                    grown.append(kernel)
-                    texts.add(kernel.canonical)
-                    break
-    return grown
+    grown = {base.canonical: base for base in grammar.bases}
+    for base in [base for base in grammar.bases for _ in range(2)]:
+        draws = (grammar.random_neighbour(base, rng) for _ in range(MAX_GROWTHS))
+        new = (kernel for kernel in draws if kernel.canonical not in grown)
+        grown |= {kernel.canonical: kernel for kernel in islice(new, 1)}
+    return list(grown.values())
 
 
 def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:

@@ -1,7 +1,7 @@
 """Distances between expressions, and between changes, by symbolical optimal transport."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -47,16 +47,11 @@ class SOTKernel(FrequencyKernel[Expression]):
 
     def frequencies(self, expression: Expression) -> tuple[Frequencies, Frequencies, Frequencies]:
         """Compute the frequencies of the base kernels by column, the paths and the subtrees."""
-        paths: list[str] = []
         keys: list[str] = []
         plain = expression.on(IDENTITY)
-        _list_paths(plain, "", paths)
         _list_subtrees(plain, keys)
-        return (
-            _base_frequencies(expression),
-            _relative_frequencies(paths),
-            _relative_frequencies(keys),
-        )
+        of_paths, of_keys = map(_relative_frequencies, (list(_paths(plain)), keys))
+        return _base_frequencies(expression), of_paths, of_keys
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         sigmoid = expit(params[1:])
@@ -92,23 +87,19 @@ class EdgeKernel(FrequencyKernel[Edge]):
         return values, np.diag(values)
 
 
-def _list_paths(expression: Expression, above: str, found: list[str]) -> None:
-    """Append the paths to the leaves (SOT, appendix A.1).
+def _paths(expression: Expression, above: str = "") -> Iterator[str]:
+    """Yield the paths to the leaves (SOT, appendix A.1).
 
     A run of the same commuting operator counts once. An operator that does not commute is written
     with the number of the operand.
     """
     if not isinstance(expression, Operation):
-        found.append(above + expression.canonical)
+        yield above + expression.canonical
         return
-    label = operator_text(expression)
-    if expression.operator.commutes:
-        here = above if above.endswith(label) else above + label
-        for operand in expression.operands:
-            _list_paths(operand, here, found)
-    else:
-        for number, operand in enumerate(expression.operands):
-            _list_paths(operand, f"{above}{label}{number}:", found)
+    label, commutes = operator_text(expression), expression.operator.commutes
+    here = above if commutes and above.endswith(label) else above + label
+    for number, operand in enumerate(expression.operands):
+        yield from _paths(operand, here if commutes else f"{here}{number}:")
 
 
 def _list_subtrees(expression: Expression, found: list[str]) -> str:
@@ -148,12 +139,10 @@ def _base_frequencies(expression: Expression) -> Frequencies:
 
 def _counts(expression: Expression) -> tuple[Counter[str], Counter[str]]:
     """Count leaves and paths; the scale of the target counts as a leaf."""
-    paths: list[str] = []
-    _list_paths(expression.on(IDENTITY), "", paths)
     leaves = Counter(leaf.canonical for leaf in expression.leaves)
     if expression.target != IDENTITY:
         leaves[f"{expression.target}(y) ~"] += 1
-    return leaves, Counter(paths)
+    return leaves, Counter(_paths(expression.on(IDENTITY)))
 
 
 def _relative_frequencies(elements: Sequence[str]) -> Frequencies:

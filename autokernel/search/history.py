@@ -68,11 +68,6 @@ class Trial:
         """The score before the fit, in nats; nan unless it was estimated."""
         return np.nan if self.proposal is None else self.proposal.score
 
-    @property
-    def is_guess(self) -> bool:
-        """Whether a search has proposed the kernel without an estimate of its score."""
-        return self.phase == Phase.SEARCH and bool(np.isnan(self.estimate))
-
 
 @dataclass
 class History:
@@ -102,7 +97,7 @@ class History:
             return False
         best = int(np.argmax(self.scores > self.scores.max() - tol))
         later = [one for one in self.trials[best + 1 :] if one.phase == Phase.SEARCH]
-        n_guesses = sum(trial.is_guess for trial in later)
+        n_guesses = int(np.isnan([trial.estimate for trial in later]).sum())
         return n_guesses >= PATIENCE or len(later) - n_guesses >= max_steps
 
     @property

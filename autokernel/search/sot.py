@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import Estimate
-from autokernel.expression import Expression, Grammar
+from autokernel.expression import Expression
 from autokernel.search.acquisition import Acquisition, Values
 from autokernel.search.bayesian import BayesianStrategy, evolve, parents_of
 from autokernel.search.climb import Climb
@@ -99,12 +99,16 @@ class SOT(BayesianStrategy):
             n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
-            excluded = frozenset(expression.canonical for expression in known)
+            n_walks = self.population_size // 2  # the others are neighbours of the best kernels
+            neighbours = [
+                task.grammar.random_neighbour(parents[number % len(parents)], rng)
+                for number in range(self.population_size - n_walks)
+            ]
             return evolve(
                 values,
                 task.grammar,
-                self._first_generation(task.grammar, parents, rng),
-                excluded=excluded,
+                [*task.grammar.random_walks(n_walks, rng), *neighbours],
+                excluded=frozenset(expression.canonical for expression in known),
                 n_survivors=max(1, self.population_size // (self.n_offspring + 1)),
                 n_offspring=self.n_offspring,
                 n_generations=n_generations,
@@ -115,14 +119,3 @@ class SOT(BayesianStrategy):
         return self.propose_by_surrogate(
             task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
         )
-
-    def _first_generation(
-        self, grammar: Grammar, parents: Sequence[Expression], rng: np.random.Generator
-    ) -> list[Expression]:
-        """Draw half by random walks from base kernels, half from neighbours of the best kernels."""
-        n_walks = self.population_size // 2
-        neighbours = [
-            grammar.random_neighbour(parents[number % len(parents)], rng)
-            for number in range(self.population_size - n_walks)
-        ]
-        return [*grammar.random_walks(n_walks, rng), *neighbours]

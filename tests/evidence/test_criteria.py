@@ -19,7 +19,6 @@ from autokernel.evidence import (
     KernelFit,
     Laplace,
     Score,
-    check_criterion,
 )
 from autokernel.evidence.importance import FIRST_DRAWS, MAX_DRAWS
 from autokernel.evidence.laplace import (
@@ -32,6 +31,7 @@ from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import NOISE_FLOOR, LogPosterior
 from autokernel.expression import NOISE
+from autokernel.validation import resolve
 from tests.fits import rows, small, wave
 from tests.high_precision import mp
 from tests.maxima import posterior_of
@@ -541,14 +541,15 @@ def test_a_criterion_may_be_custom_and_may_fail_with_its_reason():
 
 @pytest.mark.parametrize("name", CRITERIA)
 def test_every_criterion_can_be_made_by_name(name):
-    assert type(check_criterion(name)) is CRITERIA[name]
-    assert check_criterion(name).get_params() == CRITERIA[name]().get_params()
+    criterion = resolve("criterion", name, registry=CRITERIA, kind=Criterion)
+    assert type(criterion) is CRITERIA[name]
+    assert criterion.get_params() == CRITERIA[name]().get_params()
 
 
 def test_a_clone_of_a_criterion_keeps_its_parameters():
     criterion = Importance(max_draws=np.int64(700), standard_error=1)
     twin = clone(criterion)
-    assert check_criterion(twin) is twin is not criterion
+    assert resolve("criterion", twin, registry=CRITERIA, kind=Criterion) is twin is not criterion
     assert repr(twin) == repr(criterion)
 
 
@@ -574,8 +575,6 @@ def test_a_clone_of_a_criterion_keeps_its_parameters():
     ],
 )
 def test_what_is_no_valid_criterion_is_an_error(criterion, message):
-    with pytest.raises(ValueError, match=message):
-        check_criterion(criterion)
     with pytest.raises(ValueError, match=message):
         evaluate_kernel("SE[0]", *SMOOTH, criterion=criterion)
 
