@@ -58,11 +58,11 @@ from autokernel.fit import (
     refitted,
     search,
     updated,
+    warn_of_misses,
     with_excluded,
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
-from autokernel.many_rows import n_rows_to_search
 from autokernel.model import FittedModel, PosteriorAveraging
 from autokernel.search import CUT, MEANINGS, StopReason, Strategy, columns_of
 from autokernel.typing import FloatArray
@@ -424,14 +424,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 reason = search(runs, monitor, deadline=deadline)
                 last = last_with_kernel(runs)
                 model = finished(last, reason, deadline)
-                self._set(_attributes_of_search(runs, reason), model, last.given)
+                self._set(model, last.given, runs, reason)
                 if not last.searches_all_exactly:
                     monitor.say(f"predictions: {self.approximation_}")
             except KeyboardInterrupt:
                 with suppress(EvaluationError, Warning):  # Ctrl-C comes first
                     last, interrupted = last_with_kernel(runs), StopReason.INTERRUPTED
                     model = finished(last, interrupted, deadline)
-                    self._set(_attributes_of_search(runs, interrupted), model, last.given)
+                    self._set(model, last.given, runs, interrupted)
                     warn_user(last.text_of_interruption)
                 raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
@@ -481,7 +481,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         known = self._fitted.columns if hasattr(self, "_fitted") else None
         run = self._begin(X, y, sample_weight, noise_std, known=known, deadline=NEVER)
         chosen = self._fitted.evaluation if kernel is None else kernel
-        self._set({}, refitted(run, chosen), run.given)
+        self._set(refitted(run, chosen), run.given)
         return self
 
     def update(
@@ -507,7 +507,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         of the fit. They are judged again with the rows of later updates. A new level of the target
         is not excluded for long: all such rows join if more of them are next to each other, in time
         or along a column, than chance allows, or if they are more than 15 % of all rows. Outliers
-        of the fit stay excluded.
+        of the fit stay excluded, and so do rows apart from the new level that still do not fit.
+
+        The mean of the target and the noise are those of the fit, which a lasting change may leave
+        behind. A warning says so when the intervals of ``outcomes_`` have held less than half of
+        the last 20 rows, outliers included: :meth:`refit` or :meth:`fit` with all rows.
 
         Parameters
         ----------
@@ -553,11 +557,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         inputs, target, outcomes = self.X_train_, self.y_train_, old
         if n := len(given.y):
             given = with_excluded(model, given, old)
-            model, joins, found = updated(model, given, Arguments.of(self))
+            model, joins, found = updated(model, given, excludes=self.outliers is not None)
             inputs = np.concatenate([inputs, given.X[joins]])
             target = np.concatenate([target, given.y[joins]])
             every = {name: np.concatenate([old[name], one[-n:]]) for name, one in found.items()}
             outcomes = outcome_table(every, model.outliers.rows)
+            warn_of_misses(outcomes, n)
         self._set_fitted(
             model,
             inputs,
@@ -575,7 +580,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         store = getattr(self, "_store", None) if self.warm_start else None
         return first_run(data, arguments, store, deadline=deadline)
 
-    def _set(self, of_search: Mapping[str, Any], model: FittedModel, data: FitData) -> None:
+    def _set(
+        self, model: FittedModel, data: FitData, runs: Sequence[Run] = (), reason: str = ""
+    ) -> None:
         kept = data.first_equal[np.isin(data.first_equal, model.rows)]  # with all equal rows
         rows = np.searchsorted(data.rows, kept)
         self._set_fitted(
@@ -587,7 +594,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             outcomes_=outcome_table(NO_OUTCOMES, model.outliers.rows),
             _left_out=data.left_out,  # forecasts begin after these rows too
             _n_given=len(data.first_equal),
-            **of_search,
+            **(_attributes_of_search(runs, reason, model) if runs else {}),
         )
 
     def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray, **more: Any) -> None:
@@ -606,8 +613,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if best is None:
             return None
         other = copy(self)
-        so_far = _attributes_of_search(runs, StopReason.CALLBACK)
-        other._set(so_far, model_of(run, best), run.given)
+        other._set(model_of(run, best), run.given, runs, StopReason.CALLBACK)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def predict(
@@ -1029,18 +1035,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         units, as it takes longer than predictions.
         """
         check_is_fitted(self, "best_kernel_")
-        tried: list[str] = []
-        n = len(self._fitted.rows) - self._n_added
-        if hasattr(self, "search_history_"):
-            tried = self.search_history_["kernel"].tolist()
-        is_of_search = self.best_expression_ in tried  # no later refit
-        if is_of_search:
-            by_bounds = bool(np.isfinite(self.search_history_["upper_bound"]).any())
-            n = n_rows_to_search(self.approximation, n, by_bounds=by_bounds)
+        tried = getattr(self, "_tried", [])
+        canonical = self._fitted.evaluation.expression.canonical
+        is_of_search = canonical in (*tried, getattr(self, "_found", None))  # no later refit
         given = {
             "target_name": self.target_name_,
             "cut": MEANINGS[self.stop_reason_] if is_of_search and self.stop_reason_ in CUT else "",
-            "n_searched": n,
+            "n_searched": self._n_searched if is_of_search else 0,
             "has_tried_log": any(text.startswith("log(y) ~") for text in tried),
         }
         key = (self._fitted, repr(units), given)  # models are equal only to themselves
@@ -1070,13 +1071,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return _VisualBlock("single", self, names=type(self).__name__, **details)
 
 
-def _attributes_of_search(runs: Sequence[Run], reason: str) -> dict[str, Any]:
+def _attributes_of_search(runs: Sequence[Run], reason: str, model: FittedModel) -> dict[str, Any]:
     histories = [run.history for run in runs]
     return {
         "_tried": [one.expression.canonical for own in histories for one in own.evaluations],
         "search_history_": history_table(columns_of(histories, runs[0].columns.text_of)),
         "n_iter_": sum(history.n_searched for history in histories),
         "stop_reason_": reason,
+        "_found": model.evaluation.expression.canonical,  # perhaps none of these
+        "_n_searched": last_with_kernel(runs).n_searched,
     }
 
 

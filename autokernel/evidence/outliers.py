@@ -12,7 +12,7 @@ from typing import NamedTuple
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, poch
-from scipy.stats import norm, poisson
+from scipy.stats import mode, norm, poisson
 
 from autokernel.data import RowNoise
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
@@ -32,7 +32,7 @@ from autokernel.inference import (
     TrainingData,
     one_blas_thread,
 )
-from autokernel.kernels import Priors
+from autokernel.kernels import PRESETS, Priors
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MAX_ROWS = 400  # of the pursuit; others are judged by the fit to these
@@ -44,6 +44,7 @@ NEIGHBOUR_RANKS = (1, 2)  # differences of rank along a column
 MIN_PROBABILITY = 1e-3  # of outliers that are neighbours by chance
 LOG_DEGREES_OF_FREEDOM = (1.1, 3.9)  # of heavy tails, of three and of fifty
 LOG_WIDTHS, MODES = (-20.0, 230.0), (-10.0, 10.0)  # of heavy tails, in the size of most deviations
+LEVEL_RATIO = 2.0  # of the deviations of two neighbours, below which they may have one level
 MAX_DEVIATION = 1e100  # in the same unit, so that squares do not overflow
 MAX_NEAR_ROWS = 3  # that are freed together
 SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
@@ -133,15 +134,15 @@ def new_outliers(
     fit: Evaluation,
     errors: Moments,
     numbers: IntArray,
-    *,
-    priors: Priors,
+    known: BoolArray,
 ) -> BoolArray:
     """Judge new rows by a kernel whose parameters stay, and by its ``errors`` given the data.
 
-    As before a search, more and more of the new rows are freed, and they must be outliers together:
-    a new level of the target is not, as soon as more rows have it than are excluded by chance.
+    As before a search, more and more of the new rows are freed. Those of a new level of the target
+    are no outliers, as soon as more rows have it than are excluded by chance; the others must be
+    outliers together, except for ``known`` ones, which stay excluded as long as they do not fit.
     Rows of the data are not judged again. All rows have ``numbers`` in the order in which they have
-    come. Returns a mask (n_rows,) of the new rows.
+    come. Returns a mask (n_rows,) of the new rows. The prior of parameters that stay is a constant.
 
     Where no new row is far from its prediction by the data, or by all other rows, this takes
     O(n^2), and otherwise a few factorisations of at most ``MAX_ROWS`` rows.
@@ -157,13 +158,13 @@ def new_outliers(
                 fit.expression,
                 data.joined(rows),
                 every[n:],
-                priors=priors,
+                priors=PRESETS["default"],
                 seed=0,
                 deadline=NEVER,
                 numbers=numbers,
             )
             found = pursuit.settled(pursuit.highest(pursuit.at(pursuit.rows, fit.theta)))
-            return np.isin(every[n:], pursuit.outliers(found))
+            return np.isin(every[n:], pursuit.outliers(found, every[n:][known]))
     return np.zeros(len(rows.y), dtype=bool)
 
 
@@ -207,7 +208,7 @@ class _Pursuit:
         self._starts: list[Point] = []
         self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
-        self._numbers, self._n_steps = numbers, _STEPS if numbers is None else 0
+        self._numbers = numbers
         is_known = np.zeros(n, dtype=bool)
         is_known[[] if known is None else known] = True
         self._is_judged = is_known | (numbers is None)
@@ -249,7 +250,7 @@ class _Pursuit:
         posterior, starts = self._posterior(kept), [fit.point]
         if self._starts:
             starts += highest(posterior, self._starts, 1)
-        return self._fit(kept, posterior, starts, n_steps=self._n_steps)
+        return self._fit(kept, posterior, starts, n_steps=_STEPS)
 
     def highest(self, fit: _Fit) -> _Fit:
         """Free more and more rows, and return the fit of the highest score on the way.
@@ -283,36 +284,65 @@ class _Pursuit:
         """Return the rows that are outliers, and not the tail of a wide distribution.
 
         If they do not pass as outliers together, those that are ``known`` and still do not fit are.
+        Of numbered rows, those of a new level are not compared with the others.
         """
         fit = self._of_all_rows(fit)
-        is_outlier = self._is_worth_it(fit)
-        is_outlier[self.rows] = ~fit.kept[self.rows]
-        candidates = np.flatnonzero(is_outlier)
-        found, advantage = _far_apart(fit.deviations, candidates)
-        few = len(found) <= MAX_SHARE * len(is_outlier)
-        are_outliers = few and advantage > MIN_ADVANTAGE and self._are_scattered(found)
+        does_not_fit = self._is_worth_it(fit)
+        candidates = np.flatnonzero(np.where(self.rows, ~fit.kept, does_not_fit))
+        deviations = fit.deviations.copy()
+        if self._numbers is not None:
+            candidates = np.union1d(candidates, np.flatnonzero(does_not_fit))
+            while len(level := self._new_level(candidates, deviations)):
+                candidates, deviations[level] = np.setdiff1d(candidates, level), np.nan
+            if len(candidates) > MAX_SHARE * len(self.rows):
+                return candidates[:0]
+        found, advantage = _far_apart(deviations, candidates)
+        few = len(found) <= MAX_SHARE * len(self.rows)
+        are_outliers = few and advantage > MIN_ADVANTAGE and self._crowded(found) is None
         is_found = np.isin(np.arange(len(self.rows)), found)
         # what more outliers share than by chance is likely to recur
         if are_outliers and shared_by(self._data.inputs, is_found, self._seed) is None:
             return found
         return np.intersect1d(candidates, [] if known is None else known).astype(int)
 
-    def _are_scattered(self, outliers: IntArray) -> bool:
-        """Whether rows next to each other along a column are outliers no more often than by chance.
+    def _crowded(self, outliers: IntArray) -> IntArray | None:
+        """Find a column along which outliers are next to each other more often than by chance.
 
-        Where a function jumps, rows that are near to each other do not fit.
+        Where a function jumps, rows that are near to each other do not fit. Returns all rows in the
+        order along this column, None if there is none.
         """
-        X = self._data.X[self.rows]
-        is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
-        n, k = len(X), int(is_outlier.sum())
+        rows = np.flatnonzero(self.rows)
+        n, k = len(rows), int(np.isin(rows, outliers).sum())
         expected = sum(n - lag for lag in NEIGHBOUR_RANKS) * k * (k - 1) / (n * (n - 1))
-        along = [X[:, column] for column in self._expression.columns]
-        for x in along if self._numbers is None else [*along, self._numbers[self.rows]]:
-            in_order = is_outlier[np.argsort(x, kind="stable")]
-            n_found = sum(int((in_order[lag:] & in_order[:-lag]).sum()) for lag in NEIGHBOUR_RANKS)
+        numbers = rows if self._numbers is None else self._numbers[rows]
+        columns = (self._data.X[rows, column] for column in self._expression.columns)
+        for x in (*columns, *([] if self._numbers is None else [numbers])):
+            order = rows[np.lexsort((numbers, x))]
+            is_out = np.isin(order, outliers)
+            n_found = sum(int((is_out[lag:] & is_out[:-lag]).sum()) for lag in NEIGHBOUR_RANKS)
             if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
-                return False
-        return True
+                return order
+        return None
+
+    def _new_level(self, rows: IntArray, deviations: FloatArray) -> IntArray:
+        """Return those of the rows that do not fit because the target has another level.
+
+        They are the longest run of neighbours that are equally far off, where rows are crowded, or
+        those that share most, which is likely to recur.
+        """
+        order = self._crowded(rows)
+        if order is not None:
+            places = np.flatnonzero(np.isin(order, rows))
+            rows = order[places]
+            ratios = deviations[rows[1:]] / deviations[rows[:-1]]
+            is_one = (ratios > 1 / LEVEL_RATIO) & (ratios < LEVEL_RATIO)
+            ends = np.flatnonzero(~is_one | (np.diff(places) > max(NEIGHBOUR_RANKS))) + 1
+            return max(np.split(rows, ends), key=len)
+        shared = shared_by(self._data.inputs, np.isin(np.arange(len(deviations)), rows), self._seed)
+        if shared is None:
+            return rows[:0]
+        groups = shared.groups[rows]
+        return rows[groups == mode(groups, nan_policy="omit").mode]
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
         """Whether a variance of each row gains more than its price.
@@ -355,6 +385,8 @@ class _Pursuit:
         """
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_ACCURACY)
         ends = [run(start.theta, curvature=start.curvature) for start in starts]
+        if self._numbers is not None:  # also beyond the bounds of another prior
+            ends = [Point(starts[0].theta, posterior.value(starts[0].theta))]
         point = max(ends, key=lambda end: end.log_posterior)
         theta, given = point.theta, posterior.data
         likelihood = ExactLikelihood(self._expression, given)

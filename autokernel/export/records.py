@@ -46,7 +46,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -89,6 +89,8 @@ _MODEL = {
 _SEARCH = {
     "history": _HISTORY,
     "tried": tuple[str, ...],
+    "found": str,
+    "n_searched": int,
     "n_iter_": int,
     "stop_reason_": str,
 }
@@ -135,8 +137,9 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     record = _model_record(model._fitted, model.X_train_, model.y_train_)
     search = None
     if hasattr(model, "search_history_"):
-        search = {"history": model.search_history_, "tried": model._tried}
+        search = {"history": model.search_history_, "tried": model._tried, "found": model._found}
         search |= {"n_iter_": model.n_iter_, "stop_reason_": model.stop_reason_}
+        search |= {"n_searched": model._n_searched}
     given = model.get_params(deep=False)
     left_out = [name for name in _NEVER_READ if given.pop(name) is not None]
     left_out += ["callbacks"] * bool(getattr(model, "_skl_callbacks", ()))
@@ -211,7 +214,8 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     if search is not None:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
         _require(reason in MEANINGS, "record.search.stop_reason_", what, reason)
-        model._tried = list(search["tried"])
+        model._tried, model._found = list(search["tried"]), search["found"]
+        model._n_searched = search["n_searched"]
         for name, values in search["history"].items():
             _check_shape(values, (len(model._tried),), f"record.search.history.{name}")
         model.search_history_ = history_table(search["history"])
