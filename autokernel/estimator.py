@@ -1013,20 +1013,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 "to have a search"
             )
         check_scalar(k, "k", Integral, min_val=1)
-        return leaderboard(
-            self.search_history_, self._tried, self._fitted, k=k, n_added=self._n_added
-        )
+        n_added = int(np.sum(~self.outcomes_["outlier"]))
+        return leaderboard(self.search_history_, self._tried, self._fitted, k=k, n_added=n_added)
 
     def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
         check_is_fitted(self, "best_kernel_")
         inputs = check_inputs(self, X, self._fitted.columns)
         self._fitted.warn_beyond_scales(inputs)
         return inputs
-
-    @property
-    def _n_added(self) -> int:
-        """Number of rows that :meth:`update` has added to the fit."""
-        return int(np.sum(~self.outcomes_["outlier"]))
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Explain the fitted function: one explanation has its words, facts and pictures.

@@ -40,11 +40,11 @@ N_PREDICTED = 4096  # rows at a time
 MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
+ADVANTAGE_OF_EACH = 1.0  # nats that each outlier must bring, if they are many
 NEIGHBOUR_RANKS = (1, 2)  # differences of rank along a column
 MIN_PROBABILITY = 1e-3  # of outliers that are neighbours by chance
 LOG_DEGREES_OF_FREEDOM = (1.1, 3.9)  # of heavy tails, of three and of fifty
 LOG_WIDTHS, MODES = (-20.0, 230.0), (-10.0, 10.0)  # of heavy tails, in the size of most deviations
-LEVEL_RATIO = 2.0  # of the deviations of two neighbours, below which they may have one level
 MAX_DEVIATION = 1e100  # in the same unit, so that squares do not overflow
 MAX_NEAR_ROWS = 3  # that are freed together
 SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
@@ -296,9 +296,9 @@ class _Pursuit:
                 candidates, deviations[level] = np.setdiff1d(candidates, level), np.nan
             if len(candidates) > MAX_SHARE * len(self.rows):
                 return candidates[:0]
-        found, advantage = _far_apart(deviations, candidates)
+        found, are_far = _far_apart(deviations, candidates)
         few = len(found) <= MAX_SHARE * len(self.rows)
-        are_outliers = few and advantage > MIN_ADVANTAGE and self._crowded(found) is None
+        are_outliers = few and are_far and self._crowded(found) is None
         is_found = np.isin(np.arange(len(self.rows)), found)
         # what more outliers share than by chance is likely to recur
         if are_outliers and shared_by(self._data.inputs, is_found, self._seed) is None:
@@ -327,16 +327,16 @@ class _Pursuit:
     def _new_level(self, rows: IntArray, deviations: FloatArray) -> IntArray:
         """Return those of the rows that do not fit because the target has another level.
 
-        They are the longest run of neighbours that are equally far off, where rows are crowded, or
-        those that share most, which is likely to recur.
+        They are the longest run of neighbours, none twice as far off as the next one, where there
+        are too many, or those that share most, which is likely to recur.
         """
         order = self._crowded(rows)
         if order is not None:
             places = np.flatnonzero(np.isin(order, rows))
             rows = order[places]
-            ratios = deviations[rows[1:]] / deviations[rows[:-1]]
-            is_one = (ratios > 1 / LEVEL_RATIO) & (ratios < LEVEL_RATIO)
-            ends = np.flatnonzero(~is_one | (np.diff(places) > max(NEIGHBOUR_RANKS))) + 1
+            off, is_far = deviations[rows], np.diff(places) > max(NEIGHBOUR_RANKS)
+            least = np.minimum(np.abs(off[1:]), np.abs(off[:-1]))
+            ends = np.flatnonzero(is_far | (np.abs(np.diff(off)) > least)) + 1
             return max(np.split(rows, ends), key=len)
         shared = shared_by(self._data.inputs, np.isin(np.arange(len(deviations)), rows), self._seed)
         if shared is None:
@@ -483,19 +483,20 @@ def _next_rows(fit: _Fit, n: int, is_judged: BoolArray) -> IntArray:
     return np.flatnonzero(fit.kept)[chosen]
 
 
-def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, float]:
+def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, bool]:
     """Choose the farthest candidates, and compare them with heavy tails of all rows.
 
-    The second result is the advantage in nats of outliers among normal deviations, for the best
-    number of outliers. They are normal too, with a larger variance, and all choices of this number
-    of rows are equally probable. Rows without a deviation,
-    beyond the scale of the target, are outliers in any case.
+    The second result is whether outliers among normal deviations have enough of an advantage, for
+    the best number of outliers. They are normal too, with a larger variance, and all choices of
+    this number of rows are equally probable. A few far values of one heavy tail may lie apart from
+    the others by chance: many outliers need a larger advantage. Rows without a deviation, beyond
+    the scale of the target, are outliers in any case.
     """
     is_known = np.isfinite(deviations)
     beyond = candidates[~is_known[candidates]]
     candidates = candidates[is_known[candidates]]
     if not len(candidates):
-        return beyond, np.inf if len(beyond) else -np.inf
+        return beyond, len(beyond) > 0
     squares = deviations[is_known] ** 2
     candidates = candidates[np.argsort(-np.abs(deviations[candidates]), kind="stable")]
     n, k = len(squares), np.arange(1, len(candidates) + 1)
@@ -506,7 +507,8 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
     as_tails = _log_of_heavy_tails(deviations[is_known])
     best = int(np.argmax(as_outliers))
     found = np.sort(np.concatenate([candidates[: best + 1], beyond]))
-    return found, float(as_outliers[best] - as_tails)
+    least = max(MIN_ADVANTAGE, ADVANTAGE_OF_EACH * k[best])
+    return found, bool(as_outliers[best] - as_tails > least)
 
 
 def _log_student(x: FloatArray | float, nu: FloatArray) -> FloatArray:
@@ -522,8 +524,8 @@ def _log_of_heavy_tails(deviations: FloatArray) -> float:
     of each on both sides of a mode. The three parameters more have the price of the Bayesian
     information criterion.
     """
-    width = max(float(np.median(np.abs(deviations))), np.finfo(float).tiny)
-    z = np.clip(deviations / width, -MAX_DEVIATION, MAX_DEVIATION)
+    sizes = np.abs(deviations)
+    z = deviations / (width := max(float(np.median(sizes)), sizes.max() / MAX_DEVIATION))
 
     def loss(mode: float, log_widths: FloatArray, log_nus: FloatArray) -> float:
         is_above, widths, nus = (z > mode).astype(int), np.exp(log_widths), np.exp(log_nus)
