@@ -284,65 +284,49 @@ class _Pursuit:
         """Return the rows that are outliers, and not the tail of a wide distribution.
 
         If they do not pass as outliers together, those that are ``known`` and still do not fit are.
-        Of numbered rows, those of a new level are not compared with the others.
+        Numbered rows of a new level join before the others are compared.
         """
         fit = self._of_all_rows(fit)
-        does_not_fit = self._is_worth_it(fit)
+        does_not_fit, deviations = self._is_worth_it(fit), fit.deviations.copy()
         candidates = np.flatnonzero(np.where(self.rows, ~fit.kept, does_not_fit))
-        deviations = fit.deviations.copy()
         if self._numbers is not None:
             candidates = np.union1d(candidates, np.flatnonzero(does_not_fit))
-            while len(level := self._new_level(candidates, deviations)):
+            while len(level := self._recurring(candidates, deviations)):
                 candidates, deviations[level] = np.setdiff1d(candidates, level), np.nan
             if len(candidates) > MAX_SHARE * len(self.rows):
                 return candidates[:0]
         found, are_far = _far_apart(deviations, candidates)
         few = len(found) <= MAX_SHARE * len(self.rows)
-        are_outliers = few and are_far and self._crowded(found) is None
-        is_found = np.isin(np.arange(len(self.rows)), found)
-        # what more outliers share than by chance is likely to recur
-        if are_outliers and shared_by(self._data.inputs, is_found, self._seed) is None:
+        if few and are_far and not len(self._recurring(found, deviations)):
             return found
         return np.intersect1d(candidates, [] if known is None else known).astype(int)
 
-    def _crowded(self, outliers: IntArray) -> IntArray | None:
-        """Find a column along which outliers are next to each other more often than by chance.
+    def _recurring(self, rows: IntArray, deviations: FloatArray) -> IntArray:
+        """Return those of the rows that do not fit which are likely to recur.
 
-        Where a function jumps, rows that are near to each other do not fit. Returns all rows in the
-        order along this column, None if there is none.
+        Where a function jumps, rows that are near to each other do not fit. If they are next to
+        each other along a column more often than by chance, they are the longest run of neighbours,
+        none twice as far off as the next one. Otherwise they are rows that share most, if that is
+        more than by chance.
         """
-        rows = np.flatnonzero(self.rows)
-        n, k = len(rows), int(np.isin(rows, outliers).sum())
+        used = np.flatnonzero(self.rows)
+        n, k = len(used), len(np.intersect1d(rows, used))
         expected = sum(n - lag for lag in NEIGHBOUR_RANKS) * k * (k - 1) / (n * (n - 1))
-        numbers = rows if self._numbers is None else self._numbers[rows]
-        columns = (self._data.X[rows, column] for column in self._expression.columns)
-        for x in (*columns, *([] if self._numbers is None else [numbers])):
-            order = rows[np.lexsort((numbers, x))]
-            is_out = np.isin(order, outliers)
-            n_found = sum(int((is_out[lag:] & is_out[:-lag]).sum()) for lag in NEIGHBOUR_RANKS)
-            if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
-                return order
-        return None
-
-    def _new_level(self, rows: IntArray, deviations: FloatArray) -> IntArray:
-        """Return those of the rows that do not fit because the target has another level.
-
-        They are the longest run of neighbours, none twice as far off as the next one, where there
-        are too many, or those that share most, which is likely to recur.
-        """
-        order = self._crowded(rows)
-        if order is not None:
+        numbers = used if self._numbers is None else self._numbers[used]
+        along = [self._data.X[used, column] for column in self._expression.columns]
+        for x in along if self._numbers is None else [*along, numbers]:
+            order = used[np.lexsort((numbers, x))]
             places = np.flatnonzero(np.isin(order, rows))
-            rows = order[places]
-            off, is_far = deviations[rows], np.diff(places) > max(NEIGHBOUR_RANKS)
-            least = np.minimum(np.abs(off[1:]), np.abs(off[:-1]))
-            ends = np.flatnonzero(is_far | (np.abs(np.diff(off)) > least)) + 1
-            return max(np.split(rows, ends), key=len)
+            n_found = np.isin(places - places[:, None], NEIGHBOUR_RANKS).sum()
+            if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
+                off, is_far = deviations[order[places]], np.diff(places) > max(NEIGHBOUR_RANKS)
+                least = np.minimum(np.abs(off[1:]), np.abs(off[:-1]))
+                ends = np.flatnonzero(is_far | (np.abs(np.diff(off)) > least)) + 1
+                return max(np.split(order[places], ends), key=len)
         shared = shared_by(self._data.inputs, np.isin(np.arange(len(deviations)), rows), self._seed)
         if shared is None:
             return rows[:0]
-        groups = shared.groups[rows]
-        return rows[groups == mode(groups, nan_policy="omit").mode]
+        return rows[shared.groups[rows] == mode(shared.groups[rows], nan_policy="omit").mode]
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
         """Whether a variance of each row gains more than its price.
@@ -384,9 +368,10 @@ class _Pursuit:
         Those that the pursuit does not use are not compared yet.
         """
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_ACCURACY)
-        ends = [run(start.theta, curvature=start.curvature) for start in starts]
-        if self._numbers is not None:  # also beyond the bounds of another prior
-            ends = [Point(starts[0].theta, posterior.value(starts[0].theta))]
+        if self._numbers is not None:  # theta may be beyond the bounds of another prior
+            ends = [Point(start.theta, posterior.value(start.theta)) for start in starts]
+        else:
+            ends = [run(start.theta, curvature=start.curvature) for start in starts]
         point = max(ends, key=lambda end: end.log_posterior)
         theta, given = point.theta, posterior.data
         likelihood = ExactLikelihood(self._expression, given)
