@@ -424,14 +424,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 reason = search(runs, monitor, deadline=deadline)
                 last = last_with_kernel(runs)
                 model = finished(last, reason, deadline)
-                self._set(model, last.given, runs, reason)
+                self._set(model, last.given, **_attributes_of_search(runs, reason, model))
                 if not last.searches_all_exactly:
                     monitor.say(f"predictions: {self.approximation_}")
             except KeyboardInterrupt:
                 with suppress(EvaluationError, Warning):  # Ctrl-C comes first
                     last, interrupted = last_with_kernel(runs), StopReason.INTERRUPTED
                     model = finished(last, interrupted, deadline)
-                    self._set(model, last.given, runs, interrupted)
+                    self._set(model, last.given, **_attributes_of_search(runs, interrupted, model))
                     warn_user(last.text_of_interruption)
                 raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
@@ -509,9 +509,9 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         or along a column, than chance allows, or if they are more than 15 % of all rows. Outliers
         of the fit stay excluded, and so do rows apart from the new level that still do not fit.
 
-        The mean of the target and the noise are those of the fit, which a lasting change may leave
-        behind. A warning says so when the intervals of ``outcomes_`` have held less than half of
-        the last 20 rows, outliers included: :meth:`refit` or :meth:`fit` with all rows.
+        A lasting change may leave the mean and the noise of the fit behind. There is a warning when
+        the intervals of ``outcomes_`` have held less than half of 20 rows, outliers included:
+        :meth:`refit` or :meth:`fit` with all rows mends it.
 
         Parameters
         ----------
@@ -580,9 +580,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         store = getattr(self, "_store", None) if self.warm_start else None
         return first_run(data, arguments, store, deadline=deadline)
 
-    def _set(
-        self, model: FittedModel, data: FitData, runs: Sequence[Run] = (), reason: str = ""
-    ) -> None:
+    def _set(self, model: FittedModel, data: FitData, **of_search: Any) -> None:
         kept = data.first_equal[np.isin(data.first_equal, model.rows)]  # with all equal rows
         rows = np.searchsorted(data.rows, kept)
         self._set_fitted(
@@ -594,7 +592,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             outcomes_=outcome_table(NO_OUTCOMES, model.outliers.rows),
             _left_out=data.left_out,  # forecasts begin after these rows too
             _n_given=len(data.first_equal),
-            **(_attributes_of_search(runs, reason, model) if runs else {}),
+            **of_search,
         )
 
     def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray, **more: Any) -> None:
@@ -613,7 +611,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if best is None:
             return None
         other = copy(self)
-        other._set(model_of(run, best), run.given, runs, StopReason.CALLBACK)
+        model, reason = model_of(run, best), StopReason.CALLBACK
+        other._set(model, run.given, **_attributes_of_search(runs, reason, model))
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def predict(

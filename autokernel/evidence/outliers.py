@@ -7,7 +7,7 @@ rows a variance, those first that gain most of the log evidence, and each of the
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
@@ -142,7 +142,7 @@ def new_outliers(
     are no outliers, as soon as more rows have it than are excluded by chance; the others must be
     outliers together, except for ``known`` ones, which stay excluded as long as they do not fit.
     Rows of the data are not judged again. All rows have ``numbers`` in the order in which they have
-    come. Returns a mask (n_rows,) of the new rows. The prior of parameters that stay is a constant.
+    come. Returns a mask (n_rows,) of the new rows.
 
     Where no new row is far from its prediction by the data, or by all other rows, this takes
     O(n^2), and otherwise a few factorisations of at most ``MAX_ROWS`` rows.
@@ -154,15 +154,9 @@ def new_outliers(
         of_data = error / np.sqrt(np.diag(covariance))
         of_others = precision @ error / np.sqrt(np.diag(precision))
         if max(map(np.max, map(_gains, (of_data, of_others)))) > np.log(len(every)):
-            pursuit = _Pursuit(
-                fit.expression,
-                data.joined(rows),
-                every[n:],
-                priors=PRESETS["default"],
-                seed=0,
-                deadline=NEVER,
-                numbers=numbers,
-            )
+            # the prior of parameters that stay is a constant, whichever it is
+            settings: dict[str, Any] = {"priors": PRESETS["default"], "seed": 0, "numbers": numbers}
+            pursuit = _Pursuit(fit.expression, data.joined(rows), every[n:], **settings)
             found = pursuit.settled(pursuit.highest(pursuit.at(pursuit.rows, fit.theta)))
             return np.isin(every[n:], pursuit.outliers(found, every[n:][known]))
     return np.zeros(len(rows.y), dtype=bool)
@@ -195,7 +189,7 @@ class _Pursuit:
         *,
         priors: Priors,
         seed: int,
-        deadline: Deadline,
+        deadline: Deadline = NEVER,
         numbers: IntArray | None = None,
     ) -> None:
         plain, self.target = expression.on(IDENTITY), expression.target
@@ -209,8 +203,7 @@ class _Pursuit:
         self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
         self._numbers = numbers
-        is_known = np.zeros(n, dtype=bool)
-        is_known[[] if known is None else known] = True
+        is_known = np.isin(np.arange(n), [] if known is None else known)
         self._is_judged = is_known | (numbers is None)
         self.rows = np.ones(n, dtype=bool)
         if n > MAX_ROWS:
@@ -291,7 +284,7 @@ class _Pursuit:
         candidates = np.flatnonzero(np.where(self.rows, ~fit.kept, does_not_fit))
         if self._numbers is not None:
             candidates = np.union1d(candidates, np.flatnonzero(does_not_fit))
-            while len(level := self._recurring(candidates, deviations)):
+            while len(candidates) and len(level := self._recurring(candidates, deviations)):
                 candidates, deviations[level] = np.setdiff1d(candidates, level), np.nan
             if len(candidates) > MAX_SHARE * len(self.rows):
                 return candidates[:0]

@@ -86,14 +86,8 @@ _MODEL = {
     "components": tuple[MixtureComponent, ...],
     "tail_share": float,
 }
-_SEARCH = {
-    "history": _HISTORY,
-    "tried": tuple[str, ...],
-    "found": str,
-    "n_searched": int,
-    "n_iter_": int,
-    "stop_reason_": str,
-}
+_OF_SEARCH = {"n_iter_": int, "stop_reason_": str, "_found": str, "_n_searched": int}
+_SEARCH = {"history": _HISTORY, "tried": tuple[str, ...], **_OF_SEARCH}
 _RECORD = {
     "format": str,
     "version": int,
@@ -137,9 +131,8 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     record = _model_record(model._fitted, model.X_train_, model.y_train_)
     search = None
     if hasattr(model, "search_history_"):
-        search = {"history": model.search_history_, "tried": model._tried, "found": model._found}
-        search |= {"n_iter_": model.n_iter_, "stop_reason_": model.stop_reason_}
-        search |= {"n_searched": model._n_searched}
+        search = {"history": model.search_history_, "tried": model._tried}
+        search |= {name: getattr(model, name) for name in _OF_SEARCH}
     given = model.get_params(deep=False)
     left_out = [name for name in _NEVER_READ if given.pop(name) is not None]
     left_out += ["callbacks"] * bool(getattr(model, "_skl_callbacks", ()))
@@ -214,12 +207,12 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     if search is not None:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
         _require(reason in MEANINGS, "record.search.stop_reason_", what, reason)
-        model._tried, model._found = list(search["tried"]), search["found"]
-        model._n_searched = search["n_searched"]
+        model._tried = list(search["tried"])
         for name, values in search["history"].items():
             _check_shape(values, (len(model._tried),), f"record.search.history.{name}")
         model.search_history_ = history_table(search["history"])
-        model.n_iter_, model.stop_reason_ = search["n_iter_"], reason
+        for name in _OF_SEARCH:
+            setattr(model, name, search[name])
     return model
 
 

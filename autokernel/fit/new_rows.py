@@ -20,7 +20,7 @@ from autokernel.model import FittedModel, Outliers
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 COVERAGE = 0.95  # of the bands of predictions before rows join
-N_LATEST = 20  # rows, of which intervals hold more than half as long as the model fits
+N_LATEST = 20  # rows of updates that show whether the fit still holds
 _TAILS = np.array([(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
 
 Outcomes = Mapping[str, npt.NDArray[Any]]
@@ -100,10 +100,9 @@ def updated(
 
 
 def warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
-    """Warn if the intervals of predictions have begun to miss half of the latest rows or more.
+    """Warn if intervals have begun, at a new row, to hold less than half of the latest rows.
 
-    It is the last of the new rows at which they have; there is no other warning until they hold as
-    many of the latest rows as they should.
+    There is no other warning until they hold as many of these as they should.
     """
     sums = np.concatenate([[0], np.cumsum(outcomes["inside"])])
     held = sums[N_LATEST:] - sums[:-N_LATEST]  # of the latest rows, after each row but the first
@@ -114,8 +113,8 @@ def warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
         warn_user(
             f"the {100 * COVERAGE:.0f} % intervals of the {N_LATEST} rows up to row "
             f"{outcomes['row'][begins[-1] + N_LATEST - 1]} held only {held[begins[-1]]} of them: "
-            "update keeps the mean, the noise and the parameters of the fit. Call "
-            "model.refit(X, y) with all rows, or model.fit(X, y) to search again"
+            "update keeps the mean, noise and parameters of the fit. Call model.refit(X, y) with "
+            "all rows, or model.fit(X, y) to search again"
         )
 
 
