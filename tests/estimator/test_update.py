@@ -325,17 +325,33 @@ def test_a_row_that_is_put_aside_stays_so_when_the_level_changes_after_it(kernel
     np.testing.assert_array_equal(np.sort(model._fitted.rows), np.delete(np.arange(96), row))
 
 
-def test_a_new_level_of_one_group_joins_without_the_rows_put_aside_in_others():
+@pytest.mark.filterwarnings("ignore:the 95 % intervals")
+@pytest.mark.parametrize(
+    ("kernel", "row", "level"), [("LIN[x]", 70, 4), ("LIN[x] + CAT[g]", 71, 8)]
+)
+def test_a_new_level_of_a_group_joins_without_a_row_put_aside_before(kernel, row, level):
     rng, n = np.random.default_rng(0), 150
     X = pd.DataFrame({"x": rng.uniform(size=n), "g": [*"abc"] * (n // 3)})
     y = 2 * X["x"].to_numpy() + 0.3 * rng.normal(size=n)
-    y[70] += 12  # of group b
-    y[92::3] += 4  # of group c, which no kernel has
-    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(X[:60], y[:60], "LIN[x]")
+    y[row] += 12  # of group b, or of group c
+    y[92::3] += level  # of group c
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(X[:60], y[:60], kernel)
     model.set_params(outliers="auto")
-    with pytest.warns(UserWarning, match="held only"):
-        stream(model, X, y, first=60, step=15)
-    np.testing.assert_array_equal(model.outliers_, [70])
+    stream(model, X, y, first=60, step=15)
+    np.testing.assert_array_equal(model.outliers_, [row])
+
+
+@pytest.mark.filterwarnings("ignore:the 95 % intervals")
+def test_rows_that_nothing_shows_join_when_they_are_many():
+    rng, x = np.random.default_rng(0), np.arange(130.0)[:, None]
+    y = 0.3 * rng.normal(size=130)
+    y[61::3] += 9  # which are no neighbours
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(x[:60], y[:60], "NOISE")
+    model.set_params(outliers="auto")
+    stream(model, x[:70], y[:70], first=60, step=2)
+    np.testing.assert_array_equal(model.outliers_, [61, 64, 67])
+    stream(model, x, y, first=70, step=6)
+    assert len(model.outliers_) == 0  # 15 % of all rows
 
 
 def test_other_parameters_do_not_change_how_new_rows_are_judged():
@@ -461,14 +477,15 @@ def test_an_approximation_is_made_again_for_all_rows():
         np.testing.assert_allclose(one, other, rtol=1e-8)
 
 
-SHIFTS = {  # kernels of which no term can take up a new level
-    "noise": ("NOISE", lambda x, rng: rng.normal(size=len(x)), {}),
+SHIFTS = {  # from row 35 on, and kernels of which no term can take up a new level
+    "noise": ("NOISE", lambda x, z: 4 * (x >= 35) + z, {}),
+    "half of the rows": ("NOISE", lambda x, z: 6 * (x >= 35) * (x % 11 % 2 == 0) + z, {}),
     "season": (
         "PER7[0]",
-        lambda x, rng: np.sin(2 * np.pi * x / 7) + 0.3 * rng.normal(size=len(x)),
+        lambda x, z: np.sin(2 * np.pi * x / 7) + 4 * (x >= 35) + 0.3 * z,
         {"periods": {0: 7}},
     ),
-    "constant": ("NOISE", lambda x, rng: (x >= 35) * rng.normal(size=len(x)), {}),
+    "constant": ("NOISE", lambda x, z: (x >= 35) * (4 + z), {}),
 }
 
 
@@ -476,7 +493,7 @@ SHIFTS = {  # kernels of which no term can take up a new level
 def test_one_warning_says_that_rows_have_left_the_fit_behind_and_a_refit_takes_them(case):
     kernel, make, settings = SHIFTS[case]
     x = np.arange(95.0)
-    y, X = 5 + make(x, np.random.default_rng(0)) + 4 * (x >= 35), x[:, None]
+    y, X = 5 + make(x, np.random.default_rng(0).normal(size=95)), x[:, None]
     model = AutoKernelGPRegressor(**{**PLAIN, **settings, "outliers": "auto"}, averaging=None)
     model.refit(X[:35], y[:35], kernel)
     with pytest.warns(UserWarning, match=r"held only \d of them.* model\.refit\(X, y\)") as warned:
