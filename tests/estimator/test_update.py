@@ -479,7 +479,11 @@ def test_an_approximation_is_made_again_for_all_rows():
 
 SHIFTS = {  # from row 35 on, and kernels of which no term can take up a new level
     "noise": ("NOISE", lambda x, z: 4 * (x >= 35) + z, {}),
-    "half of the rows": ("NOISE", lambda x, z: 6 * (x >= 35) * (x % 11 % 2 == 0) + z, {}),
+    "half of the rows": (  # 9 or 10 of 20 in turns
+        "NOISE",
+        lambda x, z: 6 * (x >= 35) * (x % 21 % 2 == 0) + np.clip(z, -1, 1),
+        {},
+    ),
     "season": (
         "PER7[0]",
         lambda x, z: np.sin(2 * np.pi * x / 7) + 4 * (x >= 35) + 0.3 * z,
