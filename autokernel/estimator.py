@@ -57,11 +57,11 @@ from autokernel.fit import (
     refitted,
     search,
     updated,
+    warn_of_misses,
     with_excluded,
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
-from autokernel.many_rows import n_rows_to_search
 from autokernel.model import FittedModel, PosteriorAveraging
 from autokernel.search import CUT, MEANINGS, StopReason, Strategy, columns_of
 from autokernel.typing import FloatArray
@@ -423,7 +423,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         def end(reason: StopReason) -> Run:
             last = last_with_kernel(runs)
             model = finished(last, reason, deadline)
-            self._set(_attributes_of_search(runs, reason), model, last.given)
+            self._set(model, last.given, **_attributes_of_search(runs, reason, model))
             return last
 
         with monitor.line():
@@ -482,7 +482,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         known = self._fitted.columns if hasattr(self, "_fitted") else None
         run = self._begin(X, y, sample_weight, noise_std, known=known, deadline=NEVER)
         chosen = self._fitted.evaluation if kernel is None else kernel
-        self._set({}, refitted(run, chosen), run.given)
+        self._set(refitted(run, chosen), run.given)
         return self
 
     def update(
@@ -508,7 +508,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         of the fit. They are judged again with the rows of later updates. A new level of the target
         is not excluded for long: all such rows join if more of them are next to each other, in time
         or along a column, than chance allows, or if they are more than 15 % of all rows. Outliers
-        of the fit stay excluded.
+        of the fit stay excluded, and so do rows apart from the new level that still do not fit.
+
+        A lasting change may leave the mean and the noise of the fit behind. There is a warning when
+        the intervals of ``outcomes_`` have held less than half of 20 rows, outliers included:
+        :meth:`refit` or :meth:`fit` with all rows mends it.
 
         Parameters
         ----------
@@ -554,11 +558,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         inputs, target, outcomes = self.X_train_, self.y_train_, old
         if n := len(given.y):
             given = with_excluded(model, given, old)
-            model, joins, found = updated(model, given, Arguments.of(self))
+            model, joins, found = updated(model, given, excludes=self.outliers is not None)
             inputs = np.concatenate([inputs, given.X[joins]])
             target = np.concatenate([target, given.y[joins]])
             every = {name: np.concatenate([old[name], one[-n:]]) for name, one in found.items()}
             outcomes = outcome_table(every, model.outliers.rows)
+            warn_of_misses(outcomes, n)
         self._set_fitted(
             model,
             inputs,
@@ -576,7 +581,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         store = getattr(self, "_store", None) if self.warm_start else None
         return first_run(data, arguments, store, deadline=deadline)
 
-    def _set(self, of_search: Mapping[str, Any], model: FittedModel, data: FitData) -> None:
+    def _set(self, model: FittedModel, data: FitData, **of_search: Any) -> None:
         kept = data.first_equal[np.isin(data.first_equal, model.rows)]  # with all equal rows
         rows = np.searchsorted(data.rows, kept)
         self._set_fitted(
@@ -607,8 +612,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         if best is None:
             return None
         other = copy(self)
-        so_far = _attributes_of_search(runs, StopReason.CALLBACK)
-        other._set(so_far, model_of(run, best), run.given)
+        model, reason = model_of(run, best), StopReason.CALLBACK
+        other._set(model, run.given, **_attributes_of_search(runs, reason, model))
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def predict(
@@ -1007,20 +1012,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
                 "to have a search"
             )
         check_scalar(k, "k", Integral, min_val=1)
-        return leaderboard(
-            self.search_history_, self._tried, self._fitted, k=k, n_added=self._n_added
-        )
+        n_added = int(np.sum(~self.outcomes_["outlier"]))
+        return leaderboard(self.search_history_, self._tried, self._fitted, k=k, n_added=n_added)
 
     def _check_inputs(self, X: npt.ArrayLike) -> FloatArray:
         check_is_fitted(self, "best_kernel_")
         inputs = check_inputs(self, X, self._fitted.columns)
         self._fitted.warn_beyond_scales(inputs)
         return inputs
-
-    @property
-    def _n_added(self) -> int:
-        """Number of rows that :meth:`update` has added to the fit."""
-        return int(np.sum(~self.outcomes_["outlier"]))
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
         """Explain the fitted function: one explanation has its words, facts and pictures.
@@ -1029,18 +1028,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         units, as it takes longer than predictions.
         """
         check_is_fitted(self, "best_kernel_")
-        tried: list[str] = []
-        n = len(self._fitted.rows) - self._n_added
-        if hasattr(self, "search_history_"):
-            tried = self.search_history_["kernel"].tolist()
-        is_of_search = self.best_expression_ in tried  # no later refit
-        if is_of_search:
-            by_bounds = bool(np.isfinite(self.search_history_["upper_bound"]).any())
-            n = n_rows_to_search(self.approximation, n, by_bounds=by_bounds)
+        tried = getattr(self, "_tried", [])
+        canonical = self._fitted.evaluation.expression.canonical
+        is_of_search = canonical in (*tried, getattr(self, "_found", None))  # no later refit
         given = {
             "target_name": self.target_name_,
             "cut": MEANINGS[self.stop_reason_] if is_of_search and self.stop_reason_ in CUT else "",
-            "n_searched": n,
+            "n_searched": self._n_searched if is_of_search else 0,
             "has_tried_log": any(text.startswith("log(y) ~") for text in tried),
         }
         key = (self._fitted, repr(units), given)  # models are equal only to themselves
@@ -1072,13 +1066,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return _VisualBlock("single", self, names=type(self).__name__, **details)
 
 
-def _attributes_of_search(runs: Sequence[Run], reason: str) -> dict[str, Any]:
+def _attributes_of_search(runs: Sequence[Run], reason: str, model: FittedModel) -> dict[str, Any]:
     histories = [run.history for run in runs]
     return {
         "_tried": [one.expression.canonical for own in histories for one in own.evaluations],
         "search_history_": history_table(columns_of(histories, runs[0].columns.text_of)),
         "n_iter_": sum(history.n_searched for history in histories),
         "stop_reason_": reason,
+        "_found": model.evaluation.expression.canonical,  # perhaps none of these
+        "_n_searched": last_with_kernel(runs).n_searched,
     }
 
 

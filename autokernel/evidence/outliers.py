@@ -6,12 +6,12 @@ rows a variance, those first that gain most of the log evidence, and each of the
 
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.optimize import minimize
 from scipy.special import gammaln, poch
-from scipy.stats import norm, poisson
+from scipy.stats import mode, norm, poisson
 
 from autokernel.data import RowNoise
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
@@ -31,7 +31,7 @@ from autokernel.inference import (
     TrainingData,
     one_blas_thread,
 )
-from autokernel.kernels import Priors
+from autokernel.kernels import PRESETS, Priors
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MAX_ROWS = 400  # of the pursuit; others are judged by the fit to these
@@ -39,6 +39,7 @@ N_PREDICTED = 4096  # rows at a time
 MAX_SHARE = 0.15  # of the rows, which may be outliers
 MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
+ADVANTAGE_OF_EACH = 1.25  # nats that each outlier must bring: 0.9 to 1.1 in Pareto and t tails
 NEIGHBOUR_RANKS = (1, 2)  # differences of rank along a column
 MIN_PROBABILITY = 1e-3  # of outliers that are neighbours by chance
 LOG_DEGREES_OF_FREEDOM = (1.1, 3.9)  # of heavy tails, of three and of fifty
@@ -135,13 +136,13 @@ def new_outliers(
     fit: Evaluation,
     errors: Moments,
     numbers: IntArray,
-    *,
-    priors: Priors,
+    known: BoolArray,
 ) -> BoolArray:
     """Judge new rows by a kernel whose parameters stay, and by its ``errors`` given the data.
 
-    As before a search, more and more of the new rows are freed, and they must be outliers together:
-    a new level of the target is not, as soon as more rows have it than are excluded by chance.
+    As before a search, more and more of the new rows are freed. Those of a new level of the target
+    are no outliers, as soon as more rows have it than are excluded by chance; the others must be
+    outliers together, except for ``known`` ones, which stay excluded as long as they do not fit.
     Rows of the data are not judged again. All rows have ``numbers`` in the order in which they have
     come. Returns a mask (n_rows,) of the new rows.
 
@@ -155,17 +156,11 @@ def new_outliers(
         of_data = error / np.sqrt(np.diag(covariance))
         of_others = precision @ error / np.sqrt(np.diag(precision))
         if max(map(np.max, map(_gains, (of_data, of_others)))) > np.log(len(every)):
-            pursuit = _Pursuit(
-                fit.expression,
-                data.joined(rows),
-                every[n:],
-                priors=priors,
-                seed=0,
-                deadline=NEVER,
-                numbers=numbers,
-            )
+            # the prior of parameters that stay is a constant, whichever it is
+            settings: dict[str, Any] = {"priors": PRESETS["default"], "seed": 0, "numbers": numbers}
+            pursuit = _Pursuit(fit.expression, data.joined(rows), every[n:], **settings)
             found = pursuit.settled(pursuit.highest(pursuit.at(pursuit.rows, fit.theta)))
-            return np.isin(every[n:], pursuit.outliers(found))
+            return np.isin(every[n:], pursuit.outliers(found, every[n:][known]))
     return np.zeros(len(rows.y), dtype=bool)
 
 
@@ -196,7 +191,7 @@ class _Pursuit:
         *,
         priors: Priors,
         seed: int,
-        deadline: Deadline,
+        deadline: Deadline = NEVER,
         n_rows: int = MAX_ROWS,
         numbers: IntArray | None = None,
     ) -> None:
@@ -210,9 +205,8 @@ class _Pursuit:
         self._starts: list[Point] = []
         self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
-        self._numbers, self._n_steps = numbers, _STEPS if numbers is None else 0
-        is_known = np.zeros(n, dtype=bool)
-        is_known[[] if known is None else known] = True
+        self._numbers = numbers
+        is_known = np.isin(np.arange(n), [] if known is None else known)
         self._is_judged = is_known | (numbers is None)
         self.rows = np.ones(n, dtype=bool)
         if n > n_rows:
@@ -252,7 +246,7 @@ class _Pursuit:
         posterior, starts = self._posterior(kept), [fit.point]
         if self._starts:
             starts += highest(posterior, self._starts, 1)
-        return self._fit(kept, posterior, starts, n_steps=self._n_steps)
+        return self._fit(kept, posterior, starts, n_steps=_STEPS)
 
     def highest(self, fit: _Fit) -> _Fit:
         """Free more and more rows, and return the fit of the highest score on the way.
@@ -286,36 +280,49 @@ class _Pursuit:
         """Return the rows that are outliers, and not the tail of a wide distribution.
 
         If they do not pass as outliers together, those that are ``known`` and still do not fit are.
+        Numbered rows of a new level join before the others are compared.
         """
         fit = self._of_all_rows(fit)
-        is_outlier = self._is_worth_it(fit)
-        is_outlier[self.rows] = ~fit.kept[self.rows]
-        candidates = np.flatnonzero(is_outlier)
-        found, advantage = _far_apart(fit.deviations, candidates)
-        few = len(found) <= MAX_SHARE * len(is_outlier)
-        are_outliers = few and advantage > MIN_ADVANTAGE and self._are_scattered(found)
-        is_found = np.isin(np.arange(len(self.rows)), found)
-        # what more outliers share than by chance is likely to recur
-        if are_outliers and shared_by(self._data.inputs, is_found, self._seed) is None:
+        does_not_fit, deviations = self._is_worth_it(fit), fit.deviations.copy()
+        candidates = np.flatnonzero(np.where(self.rows, ~fit.kept, does_not_fit))
+        if self._numbers is not None:
+            candidates = np.union1d(candidates, np.flatnonzero(does_not_fit))
+            while len(candidates) and len(level := self._recurring(candidates, deviations)):
+                candidates, deviations[level] = np.setdiff1d(candidates, level), np.nan
+            if len(candidates) > MAX_SHARE * len(self.rows):
+                return candidates[:0]
+        found, are_far = _far_apart(deviations, candidates)
+        few = len(found) <= MAX_SHARE * len(self.rows)
+        if few and are_far and not len(self._recurring(found, deviations)):
             return found
         return np.intersect1d(candidates, [] if known is None else known).astype(int)
 
-    def _are_scattered(self, outliers: IntArray) -> bool:
-        """Whether rows next to each other along a column are outliers no more often than by chance.
+    def _recurring(self, rows: IntArray, deviations: FloatArray) -> IntArray:
+        """Return those of the rows that do not fit which are likely to recur.
 
-        Where a function jumps, rows that are near to each other do not fit.
+        Where a function jumps, rows that are near to each other do not fit. If they are next to
+        each other along a column more often than by chance, they are the longest run of neighbours,
+        none twice as far off as the next one. Otherwise they are rows that share most, if that is
+        more than by chance.
         """
-        X = self._data.X[self.rows]
-        is_outlier = np.isin(np.flatnonzero(self.rows), outliers)
-        n, k = len(X), int(is_outlier.sum())
+        used = np.flatnonzero(self.rows)
+        n, k = len(used), len(np.intersect1d(rows, used))
         expected = sum(n - lag for lag in NEIGHBOUR_RANKS) * k * (k - 1) / (n * (n - 1))
-        along = [X[:, column] for column in self._expression.columns]
-        for x in along if self._numbers is None else [*along, self._numbers[self.rows]]:
-            in_order = is_outlier[np.argsort(x, kind="stable")]
-            n_found = sum(int((in_order[lag:] & in_order[:-lag]).sum()) for lag in NEIGHBOUR_RANKS)
+        numbers = used if self._numbers is None else self._numbers[used]
+        along = [self._data.X[used, column] for column in self._expression.columns]
+        for x in along if self._numbers is None else [*along, numbers]:
+            order = used[np.lexsort((numbers, x))]
+            places = np.flatnonzero(np.isin(order, rows))
+            n_found = np.isin(places - places[:, None], NEIGHBOUR_RANKS).sum()
             if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
-                return False
-        return True
+                off, is_far = deviations[order[places]], np.diff(places) > max(NEIGHBOUR_RANKS)
+                least = np.minimum(np.abs(off[1:]), np.abs(off[:-1]))
+                ends = np.flatnonzero(is_far | (np.abs(np.diff(off)) > least)) + 1
+                return max(np.split(order[places], ends), key=len)
+        shared = shared_by(self._data.inputs, np.isin(np.arange(len(deviations)), rows), self._seed)
+        if shared is None:
+            return rows[:0]
+        return rows[shared.groups[rows] == mode(shared.groups[rows], nan_policy="omit").mode]
 
     def _is_worth_it(self, fit: _Fit) -> BoolArray:
         """Whether a variance of each row gains more than its price.
@@ -357,7 +364,10 @@ class _Pursuit:
         Those that the pursuit does not use are not compared yet.
         """
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_ACCURACY)
-        ends = [run(start.theta, curvature=start.curvature) for start in starts]
+        if self._numbers is not None:  # theta may be beyond the bounds of another prior
+            ends = [Point(start.theta, posterior.value(start.theta)) for start in starts]
+        else:
+            ends = [run(start.theta, curvature=start.curvature) for start in starts]
         point = max(ends, key=lambda end: end.log_posterior)
         theta, given = point.theta, posterior.data
         likelihood = ExactLikelihood(self._expression, given)
@@ -454,19 +464,20 @@ def _next_rows(fit: _Fit, n: int, is_judged: BoolArray) -> IntArray:
     return np.flatnonzero(fit.kept)[chosen]
 
 
-def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, float]:
+def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, bool]:
     """Choose the farthest candidates, and compare them with heavy tails of all rows.
 
-    The second result is the advantage in nats of outliers among normal deviations, for the best
-    number of outliers. They are normal too, with a larger variance, and all choices of this number
-    of rows are equally probable. Rows without a deviation,
-    beyond the scale of the target, are outliers in any case.
+    The second result is whether outliers among normal deviations have enough of an advantage, for
+    the best number of outliers. They are normal too, with a larger variance, and all choices of
+    this number of rows are equally probable. A few far values of one heavy tail may lie apart from
+    the others by chance: many outliers need a larger advantage. Rows without a deviation, beyond
+    the scale of the target, are outliers in any case.
     """
     is_known = np.isfinite(deviations)
     beyond = candidates[~is_known[candidates]]
     candidates = candidates[is_known[candidates]]
     if not len(candidates):
-        return beyond, np.inf if len(beyond) else -np.inf
+        return beyond, len(beyond) > 0
     squares = deviations[is_known] ** 2
     candidates = candidates[np.argsort(-np.abs(deviations[candidates]), kind="stable")]
     n, k = len(squares), np.arange(1, len(candidates) + 1)
@@ -477,7 +488,8 @@ def _far_apart(deviations: FloatArray, candidates: IntArray) -> tuple[IntArray, 
     as_tails = _log_of_heavy_tails(deviations[is_known])
     best = int(np.argmax(as_outliers))
     found = np.sort(np.concatenate([candidates[: best + 1], beyond]))
-    return found, float(as_outliers[best] - as_tails)
+    least = max(MIN_ADVANTAGE, ADVANTAGE_OF_EACH * k[best])
+    return found, bool(as_outliers[best] - as_tails > least)
 
 
 def _log_student(x: FloatArray | float, nu: FloatArray) -> FloatArray:
@@ -493,8 +505,8 @@ def _log_of_heavy_tails(deviations: FloatArray) -> float:
     of each on both sides of a mode. The three parameters more have the price of the Bayesian
     information criterion.
     """
-    width = max(float(np.median(np.abs(deviations))), np.finfo(float).tiny)
-    z = np.clip(deviations / width, -MAX_DEVIATION, MAX_DEVIATION)
+    sizes = np.abs(deviations)
+    z = deviations / (width := max(float(np.median(sizes)), sizes.max() / MAX_DEVIATION))
 
     def loss(mode: float, log_widths: FloatArray, log_nus: FloatArray) -> float:
         is_above, widths, nus = (z > mode).astype(int), np.exp(log_widths), np.exp(log_nus)

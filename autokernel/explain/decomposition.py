@@ -413,9 +413,9 @@ class ExplainedFunction:
 
     def _weighted(self, effects: Mapping[MixtureComponent, Effect], best: Effect) -> list[Known]:
         """List the draws with effects, and with weights that sum to one; without any, the best."""
-        if not effects:
-            return [(1.0, self._function, best)]
         total = sum(draw.weight for draw in effects)
+        if not total:  # also if new rows exclude all of them
+            return [(1.0, self._function, best)]
         every = effects.items()
         return [(draw.weight / total, self._functions[draw], effect) for draw, effect in every]
 

@@ -57,7 +57,7 @@ class Description:
     """A fitted model in words: one explanation for sentences, tables and pictures.
 
     The ``axes`` are its columns with their units. The search was ``cut`` for a reason, if it was,
-    and had ``n_searched`` rows, or all.
+    and had ``n_searched`` rows. Without a search of this kernel, these are none.
     """
 
     def __init__(
@@ -71,7 +71,7 @@ class Description:
         has_tried_log: bool = False,
     ) -> None:
         self._model, self._cut, self._has_tried_log = model, cut, has_tried_log
-        self._n_searched = n_searched or len(model.rows)  # all, by default
+        self._n_searched = n_searched
         self.axes, unit = axes_of(model.columns, units, target_name)
         self.scale, self.explained = model.scale.name, ExplainedFunction(model)
         offset = model.scale.offset  # on a scale of logs, all amounts are those of this sum
@@ -199,7 +199,7 @@ class Description:
             why = "The search was cut before any kernel had a score: the model is a rough fit of"
             yield fact, f"{why} one kernel to some rows, and what matters is not known."
             return
-        if self._n_searched < n:
+        if 0 < self._n_searched < n:
             text = f"Kernels were searched on {self._n_searched} of the {n} rows."
             how = "search_history_"
             yield Fact("search", "is of some rows", self._n_searched, evidence=how), text

@@ -292,15 +292,16 @@ def scale_table(model: FittedModel) -> Table:
     The columns of the table are those of ``AutoKernelGPRegressor.scales_``.
     """
     found = defaultdict[tuple[str, str], float](float)
-    for kernel in model.kernels:
+    kernels = [one for one in model.kernels if one.probability]  # that of the best may vanish
+    for kernel in kernels:
         found["target", kernel.evaluation.expression.target] += kernel.probability
     for column, name in enumerate(model.columns.names):
         views = [
             {leaf.scale for leaf in kernel.evaluation.expression.leaves if leaf.column == column}
-            for kernel in model.kernels
+            for kernel in kernels
         ]
-        used = sum(k.probability for k, own in zip(model.kernels, views, strict=True) if own)
-        for kernel, own in zip(model.kernels, views, strict=True):
+        used = sum(k.probability for k, own in zip(kernels, views, strict=True) if own)
+        for kernel, own in zip(kernels, views, strict=True):
             for scale in sorted(own):
                 found[name, scale] += kernel.probability / used / len(own)
     subjects, scales = zip(*found, strict=True)

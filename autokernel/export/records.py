@@ -46,7 +46,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 12
+FORMAT_VERSION = 13
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -86,12 +86,8 @@ _MODEL = {
     "components": tuple[MixtureComponent, ...],
     "tail_share": float,
 }
-_SEARCH = {
-    "history": _HISTORY,
-    "tried": tuple[str, ...],
-    "n_iter_": int,
-    "stop_reason_": str,
-}
+_OF_SEARCH = {"n_iter_": int, "stop_reason_": str, "_found": str, "_n_searched": int}
+_SEARCH = {"history": _HISTORY, "tried": tuple[str, ...], **_OF_SEARCH}
 _RECORD = {
     "format": str,
     "version": int,
@@ -136,7 +132,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
     search = None
     if hasattr(model, "search_history_"):
         search = {"history": model.search_history_, "tried": model._tried}
-        search |= {"n_iter_": model.n_iter_, "stop_reason_": model.stop_reason_}
+        search |= {name: getattr(model, name) for name in _OF_SEARCH}
     given = model.get_params(deep=False)
     left_out = [name for name in _NEVER_READ if given.pop(name) is not None]
     left_out += ["callbacks"] * bool(getattr(model, "_skl_callbacks", ()))
@@ -215,7 +211,8 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
         for name, values in search["history"].items():
             _check_shape(values, (len(model._tried),), f"record.search.history.{name}")
         model.search_history_ = history_table(search["history"])
-        model.n_iter_, model.stop_reason_ = search["n_iter_"], reason
+        for name in _OF_SEARCH:
+            setattr(model, name, search[name])
     return model
 
 

@@ -7,6 +7,7 @@ from autokernel.fit.new_rows import (
     NO_OUTCOMES,
     Outcomes,
     updated,
+    warn_of_misses,
     with_excluded,
 )
 from autokernel.fit.progress import HEADER, Monitor, search

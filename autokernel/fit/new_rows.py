@@ -13,7 +13,6 @@ from autokernel.data.checks import text_of_rows
 from autokernel.data.resolution import variance_of_rounding
 from autokernel.evidence import new_outliers
 from autokernel.exceptions import kernel_errors, warn_user
-from autokernel.fit.arguments import Arguments
 from autokernel.fit.finish import deviations_of
 from autokernel.fit.rows import training_data
 from autokernel.inference import Moments, TrainingData
@@ -21,6 +20,7 @@ from autokernel.model import FittedModel, Outliers
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 COVERAGE = 0.95  # of the bands of predictions before rows join
+N_LATEST = 20  # rows of updates that show whether the fit still holds
 _TAILS = np.array([(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
 
 Outcomes = Mapping[str, npt.NDArray[Any]]
@@ -50,9 +50,9 @@ def with_excluded(model: FittedModel, given: FitData, outcomes: Outcomes) -> Fit
 
 
 def updated(
-    model: FittedModel, given: FitData, arguments: Arguments
+    model: FittedModel, given: FitData, *, excludes: bool
 ) -> tuple[FittedModel, BoolArray, Outcomes]:
-    """Condition a model on given rows, but for outliers among them.
+    """Condition a model on given rows, but for outliers among them if it ``excludes`` these.
 
     Rows that are outliers of the model are judged again. Returns also a mask (n_rows,) of the rows
     that join, and what was predicted of all of them before.
@@ -78,16 +78,15 @@ def updated(
             f"y has {given.y[beyond[0]]:g} in {text_of_rows(given.rows[beyond])}, where "
             f"{model.columns.text_of(best.expression)} is not defined"
         )
-        if arguments.outliers is None:
+        if not excludes:
             raise ValueError(f"{text}: leave out such rows, or call fit with all rows")
         warn_user(f"{text}: such rows are excluded; if there are many, call fit with all rows")
-    if len(within) and arguments.outliers is not None and np.isfinite(best.score):
+    if len(within) and excludes and np.isfinite(best.score):
         some = rows.take(within)
         errors = predictor.errors(some, *_of_rows(of_point, within))
         numbers = np.concatenate([model.rows[-len(data.y) :], given.rows[within]])
-        is_outlier[within] = new_outliers(
-            data, some, best, errors, numbers, priors=arguments.priors
-        )
+        known = np.isin(given.rows[within], model.outliers.rows)
+        is_outlier[within] = new_outliers(data, some, best, errors, numbers, known)
     found, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
     deviations = np.empty(0)
     if len(found):
@@ -98,6 +97,25 @@ def updated(
     with kernel_errors("the rows cannot join the model"):
         of_best = predictor.log_density(rows, *of_point)
     return model.with_rows(rows, numbers, joint, of_best, outliers), ~is_outlier, outcomes
+
+
+def warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
+    """Warn if intervals have begun, at a new row, to hold less than half of the latest rows.
+
+    There is no other warning until they hold as many of these as they should.
+    """
+    sums = np.concatenate([[0], np.cumsum(outcomes["inside"])])
+    held = sums[N_LATEST:] - sums[:-N_LATEST]  # of the latest rows, after each row but the first
+    events = np.flatnonzero((held < N_LATEST / 2) | (held >= COVERAGE * N_LATEST))
+    misses = held[events] < N_LATEST / 2
+    begins = events[misses & ~np.concatenate([[False], misses])[:-1]]
+    if len(begins) and begins[-1] > len(sums) - 1 - n_new - N_LATEST:
+        warn_user(
+            f"the {100 * COVERAGE:.0f} % intervals of the {N_LATEST} rows up to row "
+            f"{outcomes['row'][begins[-1] + N_LATEST - 1]} held only {held[begins[-1]]} of them: "
+            "update keeps the mean, noise and parameters of the fit. Call model.refit(X, y) with "
+            "all rows, or model.fit(X, y) to search again"
+        )
 
 
 def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:

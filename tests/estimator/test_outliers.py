@@ -88,6 +88,10 @@ def clean(kind, n=60):
         "heavy tails": lambda: (X, f + 0.3 * np.random.default_rng(1).standard_t(3, n)),
         "skewed": lambda: (X, f + 0.3 * rng.exponential(size=n)),
         "one heavy tail": lambda: (X, f + 0.3 * np.random.default_rng(9).lognormal(size=n)),
+        "a Pareto tail": lambda: (
+            np.arange(100.0)[:, None],
+            np.arange(100) / 2 + np.random.default_rng(17).pareto(1.5, size=100),
+        ),
         "no noise": lambda: (X, f),
         "a jump": lambda: (x[:, None], 2.0 * (x >= 50) + 0.02 * rng.normal(size=n)),
         "counts": lambda: (x[:, None], rng.poisson(0.1, n)),
@@ -101,7 +105,10 @@ def clean(kind, n=60):
 
 @pytest.mark.parametrize(
     "kind",
-    ["heavy tails", "skewed", "one heavy tail", "no noise", "a jump", "counts", "rain", "airline"],
+    [
+        *("heavy tails", "skewed", "one heavy tail", "a Pareto tail"),
+        *("no noise", "a jump", "counts", "rain", "airline"),
+    ],
 )
 def test_nothing_is_excluded_from_clean_data(kind):
     assert len(refitted(*clean(kind)).outliers_) == 0

@@ -3,6 +3,7 @@
 import copy
 import json
 import pickle
+import re
 
 import numpy as np
 import pandas as pd
@@ -302,6 +303,67 @@ def test_outliers_apart_from_each_other_stay_excluded(series):
     assert model.forecast(1)["time"][0] == y.index[67]  # after the excluded row
 
 
+def stream(model, X, y, *, first, step):
+    """Let rows join by some at a time."""
+    for k in range(first, len(y), step):
+        model.update(X[k : k + step], y[k : k + step])
+
+
+@pytest.mark.parametrize("kernel", ["SE[0]", "NOISE"])
+@pytest.mark.parametrize(("spike", "row"), [(15, 70), (-15, 89), (15, 88)])
+def test_a_row_that_is_put_aside_stays_so_when_the_level_changes_after_it(kernel, spike, row):
+    rng, x = np.random.default_rng(1), np.arange(96.0)[:, None]
+    y = (kernel == "SE[0]") * np.sin(x[:, 0] / 4) + 0.3 * rng.normal(size=96) + 5 * (x[:, 0] >= 90)
+    y[row] += spike
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(x[:60], y[:60], kernel)
+    model.set_params(outliers="auto").update(x[60:90], y[60:90])
+    np.testing.assert_array_equal(model.outliers_, [row])
+    for k in range(90, 96):
+        model.update(x[k : k + 1], y[k : k + 1])
+        assert k > 90 or len(model.outliers_) == 2  # as one row cannot show a new level
+    np.testing.assert_array_equal(model.outliers_, [row])
+    np.testing.assert_array_equal(np.sort(model._fitted.rows), np.delete(np.arange(96), row))
+
+
+@pytest.mark.filterwarnings("ignore:the 95 % intervals")
+@pytest.mark.parametrize(
+    ("kernel", "row", "level"), [("LIN[x]", 70, 4), ("LIN[x] + CAT[g]", 71, 8)]
+)
+def test_a_new_level_of_a_group_joins_without_a_row_put_aside_before(kernel, row, level):
+    rng, n = np.random.default_rng(0), 150
+    X = pd.DataFrame({"x": rng.uniform(size=n), "g": [*"abc"] * (n // 3)})
+    y = 2 * X["x"].to_numpy() + 0.3 * rng.normal(size=n)
+    y[row] += 12  # of group b, or of group c
+    y[92::3] += level  # of group c
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(X[:60], y[:60], kernel)
+    model.set_params(outliers="auto")
+    stream(model, X, y, first=60, step=15)
+    np.testing.assert_array_equal(model.outliers_, [row])
+
+
+@pytest.mark.filterwarnings("ignore:the 95 % intervals")
+def test_rows_that_nothing_shows_join_when_they_are_many():
+    rng, x = np.random.default_rng(0), np.arange(130.0)[:, None]
+    y = 0.3 * rng.normal(size=130)
+    y[61::3] += 9  # which are no neighbours
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(x[:60], y[:60], "NOISE")
+    model.set_params(outliers="auto")
+    stream(model, x[:70], y[:70], first=60, step=2)
+    np.testing.assert_array_equal(model.outliers_, [61, 64, 67])
+    stream(model, x, y, first=70, step=6)
+    assert len(model.outliers_) == 0  # 15 % of all rows
+
+
+def test_other_parameters_do_not_change_how_new_rows_are_judged():
+    x = np.arange(72.0)[:, None]
+    y = np.sin(0.5 * x[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=72)
+    y[70] += 2
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(x[:60], y[:60], "SE[0]")
+    # a prior that excludes the lengthscale of the fit
+    model.set_params(outliers="auto", priors={"lengthscale": (2.0, 1e12)}).update(x[60:], y[60:])
+    np.testing.assert_array_equal(model.outliers_, [70])
+
+
 def test_a_new_level_joins_also_if_no_column_shows_it():
     X, y = wave(68)
     model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(X[:60], y[:60], "SE[0]")
@@ -413,3 +475,66 @@ def test_an_approximation_is_made_again_for_all_rows():
     Z = np.linspace(0, 1.1, 9)[:, None]
     for one, other in zip(found.mean_and_variance(Z), expected.mean_and_variance(Z), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8)
+
+
+SHIFTS = {  # from row 35 on, and kernels of which no term can take up a new level
+    "noise": ("NOISE", lambda x, z: 4 * (x >= 35) + z, {}),
+    "half of the rows": (  # 9 or 10 of 20 in turns
+        "NOISE",
+        lambda x, z: 6 * (x >= 35) * (x % 21 % 2 == 0) + np.clip(z, -1, 1),
+        {},
+    ),
+    "season": (
+        "PER7[0]",
+        lambda x, z: np.sin(2 * np.pi * x / 7) + 4 * (x >= 35) + 0.3 * z,
+        {"periods": {0: 7}},
+    ),
+    "constant": ("NOISE", lambda x, z: (x >= 35) * (4 + z), {}),
+}
+
+
+@pytest.mark.parametrize("case", SHIFTS)
+def test_one_warning_says_that_rows_have_left_the_fit_behind_and_a_refit_takes_them(case):
+    kernel, make, settings = SHIFTS[case]
+    x = np.arange(95.0)
+    y, X = 5 + make(x, np.random.default_rng(0).normal(size=95)), x[:, None]
+    model = AutoKernelGPRegressor(**{**PLAIN, **settings, "outliers": "auto"}, averaging=None)
+    model.refit(X[:35], y[:35], kernel)
+    with pytest.warns(UserWarning, match=r"held only \d of them.* model\.refit\(X, y\)") as warned:
+        stream(model, X, y, first=35, step=3)
+    assert len(warned) == 1
+    model.refit(X, y).update(X[-28:] + 28, y[-28:])  # which is silent: a new fit begins
+    assert model.predict(X[-7:] + 35).mean() == pytest.approx(y[35:].mean(), abs=2)
+
+
+def test_a_second_change_warns_again_and_one_that_is_learnt_does_not():
+    rng, x = np.random.default_rng(0), np.arange(160.0)[:, None]
+    is_off = (x[:, 0] >= 40) & (x[:, 0] < 70) | (x[:, 0] >= 110)
+    y = 0.3 * rng.normal(size=160) + 5 * is_off
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(x[:30], y[:30], "NOISE")
+    with pytest.warns(UserWarning, match="held only") as warned:
+        stream(model, x, y, first=30, step=5)
+    assert re.findall(r"up to row (\d+)", str([*map(str, warned)])) == ["50", "119"]
+    model.refit(x[:50], y[:50], "MAT12[0]")
+    stream(model, x, y, first=50, step=2)
+    assert model.outcomes_["inside"].mean() > 0.9  # two rows of 110 are at a change
+
+
+def test_rows_that_exclude_a_kernel_leave_answers_of_the_others():
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(40, 1))
+    X = np.column_stack([x, x + 0.003 * rng.normal(size=(40, 1))])  # nearly one column
+    y = np.sin(6 * x[:, 0]) + 0.2 * rng.normal(size=40)
+    settings = {**PLAIN, "base_kernels": ["SE"], "max_leaves": 1, "n_iter": 0}
+    model = AutoKernelGPRegressor(**settings).fit(X[:36], y[:36])
+    assert len(model.posterior_["kernel"]) == 2
+    with pytest.warns(UserWarning, match="held only"):
+        model.update(np.tile(X[36:], (5, 1)), np.tile(y[36:] + 1e4, 5))
+    probability, scales = model.posterior_["probability"], model.scales_
+    assert probability.max() == 1.0  # the ratio of two densities is less than any number
+    assert probability.min() == 0.0 or len(probability) == 1
+    assert (scales["probability"] > 0).all()
+    for one in (model, from_dict(through_json(model))):
+        assert one.describe()
+        assert np.isfinite(one.explain(X[:1])["contribution"]).all()
+        assert np.isfinite(one.predict(X)).all()

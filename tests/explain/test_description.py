@@ -10,6 +10,7 @@ import pytest
 
 from autokernel import AutoKernelGPRegressor, PosteriorAveraging
 from autokernel.explain import Description
+from autokernel.export import from_dict, to_dict
 from autokernel.expression import parse_expression
 from tests.explain.models import random_expressions, refitted, sum_of, with_kernel
 from tests.fits import At, interrupt, small, tiny, wave
@@ -633,6 +634,25 @@ def test_a_search_of_some_rows_is_the_first_thing_that_is_said():
     model = refitted("LIN[time]", frame(), T)
     text = str(Description(model._fitted, n_searched=40, cut="max_time was over"))
     assert text.startswith("Kernels were searched on 40 of the 60 rows. The search was cut (max_")
+    assert "searched on" not in model.describe()
+
+
+def test_the_rows_of_a_search_are_those_that_it_had():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(640, 1))
+    y = 2 * X[:, 0] + 0.1 * rng.normal(size=640)
+    settings = {"base_kernels": ["LIN"], "noise": "constant", "averaging": None}
+    model = tiny(approximation="inducing", n_inducing=10, **settings).fit(X[:620], y[:620])
+    model.set_params(approximation="exact", strategy="random")
+    assert "Kernels were searched on 500 of the 620 rows." in model.describe()
+    model.update(X[620:], y[620:])
+    for one in (model, from_dict(to_dict(model))):
+        assert "Kernels were searched on 500 of the 640 rows." in one.describe()
+    model = tiny(**settings).fit(X[:40], y[:40]).refit(X[:60], y[:60])
+    said = "Kernels were searched on 40 of the 62 rows."
+    assert said in model.update(X[60:62], y[60:62]).describe()
+    assert "searched on" not in model.refit(X[:60], y[:60], "SE[0]").describe()  # not of the search
+    model = tiny().refit(X[:40], y[:40], "LIN[0]").update(X[40:42], y[40:42])
     assert "searched on" not in model.describe()
 
 
