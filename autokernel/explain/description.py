@@ -32,6 +32,8 @@ from autokernel.explain.sentences import SCALE_WORDS, UNNAMED, Said, Sentences
 from autokernel.explain.tables import Table, inclusion_table, scale_table
 from autokernel.explain.words import (
     CERTAIN,
+    capital,
+    counted,
     interval,
     level_text,
     listing,
@@ -262,7 +264,9 @@ class Description:
             columns = sorted({part.column for part in small})
             names, share = [self.names[one] for one in columns], sum(part.share for part in small)
             fact = Fact(listing(names), "share", share, evidence="covariance with the fit")
-            yield self._say.small(fact, len(small))
+            verb = "explains" if len(small) == 1 else "together explain"
+            which = f"{capital(counted(len(small), 'smaller component'))} of {fact.subject}"
+            yield fact, f"{which} {verb} {percent(share)} of the variance of the fit."
             large = {part.column for part in self.parts[: self.explained.n_large]}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])

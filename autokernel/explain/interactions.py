@@ -6,11 +6,12 @@ from dataclasses import replace
 import numpy as np
 from scipy.stats import rankdata
 
+from autokernel.explain.components import MAX_LEVELS
 from autokernel.explain.decomposition import ExplainedFunction, Interaction
 from autokernel.explain.effects import effect_of, interaction_of
 from autokernel.explain.facts import HALF, LIKELY, N_DRAWS, Curve, Fact, central, changes_of
-from autokernel.explain.sentences import MAX_LEVELS, Said, Sentences
-from autokernel.explain.words import INTERVAL_ENDS, interval, listing, perhaps
+from autokernel.explain.sentences import Said, Sentences
+from autokernel.explain.words import INTERVAL_ENDS, interval, listing, percent, perhaps
 from autokernel.typing import FloatArray
 
 LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
@@ -25,13 +26,16 @@ def said_of(explained: ExplainedFunction, pair: Interaction, say: Sentences) -> 
     Of a category of many levels, the standard deviation between them is given; of two categories,
     the two levels that together exceed both effects most, and those that fall short of them most.
     """
-    names = say.names[pair.columns[0]], say.names[pair.columns[1]]
-    sure = explained.probability(pair)
-    fact = Fact(listing(names), "interact", pair.share, probability=sure, evidence=MULTIPLIED)
+    names, sure = listing([say.names[one] for one in pair.columns]), explained.probability(pair)
+    fact = Fact(names, "interact", pair.share, probability=sure, evidence=MULTIPLIED)
     facts, texts = _details(explained, pair, say, fact)
     if all(one.predicate == OPEN for one in facts):
         facts, texts = [], []
-    text = say.interaction(fact, names, pair.share, texts)
+    how = f": {listing(texts)}" if texts else ", in a way that is uncertain"
+    size = f"explains {percent(pair.share)} of the variance of the fit"
+    if pair.share <= 0:
+        size = f"has a share of {percent(pair.share)}"
+    text = f"{perhaps(f'{names} interact, which {size}', sure)}{how}."
     return [(fact, text), *((one, "") for one in facts)]
 
 
