@@ -23,7 +23,7 @@ from autokernel.explain.effects import (
     products_of,
 )
 from autokernel.explain.parts import Part, joined, parts_of
-from autokernel.expression import IDENTITY, Expression, View
+from autokernel.expression import IDENTITY, Expression, Leaf, View
 from autokernel.inference import (
     ExactPredictor,
     GlobalPredictor,
@@ -31,6 +31,7 @@ from autokernel.inference import (
     Predictor,
     one_blas_thread,
 )
+from autokernel.kernels import WANDERING, BroadcastPairs
 from autokernel.model import FittedModel
 from autokernel.model.averaging import MixtureComponent, support_points, systematic
 from autokernel.typing import FloatArray
@@ -276,9 +277,11 @@ class ExplainedFunction:
         known = self._weighted(dict.fromkeys(self._functions, AVERAGE), AVERAGE)
         return float(self._std_of(known, np.empty((1, 0)), np.array([self.constant]))[0])
 
+    @one_blas_thread()
     def std_of_fit(self, X: FloatArray) -> FloatArray:
         """Compute the standard deviations (n,) of predictions without noise, on the scale."""
-        moments = [(draw.weight, *one.at(X)) for draw, one in self._functions.items()]
+        every = self._functions.items()
+        moments = [(draw.weight, *one.predictor.function(X)) for draw, one in every]
         return self._std(moments, self._spread * self._predicted(X)[0])
 
     def _std_of(self, known: Sequence[Known], values: FloatArray, stated: FloatArray) -> FloatArray:
@@ -325,15 +328,24 @@ class ExplainedFunction:
         return view.inverse(np.linspace(low, high, n))
 
     def drift(self, part: Part, step: float) -> float:
-        """Compute the standard deviation of what the levels of a part wander over a step."""
-        totals = {number: self._function.total(number, part.column) for number in part.numbers}
-        return self._spread * part.drift(step, totals)
+        """Compute the standard deviation of what the levels of a part wander over a step.
+
+        The step is in the unit interval of the column. It is zero without a level that wanders.
+        """
+        x = np.array([1 - step, 1.0])
+        pairs, variance = BroadcastPairs(x[:, None], x[None]), 0.0
+        for one in part.group:
+            leaf = one.expression
+            if isinstance(leaf, Leaf) and leaf.kernel in WANDERING and leaf.scale == IDENTITY:
+                K = leaf.kernel.value(np.exp(part.theta_of_all[one.entries]), pairs)
+                total = self._function.total(one.number, part.column)
+                variance += total * (K[0, 0] + K[1, 1] - 2 * K[0, 1])
+        return self._spread * float(np.sqrt(variance))
 
     @property
     def parameters(self) -> FloatArray:
         """Draws (n_draws, n_params) of the logs of the parameters of the best kernel."""
-        every, best = self._model.kernels, self._model.evaluation
-        return next(one.draws for one in every if one.evaluation is best)
+        return self._model.kernels[self._model.number_of_best].draws
 
     @cached_property
     def posterior(self) -> list[MixtureComponent]:
@@ -460,14 +472,14 @@ class ExplainedFunction:
             found.append(Interaction(columns, share, share < SMALL and not is_seen))
         return sorted(found, key=lambda one: -one.share)
 
-    def added_by_averaging(self, X: FloatArray) -> FloatArray:
-        """Compute what averaging adds (n,) to the best kernel at scaled inputs (n, n_features).
+    def added_by_averaging(self) -> float:
+        """Compute the standard deviation over the rows of what averaging adds to the best kernel.
 
         On another scale of the target, these are differences between medians, on this scale.
         """
         if not self.is_averaged:
-            return np.zeros(len(X))
-        return self.rest(X, self.mean_of(function_of(self._every), X))[0]
+            return 0.0
+        return float(self.rest(self.X, self.mean_of(function_of(self._every), self.X))[0].std())
 
     def rest(self, X: FloatArray, explained: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute what predictions have besides what is explained (n,), and its deviation (n,)."""

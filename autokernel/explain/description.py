@@ -345,7 +345,7 @@ class Description:
 
     def _averaging(self) -> str:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
-        added = float(self.explained.added_by_averaging(self.explained.X).std())
+        added = self.explained.added_by_averaging()
         if added <= np.sqrt(MIN_AVERAGING_SHARE) * self._model.scale.width:
             return ""
         amount = self._say.amount(float(self.explained.in_unit(added)))

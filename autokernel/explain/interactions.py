@@ -8,7 +8,7 @@ from scipy.stats import rankdata
 
 from autokernel.explain.components import MAX_LEVELS
 from autokernel.explain.decomposition import ExplainedFunction, Interaction
-from autokernel.explain.effects import effect_of, interaction_of
+from autokernel.explain.effects import effect_of
 from autokernel.explain.facts import HALF, LIKELY, N_DRAWS, Curve, Fact, central, changes_of
 from autokernel.explain.sentences import Said, Sentences
 from autokernel.explain.words import INTERVAL_ENDS, interval, listing, percent, perhaps
@@ -143,7 +143,7 @@ def _of_levels(
 ) -> tuple[list[Fact], list[str]]:
     """Say which levels of two categories exceed both effects most, and which fall short most."""
     points = np.unique(explained.X[:, pair.columns], axis=0)
-    heights = explained.in_unit(explained.mean_of(interaction_of(pair.columns), points))
+    heights = explained.in_unit(explained.mean_of(pair.effect, points))
     facts, texts = [], []
     for word, at in (("most", np.argmax(heights)), ("least", np.argmin(heights))):
         levels = [
