@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property
 from itertools import combinations
 
 import numpy as np
@@ -198,7 +198,7 @@ class ExplainedFunction:
         weights = mixture.data.noise.weights[rows] * counts
         self._weights = weights / weights.sum()
         self._function = self._averaged(best.expression, best.theta, is_best=True)
-        self._found: dict[tuple[Part, MixtureComponent], list[int]] = {}
+        self._numbers_like = cache(self._like)
         parts, means = [], []
         for column in sorted(best.expression.columns):
             own = [self._with_season(one) for one in parts_of(best.expression, best.theta, column)]
@@ -392,7 +392,7 @@ class ExplainedFunction:
         """Return the effect that a part is in a draw, None if it has no such part."""
         if isinstance(part, Interaction):
             return part.effect if _has_product(draw.expression, part.columns) else None
-        numbers = self._like(part, draw)
+        numbers = self._numbers_like(part, draw)
         return effect_of(part.columns, numbers) if numbers else None
 
     def _like(self, part: Part, draw: MixtureComponent) -> list[int]:
@@ -402,16 +402,11 @@ class ExplainedFunction:
         region. All else has every other product with its column, so that its probability is that
         of the column.
         """
-        if (part, draw) not in self._found:
-            is_same = draw.expression == self._best.expression and not part.is_season
-            if is_same:
-                numbers = part.numbers
-            else:
-                own = [one for one in self.parts if one.column == part.column]
-                every = parts_of(draw.expression, draw.theta, part.column)
-                numbers = [one.group[0].number for one in every if part.stands_for(one, own)]
-            self._found[part, draw] = numbers
-        return self._found[part, draw]
+        if draw.expression == self._best.expression and not part.is_season:
+            return part.numbers
+        own = [one for one in self.parts if one.column == part.column]
+        every = parts_of(draw.expression, draw.theta, part.column)
+        return [one.group[0].number for one in every if part.stands_for(one, own)]
 
     def _known(self, part: Part | Interaction) -> list[Known]:
         """List the draws that have a part, each with what it is there."""

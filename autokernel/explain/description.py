@@ -5,7 +5,7 @@ A component is described by what its curve does, and named after its kernel only
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -80,7 +80,7 @@ class Description:
         y_name = (target_name or UNNAMED) + (f" + {offset:g}" if offset else "")
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
-        self._said: dict[int, list[Said]] = {}  # of each effect
+        self._component = cache(self._described)
         self._is_rough = not np.isfinite(model.evaluation.score)  # nothing is known
 
     def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
@@ -227,17 +227,11 @@ class Description:
         advice = f": try the log of {self._say.y_name}" if may_have_log else ""
         return found + list(checked(model, self._held_out, self.axes, advice))
 
-    def _component(self, number: int) -> list[Said]:
-        """Return what is said of an effect, once."""
-        if number not in self._said:
-            part = self.effects[number]
-            if isinstance(part, Interaction):
-                self._said[number] = said_of(self.explained, part, self._say)
-            else:
-                self._said[number] = self._of_part(part)
-        return self._said[number]
-
-    def _of_part(self, part: Part) -> list[Said]:
+    def _described(self, number: int) -> list[Said]:
+        """Return what is said of an effect."""
+        part = self.effects[number]
+        if isinstance(part, Interaction):
+            return said_of(self.explained, part, self._say)
         warnings = [fact.predicate for fact, _ in self._residuals]
         facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
         first = next(one for one in self.parts if one.column == part.column)

@@ -42,13 +42,9 @@ class Sentences:
 
     def name(self, part: Part, parts: Sequence[Part]) -> str:
         """Name a part of an effect by its column and, among several, by what it is."""
-        is_one_of_several = sum(one.column == part.column for one in parts) > 1
-        kind = f" ({self._kind(part)})" if is_one_of_several else ""
-        return f"{self.names[part.column]}{kind}"
-
-    def _kind(self, part: Part) -> str:
-        """Say what a part of the effect of a column is: a season, a cycle or a trend."""
         axis, unknown = self.axes[part.column], (np.nan, np.nan)
+        if sum(one.column == part.column for one in parts) <= 1:
+            return axis.name
         period, kind = axis.extent * part.period, "trend"
         if part.is_season:
             kind = f"{calendar_word(period, *unknown, axis.unit)}season"
@@ -56,7 +52,8 @@ class Sentences:
             value, _, _, unit = readable(period, *unknown, axis.unit)
             kind = f"cycle of {with_unit(value, unit)}"
         region = part.region(1.0)
-        return f"{kind} {region.text(axis, is_only=True)}" if region else kind
+        where = f" {region.text(axis, is_only=True)}" if region else ""
+        return f"{axis.name} ({kind}{where})"
 
     def begun(self, begin: str, text: str) -> str:
         """Begin a sentence by a lead, or by a capital unless its first word is a given name."""
