@@ -335,9 +335,7 @@ class ComponentFacts:
         """Describe the effect of a column of two values, along which the curve is a line."""
         say, word, column = self._say, "higher" if fact.value > 0 else "lower", self._part.column
         fact = replace(fact, predicate=f"is {word}").scaled(float(np.ptp(places)))
-        low, high = (
-            say.level(column, one, is_one_of_two=True) for one in np.unique(self._x).tolist()
-        )
+        low, high = (say.one_of_two(column, one) for one in np.unique(self._x).tolist())
         than, measured = f"{word} by {say.amount(*fact.ends)} than", say.measured(fact)
         if self._is_log:
             factor, bracket, ends = _factor(measured).partition(" (")

@@ -25,7 +25,7 @@ from autokernel.explain.decomposition import (
     Interaction,
 )
 from autokernel.explain.facts import Fact
-from autokernel.explain.interactions import said_of
+from autokernel.explain.interactions import InteractionFacts
 from autokernel.explain.noise import of_varying_noise
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import SCALE_WORDS, UNNAMED, Said, Sentences
@@ -231,7 +231,7 @@ class Description:
         """Return what is said of an effect."""
         part = self.effects[number]
         if isinstance(part, Interaction):
-            return said_of(self.explained, part, self._say)
+            return InteractionFacts(self.explained, part, self._say).all()
         warnings = [fact.predicate for fact, _ in self._residuals]
         facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
         first = next(one for one in self.parts if one.column == part.column)

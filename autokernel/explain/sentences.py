@@ -84,10 +84,10 @@ class Sentences:
             return f"{first} to {last.removeprefix('a factor of ')}"
         return f"{with_unit(low, '')} to {with_unit(high, self.unit)}"
 
-    def level(self, column: int, value: float, *, is_one_of_two: bool = False) -> str:
-        """Write a value of a column in the unit interval, in full if it is one of two."""
+    def one_of_two(self, column: int, value: float) -> str:
+        """Write one of the two values of a column, given in the unit interval, in full."""
         axis = self.axes[column]
-        if is_one_of_two and axis.origin is None and not axis.levels:
+        if axis.origin is None and not axis.levels:
             return f"{axis.low + axis.extent * value:.10g}"
         return axis.end(value)
 
