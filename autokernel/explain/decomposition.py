@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -436,19 +436,17 @@ class ExplainedFunction:
         known = self._weighted(dict.fromkeys(self._functions, effect), effect)
         return self._drawn(known, values, n_draws)
 
+    @one_blas_thread()
     def _drawn(self, known: Sequence[Known], values: FloatArray, n_draws: int) -> FloatArray:
         rng, drawn = np.random.default_rng(0), []
+        # rounding may leave eigenvalues just below zero
+        draw = partial(rng.multivariate_normal, check_valid="ignore", method="eigh")
         ends = np.cumsum([weight for weight, *_ in known])
         counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
         for count, (_, function, effect) in zip(counts.tolist(), known, strict=True):
             if count:
                 moments = function.joint(effect, self._points(effect.columns, values))
-                with one_blas_thread():  # rounding may leave eigenvalues just below zero
-                    drawn.append(
-                        rng.multivariate_normal(
-                            *moments, count, check_valid="ignore", method="eigh"
-                        )
-                    )
+                drawn.append(draw(*moments, count))
         return self._spread * np.concatenate(drawn)
 
     @cached_property

@@ -54,7 +54,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         values = {
             "x": _on_scale(names[leaf.column], leaf.scale, view.offset),
             "x'": _on_scale(f"{names[leaf.column]}'", leaf.scale, view.offset),
-            "from": _minus(shift, finest),
+            "from": f" {'-' if shift > 0 else '+'} {_place(abs(shift), finest)}" if shift else "",
             "scale": _number(scale, _MANY),
         }
         for parameter, value in named.items():
@@ -122,13 +122,6 @@ def _place(value: float, finest: float) -> str:
     """Write a place to a thousandth of the finest length that is measured from there."""
     digits = math.ceil(math.log10(max(abs(value) / finest, 1.0))) + _DIGITS
     return _number(value, digits)
-
-
-def _minus(shift: float, finest: float) -> str:
-    """Write the subtraction of a place, empty for zero."""
-    if shift == 0:
-        return ""
-    return f" {'-' if shift > 0 else '+'} {_place(abs(shift), finest)}"
 
 
 def _symbol(name: str) -> str:
