@@ -44,7 +44,6 @@ from autokernel.explain.words import (
     with_unit,
 )
 from autokernel.expression import IDENTITY
-from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
@@ -77,23 +76,17 @@ class ComponentFacts:
 
     With one column, the sentences begin with where the component plays a part; with several, with
     the column and its share. A trend is described with the cycles along its column, its ``whole``:
-    the data do not show to which of them an average belongs. ``warnings`` are the predicates of
-    what the checks of residuals have found.
+    the data do not show to which of them an average belongs. It ``is_hidden`` if outliers mask it.
     """
 
     def __init__(
-        self,
-        model: FittedModel,
-        explained: ExplainedFunction,
-        part: Part,
-        say: Sentences,
-        warnings: Sequence[str],
+        self, explained: ExplainedFunction, part: Part, say: Sentences, *, is_hidden: bool
     ) -> None:
-        self._explained, self._say, self._part, self._warnings = explained, say, part, warnings
+        self._explained, self._part, self._say, self._is_hidden = explained, part, say, is_hidden
         self._axis, self._x = say.axes[part.column], explained.X[:, part.column]
         self._name, self._is_only = self._axis.name, len(say.axes) == 1
+        model, self._draws = explained.model, explained.parameters
         self._spread, self._noise = model.scale.width, model.noise_variance**0.5
-        self._draws = explained.parameters  # of the parameters
         self._subject = model.columns.text_of(part.expression)
         self._region = part.region(explained.ends(part.column)[1], self._draws)
         self._whole = part if self._region or not part.is_free else self._with_cycles()
@@ -131,12 +124,12 @@ class ComponentFacts:
     def _within_and_beyond(self) -> tuple[list[Said], list[Said]]:
         """Describe the component within the data, and beyond them, if it is surely there."""
         part, region = self._part, self._region
-        sure, is_hidden = self._explained.probability(self._whole), "is hidden" in self._warnings
-        if is_hidden or (self._is_only and sure < SURE):
+        sure = self._explained.probability(self._whole)
+        if self._is_hidden or (self._is_only and sure < SURE):
             has = "has a cycle in" if part.is_season else "depends on"
             what = f"whether {self._say.y_name} {has} {self._name}"
             text, how = f"outliers mask {what}", "outliers that mask it"
-            if not is_hidden:
+            if not self._is_hidden:
                 text = perhaps(f"it is uncertain {what}", sure)
                 how = "kernels that have such a component"
             fact = Fact(self._subject, "is possible", probability=sure, evidence=how)

@@ -172,6 +172,8 @@ class ExplainedFunction:
 
     Attributes
     ----------
+    model : FittedModel
+        The model that is explained.
     X : ndarray of shape (n_samples, n_features)
         Scaled inputs of the training rows; missing values are medians.
     parts : list of Part
@@ -181,7 +183,7 @@ class ExplainedFunction:
     """
 
     def __init__(self, model: FittedModel) -> None:
-        self._model, mixture, best = model, model.mixture, model.evaluation
+        self.model, mixture, best = model, model.mixture, model.evaluation
         self._best, is_of_best = best, mixture.is_of(best.expression, best.theta)
         self.is_averaged = not is_of_best and any(
             one.expression.leaves for one in mixture.components
@@ -222,7 +224,7 @@ class ExplainedFunction:
     def _averaged(
         self, expression: Expression, theta: FloatArray, *, is_best: bool = False
     ) -> AveragedFunction:
-        mixture, predictor = self._model.mixture, None
+        mixture, predictor = self.model.mixture, None
         with one_blas_thread():
             if is_best and mixture.is_of(expression, theta):
                 predictor = mixture.predictors[0]
@@ -307,7 +309,7 @@ class ExplainedFunction:
         On the log scale these are logs of factors, on all others changes of the target from its
         average, in its unit.
         """
-        changes, scale = np.asarray(changes, dtype=float), self._model.scale
+        changes, scale = np.asarray(changes, dtype=float), self.model.scale
         if scale.name in (IDENTITY, "log"):
             return changes
         inverse = SCALES[scale.name].inverse
@@ -319,7 +321,7 @@ class ExplainedFunction:
 
     def view(self, part: Part) -> Scale:
         """Return the scale of the column on which a part acts."""
-        return self._model.columns.scale(View(part.column, part.scale))
+        return self.model.columns.scale(View(part.column, part.scale))
 
     def steps(self, part: Part, n: int, ends: tuple[float, float] | None = None) -> FloatArray:
         """Return places (n,) along its column, evenly spaced on the scale on which a part acts."""
@@ -345,7 +347,7 @@ class ExplainedFunction:
     @property
     def parameters(self) -> FloatArray:
         """Draws (n_draws, n_params) of the logs of the parameters of the best kernel."""
-        return self._model.kernels[self._model.number_of_best].draws
+        return self.model.kernels[self.model.number_of_best].draws
 
     @cached_property
     def posterior(self) -> list[MixtureComponent]:
@@ -354,11 +356,11 @@ class ExplainedFunction:
         Approximate predictions, which have many rows, are explained at the best parameters of each
         kernel.
         """
-        n, mixture = 1, self._model.mixture
+        n, mixture = 1, self.model.mixture
         if isinstance(mixture.predictors[0], ExactPredictor):
             n = int(np.clip(MAX_NUMBERS / len(self.X) ** 2, LEAST_DRAWS, MOST_DRAWS))
         found = []
-        for kernel in self._model.kernels:
+        for kernel in self.model.kernels:
             count, draws = max(1, round(n * kernel.probability)), kernel.evaluation.theta[None]
             if n > 1:
                 draws = kernel.draws[support_points(kernel.draws, count)]
@@ -458,7 +460,7 @@ class ExplainedFunction:
             if _has_product(self._best.expression, pair)
         ]
         means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
-        found, noise = [], self._model.noise_variance**0.5
+        found, noise = [], self.model.noise_variance**0.5
         for columns, mean in zip(pairs, self._spread * means, strict=True):
             share, own = share_of_variance(mean, self._fit), float(np.std(mean))
             is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > VISIBLE * noise
@@ -481,14 +483,14 @@ class ExplainedFunction:
 
     def _predicted(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute predictions on the scale (n,), and their deviation between kernels (n,)."""
-        mixture, scale = self._model.mixture, self._model.scale
+        mixture, scale = self.model.mixture, self.model.scale
         with one_blas_thread():
             if scale.is_linear:
                 whole = scale.forward(mixture.mean(X))
             else:
                 whole = scale.forward(mixture.quantiles(X, np.array([0.5]))[:, 0])
             every = zip(mixture.components, mixture.predictors, strict=True)
-            on = self._model.target.on
+            on = self.model.target.on
             centres = [_centre(on(one.expression.target), p, X, scale) for one, p in every]
         return whole, self._spread * np.sqrt(mixture.weights @ (np.array(centres) - whole) ** 2)
 
@@ -529,11 +531,8 @@ class ExplainedFunction:
 
 def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
     """Return whether a kernel has a product that depends on all of some columns."""
-    products = (
-        frozenset[int]().union(*(one.columns for one in product))
-        for product in products_of(expression)
-    )
-    return any(one >= {*columns} for one in products)
+    every = products_of(expression)
+    return any({*columns} <= {at for one in own for at in one.columns} for own in every)
 
 
 def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> FloatArray:

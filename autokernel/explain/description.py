@@ -232,8 +232,8 @@ class Description:
         part = self.effects[number]
         if isinstance(part, Interaction):
             return InteractionFacts(self.explained, part, self._say).all()
-        warnings = [fact.predicate for fact, _ in self._residuals]
-        facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
+        is_hidden = any(fact.predicate == "is hidden" for fact, _ in self._residuals)
+        facts = ComponentFacts(self.explained, part, self._say, is_hidden=is_hidden)
         first = next(one for one in self.parts if one.column == part.column)
         is_judged = part.column not in self._model.unjudged and len(self.names) > 1
         matters = [self._matters(part.column)] if part is first and is_judged else []
