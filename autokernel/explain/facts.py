@@ -3,7 +3,7 @@
 A fact holds for the mean of its component. Its probability is the share of draws for which it
 holds, each draw being one of a kernel, of its parameters and of the function; a kernel without a
 component like this one counts as none for which it holds. Values are those of the mean, with
-central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
+central 90 % intervals of the draws. How facts are written is decided in ``components``.
 """
 
 from collections.abc import Callable

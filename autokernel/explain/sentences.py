@@ -33,7 +33,7 @@ Said = tuple[Fact, str]
 
 
 class Sentences:
-    """Writes facts about columns and a target with a unit, on the scale where amounts are."""
+    """Writes amounts of a target, with its unit or as factors, and names of parts of columns."""
 
     def __init__(self, axes: Sequence[Axis], *, y_name: str, unit: str, scale: str) -> None:
         self.axes, self.y_name, self.unit, self.scale = axes, y_name, unit, scale
