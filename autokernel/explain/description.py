@@ -318,8 +318,13 @@ class Description:
         is_fixed = np.ptp(self.explained.X, axis=0) == 0
         every = [*zip(self._model.columns.every, self._used, is_fixed, strict=True)]
         rows = [(one.name, p) for one, p, fixed in every if not fixed]
+        doubted = {  # as the sentences about their effects have a probability
+            self.names[self.parts[number].column]
+            for number in range(self.explained.n_large)
+            if any(fact.probability < CERTAIN for fact, text in self._component(number) if text)
+        }
         unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
-        yield from _may_matter([one for one in unsure if one[0] not in self._doubted])
+        yield from _may_matter([one for one in unsure if one[0] not in doubted])
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
         n, empty = len(self.explained.X), [one for one, *_ in every if one.origin == NO_VALUE]
@@ -327,15 +332,6 @@ class Description:
         yield from _are([one.name for one, _, fixed in every if fixed and one not in empty], what)
         yield from _are([one.name for one in empty], "without a value")
         yield from self._alike()
-
-    @property
-    def _doubted(self) -> set[str]:
-        """The columns whose effects are said with a probability."""
-        return {
-            self.names[self.parts[number].column]
-            for number in range(self.explained.n_large)
-            if any(fact.probability < CERTAIN for fact, text in self._component(number) if text)
-        }
 
     def _averaging(self) -> str:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
