@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cache, cached_property, partial
 from itertools import combinations
 
 import numpy as np
@@ -22,7 +22,7 @@ from autokernel.explain.effects import (
     products_of,
 )
 from autokernel.explain.parts import Part, joined, parts_of
-from autokernel.expression import IDENTITY, Expression, View
+from autokernel.expression import IDENTITY, Expression, Leaf, View
 from autokernel.inference import (
     ExactPredictor,
     GlobalPredictor,
@@ -30,6 +30,7 @@ from autokernel.inference import (
     Predictor,
     one_blas_thread,
 )
+from autokernel.kernels import WANDERING, BroadcastPairs
 from autokernel.model import FittedModel
 from autokernel.model.averaging import MixtureComponent, support_points, systematic
 from autokernel.model.mixture import made_for_each
@@ -171,6 +172,8 @@ class ExplainedFunction:
 
     Attributes
     ----------
+    model : FittedModel
+        The model that is explained.
     X : ndarray of shape (n_samples, n_features)
         Scaled inputs of the training rows; missing values are medians.
     parts : list of Part
@@ -180,7 +183,7 @@ class ExplainedFunction:
     """
 
     def __init__(self, model: FittedModel) -> None:
-        self._model, mixture, best = model, model.mixture, model.evaluation
+        self.model, mixture, best = model, model.mixture, model.evaluation
         self._best, is_of_best = best, mixture.is_of(best.expression, best.theta)
         self.is_averaged = not is_of_best and any(
             one.expression.leaves for one in mixture.components
@@ -197,7 +200,7 @@ class ExplainedFunction:
         weights = mixture.data.noise.weights[rows] * counts
         self._weights = weights / weights.sum()
         self._function = self._averaged(best.expression, best.theta, is_best=True)
-        self._found: dict[tuple[Part, MixtureComponent], list[int]] = {}
+        self._numbers_like = cache(self._like)
         parts, means = [], []
         for column in sorted(best.expression.columns):
             own = [self._with_season(one) for one in parts_of(best.expression, best.theta, column)]
@@ -221,7 +224,7 @@ class ExplainedFunction:
     def _averaged(
         self, expression: Expression, theta: FloatArray, *, is_best: bool = False
     ) -> AveragedFunction:
-        mixture, predictor = self._model.mixture, None
+        mixture, predictor = self.model.mixture, None
         with one_blas_thread():
             if is_best and mixture.is_of(expression, theta):
                 predictor = mixture.predictors[0]
@@ -276,9 +279,11 @@ class ExplainedFunction:
         known = self._weighted(dict.fromkeys(self._functions, AVERAGE), AVERAGE)
         return float(self._std_of(known, np.empty((1, 0)), np.array([self.constant]))[0])
 
+    @one_blas_thread()
     def std_of_fit(self, X: FloatArray) -> FloatArray:
         """Compute the standard deviations (n,) of predictions without noise, on the scale."""
-        moments = [(draw.weight, *one.at(X)) for draw, one in self._functions.items()]
+        every = self._functions.items()
+        moments = [(draw.weight, *one.predictor.function(X)) for draw, one in every]
         return self._std(moments, self._spread * self._predicted(X)[0])
 
     def _std_of(self, known: Sequence[Known], values: FloatArray, stated: FloatArray) -> FloatArray:
@@ -304,7 +309,7 @@ class ExplainedFunction:
         On the log scale these are logs of factors, on all others changes of the target from its
         average, in its unit.
         """
-        changes, scale = np.asarray(changes, dtype=float), self._model.scale
+        changes, scale = np.asarray(changes, dtype=float), self.model.scale
         if scale.name in (IDENTITY, "log"):
             return changes
         inverse = SCALES[scale.name].inverse
@@ -316,7 +321,7 @@ class ExplainedFunction:
 
     def view(self, part: Part) -> Scale:
         """Return the scale of the column on which a part acts."""
-        return self._model.columns.scale(View(part.column, part.scale))
+        return self.model.columns.scale(View(part.column, part.scale))
 
     def steps(self, part: Part, n: int, ends: tuple[float, float] | None = None) -> FloatArray:
         """Return places (n,) along its column, evenly spaced on the scale on which a part acts."""
@@ -325,15 +330,24 @@ class ExplainedFunction:
         return view.inverse(np.linspace(low, high, n))
 
     def drift(self, part: Part, step: float) -> float:
-        """Compute the standard deviation of what the levels of a part wander over a step."""
-        totals = {number: self._function.total(number, part.column) for number in part.numbers}
-        return self._spread * part.drift(step, totals)
+        """Compute the standard deviation of what the levels of a part wander over a step.
+
+        The step is in the unit interval of the column. It is zero without a level that wanders.
+        """
+        x = np.array([1 - step, 1.0])
+        pairs, variance = BroadcastPairs(x[:, None], x[None]), 0.0
+        for one in part.group:
+            leaf = one.expression
+            if isinstance(leaf, Leaf) and leaf.kernel in WANDERING and leaf.scale == IDENTITY:
+                K = leaf.kernel.value(np.exp(part.theta_of_all[one.entries]), pairs)
+                total = self._function.total(one.number, part.column)
+                variance += total * (K[0, 0] + K[1, 1] - 2 * K[0, 1])
+        return self._spread * float(np.sqrt(variance))
 
     @property
     def parameters(self) -> FloatArray:
         """Draws (n_draws, n_params) of the logs of the parameters of the best kernel."""
-        every, best = self._model.kernels, self._model.evaluation
-        return next(one.draws for one in every if one.evaluation is best)
+        return self.model.kernels[self.model.number_of_best].draws
 
     @cached_property
     def posterior(self) -> list[MixtureComponent]:
@@ -342,11 +356,11 @@ class ExplainedFunction:
         Approximate predictions, which have many rows, are explained at the best parameters of each
         kernel.
         """
-        n, mixture = 1, self._model.mixture
+        n, mixture = 1, self.model.mixture
         if isinstance(mixture.predictors[0], ExactPredictor):
             n = int(np.clip(MAX_NUMBERS / len(self.X) ** 2, LEAST_DRAWS, MOST_DRAWS))
         found = []
-        for kernel in self._model.kernels:
+        for kernel in self.model.kernels:
             count, draws = max(1, round(n * kernel.probability)), kernel.evaluation.theta[None]
             if n > 1:
                 draws = kernel.draws[support_points(kernel.draws, count)]
@@ -385,7 +399,7 @@ class ExplainedFunction:
         """Return the effect that a part is in a draw, None if it has no such part."""
         if isinstance(part, Interaction):
             return part.effect if _has_product(draw.expression, part.columns) else None
-        numbers = self._like(part, draw)
+        numbers = self._numbers_like(part, draw)
         return effect_of(part.columns, numbers) if numbers else None
 
     def _like(self, part: Part, draw: MixtureComponent) -> list[int]:
@@ -395,16 +409,11 @@ class ExplainedFunction:
         region. All else has every other product with its column, so that its probability is that
         of the column.
         """
-        if (part, draw) not in self._found:
-            is_same = draw.expression == self._best.expression and not part.is_season
-            if is_same:
-                numbers = part.numbers
-            else:
-                own = [one for one in self.parts if one.column == part.column]
-                every = parts_of(draw.expression, draw.theta, part.column)
-                numbers = [one.group[0].number for one in every if part.stands_for(one, own)]
-            self._found[part, draw] = numbers
-        return self._found[part, draw]
+        if draw.expression == self._best.expression and not part.is_season:
+            return part.numbers
+        own = [one for one in self.parts if one.column == part.column]
+        every = parts_of(draw.expression, draw.theta, part.column)
+        return [one.group[0].number for one in every if part.stands_for(one, own)]
 
     def _known(self, part: Part | Interaction) -> list[Known]:
         """List the draws that have a part, each with what it is there."""
@@ -434,19 +443,17 @@ class ExplainedFunction:
         known = self._weighted(dict.fromkeys(self._functions, effect), effect)
         return self._drawn(known, values, n_draws)
 
+    @one_blas_thread()
     def _drawn(self, known: Sequence[Known], values: FloatArray, n_draws: int) -> FloatArray:
         rng, drawn = np.random.default_rng(0), []
+        # rounding may leave eigenvalues just below zero
+        draw = partial(rng.multivariate_normal, check_valid="ignore", method="eigh")
         ends = np.cumsum([weight for weight, *_ in known])
         counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
         for count, (_, function, effect) in zip(counts.tolist(), known, strict=True):
             if count:
                 moments = function.joint(effect, self._points(effect.columns, values))
-                with one_blas_thread():  # rounding may leave eigenvalues just below zero
-                    drawn.append(
-                        rng.multivariate_normal(
-                            *moments, count, check_valid="ignore", method="eigh"
-                        )
-                    )
+                drawn.append(draw(*moments, count))
         return self._spread * np.concatenate(drawn)
 
     @cached_property
@@ -458,21 +465,21 @@ class ExplainedFunction:
             if _has_product(self._best.expression, pair)
         ]
         means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
-        found, noise = [], self._model.noise_variance**0.5
+        found, noise = [], self.model.noise_variance**0.5
         for columns, mean in zip(pairs, self._spread * means, strict=True):
             share, own = share_of_variance(mean, self._fit), float(np.std(mean))
             is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > VISIBLE * noise
             found.append(Interaction(columns, share, share < SMALL and not is_seen))
         return sorted(found, key=lambda one: -one.share)
 
-    def added_by_averaging(self, X: FloatArray) -> FloatArray:
-        """Compute what averaging adds (n,) to the best kernel at scaled inputs (n, n_features).
+    def added_by_averaging(self) -> float:
+        """Compute the standard deviation over the rows of what averaging adds to the best kernel.
 
         On another scale of the target, these are differences between medians, on this scale.
         """
         if not self.is_averaged:
-            return np.zeros(len(X))
-        return self.rest(X, self.mean_of(function_of(self._every), X))[0]
+            return 0.0
+        return float(self.rest(self.X, self.mean_of(function_of(self._every), self.X))[0].std())
 
     def rest(self, X: FloatArray, explained: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute what predictions have besides what is explained (n,), and its deviation (n,)."""
@@ -481,14 +488,14 @@ class ExplainedFunction:
 
     def _predicted(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute predictions on the scale (n,), and their deviation between kernels (n,)."""
-        mixture, scale = self._model.mixture, self._model.scale
+        mixture, scale = self.model.mixture, self.model.scale
         with one_blas_thread():
             if scale.is_linear:
                 whole = scale.forward(mixture.mean(X))
             else:
                 whole = scale.forward(mixture.quantiles(X, np.array([0.5]))[:, 0])
             every = zip(mixture.components, mixture.predictors, strict=True)
-            on = self._model.target.on
+            on = self.model.target.on
             centres = [_centre(on(one.expression.target), p, X, scale) for one, p in every]
         return whole, self._spread * np.sqrt(mixture.weights @ (np.array(centres) - whole) ** 2)
 
@@ -529,11 +536,8 @@ class ExplainedFunction:
 
 def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
     """Return whether a kernel has a product that depends on all of some columns."""
-    products = (
-        frozenset[int]().union(*(one.columns for one in product))
-        for product in products_of(expression)
-    )
-    return any(one >= {*columns} for one in products)
+    every = products_of(expression)
+    return any({*columns} <= {at for one in own for at in one.columns} for own in every)
 
 
 def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> FloatArray:

@@ -5,7 +5,7 @@ A component is described by what its curve does, and named after its kernel only
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import fields, replace
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -25,13 +25,15 @@ from autokernel.explain.decomposition import (
     Interaction,
 )
 from autokernel.explain.facts import Fact
-from autokernel.explain.interactions import said_of
+from autokernel.explain.interactions import InteractionFacts
 from autokernel.explain.noise import of_varying_noise
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import SCALE_WORDS, UNNAMED, Said, Sentences
 from autokernel.explain.tables import Table, inclusion_table, scale_table
 from autokernel.explain.words import (
     CERTAIN,
+    capital,
+    counted,
     interval,
     level_text,
     listing,
@@ -78,7 +80,7 @@ class Description:
         y_name = (target_name or UNNAMED) + (f" + {offset:g}" if offset else "")
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
-        self._said: dict[int, list[Said]] = {}  # of each effect
+        self._component = cache(self._described)
         self._is_rough = not np.isfinite(model.evaluation.score)  # nothing is known
 
     def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
@@ -225,19 +227,13 @@ class Description:
         advice = f": try the log of {self._say.y_name}" if may_have_log else ""
         return found + list(checked(model, self._held_out, self.axes, advice))
 
-    def _component(self, number: int) -> list[Said]:
-        """Return what is said of an effect, once."""
-        if number not in self._said:
-            part = self.effects[number]
-            if isinstance(part, Interaction):
-                self._said[number] = said_of(self.explained, part, self._say)
-            else:
-                self._said[number] = self._of_part(part)
-        return self._said[number]
-
-    def _of_part(self, part: Part) -> list[Said]:
-        warnings = [fact.predicate for fact, _ in self._residuals]
-        facts = ComponentFacts(self._model, self.explained, part, self._say, warnings)
+    def _described(self, number: int) -> list[Said]:
+        """Return what is said of an effect."""
+        part = self.effects[number]
+        if isinstance(part, Interaction):
+            return InteractionFacts(self.explained, part, self._say).all()
+        is_hidden = any(fact.predicate == "is hidden" for fact, _ in self._residuals)
+        facts = ComponentFacts(self.explained, part, self._say, is_hidden=is_hidden)
         first = next(one for one in self.parts if one.column == part.column)
         is_judged = part.column not in self._model.unjudged and len(self.names) > 1
         matters = [self._matters(part.column)] if part is first and is_judged else []
@@ -262,7 +258,9 @@ class Description:
             columns = sorted({part.column for part in small})
             names, share = [self.names[one] for one in columns], sum(part.share for part in small)
             fact = Fact(listing(names), "share", share, evidence="covariance with the fit")
-            yield self._say.small(fact, len(small))
+            verb = "explains" if len(small) == 1 else "together explain"
+            which = f"{capital(counted(len(small), 'smaller component'))} of {fact.subject}"
+            yield fact, f"{which} {verb} {percent(share)} of the variance of the fit."
             large = {part.column for part in self.parts[: self.explained.n_large]}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])
@@ -320,8 +318,13 @@ class Description:
         is_fixed = np.ptp(self.explained.X, axis=0) == 0
         every = [*zip(self._model.columns.every, self._used, is_fixed, strict=True)]
         rows = [(one.name, p) for one, p, fixed in every if not fixed]
+        doubted = {  # as the sentences about their effects have a probability
+            self.names[self.parts[number].column]
+            for number in range(self.explained.n_large)
+            if any(fact.probability < CERTAIN for fact, text in self._component(number) if text)
+        }
         unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
-        yield from _may_matter([one for one in unsure if one[0] not in self._doubted])
+        yield from _may_matter([one for one in unsure if one[0] not in doubted])
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
         n, empty = len(self.explained.X), [one for one, *_ in every if one.origin == NO_VALUE]
@@ -330,18 +333,9 @@ class Description:
         yield from _are([one.name for one in empty], "without a value")
         yield from self._alike()
 
-    @property
-    def _doubted(self) -> set[str]:
-        """The columns whose effects are said with a probability."""
-        return {
-            self.names[self.parts[number].column]
-            for number in range(self.explained.n_large)
-            if any(fact.probability < CERTAIN for fact, text in self._component(number) if text)
-        }
-
     def _averaging(self) -> str:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
-        added = float(self.explained.added_by_averaging(self.explained.X).std())
+        added = self.explained.added_by_averaging()
         if added <= np.sqrt(MIN_AVERAGING_SHARE) * self._model.scale.width:
             return ""
         amount = self._say.amount(float(self.explained.in_unit(added)))

@@ -25,6 +25,7 @@ from itertools import combinations
 from typing import NamedTuple
 
 import numpy as np
+from sklearn.utils import gen_batches
 
 from autokernel.data import Inputs
 from autokernel.expression import Addend, Expression, addends, n_kernel_params
@@ -170,7 +171,7 @@ class AveragedFunction:
             [Term(one.expression, np.exp(theta[one.entries])) for one in product]
             for product in products_of(expression)
         ]
-        self._predictor, self._knots = predictor, predictor.knots
+        self.predictor, self._knots = predictor, predictor.knots
         self._background, self._weights = background, weights
         self._averages: dict[tuple[int, Factors], tuple[FloatArray, FloatArray]] = {}
 
@@ -191,13 +192,13 @@ class AveragedFunction:
             inside = (self._inside(number, own) for at, own, _ in every if at == number)
             self._find_averages(number, filter(None, inside))
         found = np.zeros((len(effects), len(X)))
-        for rows in _blocks(len(X), NUMBERS_OF_BLOCK // len(self._knots)):
+        for rows in gen_batches(len(X), max(1, NUMBERS_OF_BLOCK // len(self._knots))):
             points, known = self._points(X[rows]), dict[tuple[int, Subset], FloatArray]()
             for effect, mean in zip(effects, found, strict=True):
                 for number, own, sign in self._signed(effect):
                     if (number, own) not in known:
                         cross = self._with_knots(number, own, points)
-                        known[number, own] = cross @ self._predictor.weights
+                        known[number, own] = cross @ self.predictor.weights
                     mean[rows] += sign * known[number, own]
         return found
 
@@ -215,17 +216,12 @@ class AveragedFunction:
                 if other != own:  # the covariance of the other with this one
                     between = between + between.T
                 prior += sign * other_sign * between
-        return self._predictor.conditioned(with_knots, prior)
-
-    @one_blas_thread()
-    def at(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the mean (n,) and the variance (n,) of the function itself at points."""
-        return self._predictor.function(X)
+        return self.predictor.conditioned(with_knots, prior)
 
     def moments(self, effect: Effect, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and the variance (n,) of an effect at points."""
         every = (self._inside(number, own) for number, own, _ in self._signed(effect))
-        blocks = _blocks(len(X), 1 if None in every else MAX_JOINT)
+        blocks = gen_batches(len(X), 1 if None in every else MAX_JOINT)
         means, covariances = zip(*(self.joint(effect, X[rows]) for rows in blocks), strict=True)
         variances = np.concatenate([np.diag(one) for one in covariances])
         return np.concatenate(means), np.maximum(variances, 0.0)
@@ -268,8 +264,8 @@ class AveragedFunction:
         found: dict[Factors, list[FloatArray]] = {
             inside: [] for inside in every if (number, inside) not in self._averages
         }
-        blocks = [knots[rows] for rows in _blocks(len(knots), NUMBERS_OF_BLOCK // len(w))]
-        for rows in (*blocks, self._background) if found else ():
+        slices = gen_batches(len(knots), max(1, NUMBERS_OF_BLOCK // len(w)))
+        for rows in (*map(knots.__getitem__, slices), self._background) if found else ():
             matrices = [one.cross(self._background, rows) for one in product]
             ones = np.ones((len(w), len(rows)))
             before, after = ones * w[:, None], [ones]  # products of the matrices on either side
@@ -334,8 +330,3 @@ class AveragedFunction:
             K = reduce(np.multiply, (one.cross(rows, Z) for one in self.products[number]))
             found.append((self._weights @ K).reshape(-1, len(weights)) @ weights)
         return np.array(found)
-
-
-def _blocks(n: int, step: int) -> list[slice]:
-    step = max(1, step)
-    return [slice(start, start + step) for start in range(0, n, step)]

@@ -3,7 +3,7 @@
 A fact holds for the mean of its component. Its probability is the share of draws for which it
 holds, each draw being one of a kernel, of its parameters and of the function; a kernel without a
 component like this one counts as none for which it holds. Values are those of the mean, with
-central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
+central 90 % intervals of the draws. How facts are written is decided in ``components``.
 """
 
 from collections.abc import Callable
@@ -241,18 +241,18 @@ def jump(curve: Curve, subject: str) -> Fact | None:
     return Fact(subject, "jumps", *curve.measured(places), probability=sure, evidence=how)
 
 
-def levels_of(curve: Curve, subject: str) -> list[tuple[float, Fact]]:
+def levels_of(curve: Curve, subject: str) -> tuple[list[float], list[Fact]]:
     """Say how far each level of a category is from the average over the rows, the highest first.
 
-    Each fact comes after the place of its level. The probability is that the highest level is
-    higher than the lowest.
+    The places of the levels come first. The probability is that the highest level is higher than
+    the lowest.
     """
     order = np.argsort(-curve.mean, kind="stable").tolist()
     sure = curve.probability(lambda drawn: drawn[:, order[0]] > drawn[:, order[-1]])
     heights = [curve.measured(partial(np.take, indices=at, axis=1)) for at in order]
     about = "", sure, "difference from the average over the rows"
     facts = [Fact(subject, "level differs", *one, *about) for one in heights]
-    return list(zip(curve.places[order].tolist(), facts, strict=True))
+    return curve.places[order].tolist(), facts
 
 
 def season(

@@ -1,6 +1,6 @@
 """The parts of an effect along one column, each of which a reader takes for one thing."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -9,15 +9,7 @@ from autokernel.explain.axes import Axis
 from autokernel.explain.effects import Effect, Factor, effect_of, products_of
 from autokernel.explain.words import interval, listing
 from autokernel.expression import IDENTITY, Expression, Leaf, arrange, slots_of
-from autokernel.kernels import (
-    MULTIPLY,
-    WANDERING,
-    BroadcastPairs,
-    KernelParameter,
-    LagPairs,
-    Role,
-    Share,
-)
+from autokernel.kernels import MULTIPLY, BroadcastPairs, KernelParameter, LagPairs, Role, Share
 from autokernel.typing import FloatArray, IntArray
 
 SAME_PERIOD = 0.02  # relative difference up to which two seasons of a kernel are one
@@ -169,21 +161,6 @@ class Part:
             return self.regions == other.regions
         rivals = [one for one in parts if not (one.is_free or (self.is_whole and one.is_season))]
         return not any(one.stands_for(other) for one in rivals)
-
-    def drift(self, step: float, totals: Mapping[int, float]) -> float:
-        """Compute the standard deviation of what its levels wander over a step, by their kernels.
-
-        The step is in the unit interval of the column, and ``totals`` are by what each product is
-        multiplied on average. It is zero without a level that wanders.
-        """
-        x = np.array([1 - step, 1.0])
-        pairs, variance = BroadcastPairs(x[:, None], x[None]), 0.0
-        for one in self.group:
-            leaf = one.expression
-            if isinstance(leaf, Leaf) and leaf.kernel in WANDERING and leaf.scale == IDENTITY:
-                K = leaf.kernel.value(np.exp(self.theta_of_all[one.entries]), pairs)
-                variance += totals[one.number] * (K[0, 0] + K[1, 1] - 2 * K[0, 1])
-        return float(np.sqrt(variance))
 
 
 def parts_of(expression: Expression, theta: FloatArray, column: int) -> list[Part]:

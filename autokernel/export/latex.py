@@ -2,7 +2,6 @@
 
 import math
 import re
-from collections.abc import Sequence
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
@@ -10,7 +9,6 @@ from sklearn.utils.validation import check_is_fitted
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.expression import IDENTITY, Expression, Leaf, Operation, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
-from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
 _DIGITS = 4
@@ -56,7 +54,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         values = {
             "x": _on_scale(names[leaf.column], leaf.scale, view.offset),
             "x'": _on_scale(f"{names[leaf.column]}'", leaf.scale, view.offset),
-            "from": _minus(shift, finest),
+            "from": f" {'-' if shift > 0 else '+'} {_place(abs(shift), finest)}" if shift else "",
             "scale": _number(scale, _MANY),
         }
         for parameter, value in named.items():
@@ -77,21 +75,16 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
         shares = [of_leaf(Leaf(share, column), params) for share in operator.shares]
         return " + ".join(map(r"{}\,{}".format, shares, factors))
 
-    noise = rf"{_number(fitted.noise_variance)}{_factor_of_noise(fitted, names)}\,\delta_{{xx'}}"
-    expression, theta = fitted.evaluation.expression, fitted.evaluation.theta
-    text = fold(expression, np.exp(theta[:-1]), of_leaf, join)
-    whole = _number(fitted.scale.width**2)
-    covariance = rf"{whole} \left({text}\right) + {noise}" if text else noise
-    if fitted.scale.name == IDENTITY:
-        return f"k(x, x') = {covariance}"
-    y, other = (_on_scale(one, fitted.scale.name, fitted.scale.offset) for one in ("y", "y'"))
-    return rf"\operatorname{{cov}}({y}, {other}) = {covariance}"
-
-
-def _factor_of_noise(fitted: FittedModel, names: Sequence[str]) -> str:
-    """Write the factor of noise that varies."""
     varies = dict.fromkeys(one.column for one in fitted.transformed.noise_function.terms)
-    return rf"\,e^{{g({', '.join(names[column] for column in varies)})}}" if varies else ""
+    factor = rf"\,e^{{g({', '.join(names[column] for column in varies)})}}" if varies else ""
+    noise = rf"{_number(fitted.noise_variance)}{factor}\,\delta_{{xx'}}"
+    best, target = fitted.evaluation, fitted.scale
+    text = fold(best.expression, np.exp(best.theta[:-1]), of_leaf, join)
+    covariance = rf"{_number(target.width**2)} \left({text}\right) + {noise}" if text else noise
+    if target.name == IDENTITY:
+        return f"k(x, x') = {covariance}"
+    y, other = (_on_scale(one, target.name, target.offset) for one in ("y", "y'"))
+    return rf"\operatorname{{cov}}({y}, {other}) = {covariance}"
 
 
 def _on_scale(symbol: str, scale: str, offset: float = 0.0) -> str:
@@ -129,13 +122,6 @@ def _place(value: float, finest: float) -> str:
     """Write a place to a thousandth of the finest length that is measured from there."""
     digits = math.ceil(math.log10(max(abs(value) / finest, 1.0))) + _DIGITS
     return _number(value, digits)
-
-
-def _minus(shift: float, finest: float) -> str:
-    """Write the subtraction of a place, empty for zero."""
-    if shift == 0:
-        return ""
-    return f" {'-' if shift > 0 else '+'} {_place(abs(shift), finest)}"
 
 
 def _symbol(name: str) -> str:

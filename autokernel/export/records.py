@@ -68,8 +68,7 @@ _HISTORY = (
     | dict.fromkeys(("standard_error", "pareto_k", "upper_bound"), FloatArray)
 )
 _NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes"), FloatArray)
-_MODEL = {
-    "evaluation": int,
+_FIELDS = {  # of a model that are written as they are
     "scaled_noise_variance": float,
     "kernels": tuple[KernelPosterior, ...],
     "approximation": str,
@@ -77,6 +76,10 @@ _MODEL = {
     "rows": IntArray,
     "unjudged": tuple[int, ...],
     "series": tuple[int, ...],
+}
+_MODEL = {
+    "evaluation": int,
+    **_FIELDS,
     "columns": Columns,
     "target": Target,
     "noise": _NOISE,
@@ -275,13 +278,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     (name,) = (name for name, (known, _) in _PREDICTORS.items() if known is function)
     return {
         "evaluation": model.number_of_best,
-        "scaled_noise_variance": model.scaled_noise_variance,
-        "kernels": model.kernels,
-        "approximation": model.approximation,
-        "outliers": model.outliers,
-        "rows": model.rows,
-        "unjudged": model.unjudged,
-        "series": model.series,
+        **{name: getattr(model, name) for name in _FIELDS},
         "columns": model.columns,
         "target": model.target,
         "noise": dict(zip(_NOISE, data.known_noise.record, strict=True)),
@@ -322,16 +319,11 @@ def _fitted_model(
         n_params = one.evaluation.n_params
         _check_shape(one.draws, (len(one.draws), n_params), f"{key}.kernels[{n}].draws")
         _check_shape(one.evaluation.hessian, (n_params,) * 2, f"{key}.kernels[{n}].hessian")
+    outliers = outliers._replace(X=outliers.X.reshape(-1, X.shape[1]))
     return FittedModel(
         evaluation=kernels[best].evaluation,
-        scaled_noise_variance=record["scaled_noise_variance"],
         mixture=_mixture(record, X, y, n_of_fit=n_of_fit),
-        kernels=kernels,
-        approximation=record["approximation"],
-        outliers=outliers._replace(X=outliers.X.reshape(-1, X.shape[1])),
-        rows=record["rows"],
-        unjudged=record["unjudged"],
-        series=record["series"],
+        **{name: record[name] for name in _FIELDS} | {"outliers": outliers},
     )
 
 
