@@ -243,9 +243,8 @@ class _Pursuit:
 
     def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
         """Fit to other rows by a few steps, from the last point and from the best other start."""
-        posterior, starts = self._posterior(kept), [fit.point]
-        if self._starts:
-            starts += highest(posterior, self._starts, 1)
+        posterior = self._posterior(kept)
+        starts = [fit.point, *highest(posterior, self._starts, 1)]
         return self._fit(kept, posterior, starts, n_steps=_STEPS)
 
     def highest(self, fit: _Fit) -> _Fit:

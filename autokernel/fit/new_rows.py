@@ -35,9 +35,8 @@ NO_OUTCOMES: Outcomes = MappingProxyType(
 def with_excluded(model: FittedModel, given: FitData, outcomes: Outcomes) -> FitData:
     """Return the rows that earlier updates have excluded, and then the given ones."""
     out, is_excluded = model.outliers, np.isin(outcomes["row"], model.outliers.rows)
-    numbers, weights, stds = (
-        outcomes[name][is_excluded] for name in ("row", "weight", "noise_std")
-    )
+    names = ("row", "weight", "noise_std")
+    numbers, weights, stds = (outcomes[name][is_excluded] for name in names)
     places = np.searchsorted(out.rows, numbers)
     noise = RowNoise(weights, stds**2, variance_of_rounding(given.resolution))
     return replace(
