@@ -203,7 +203,9 @@ def covariance(expression: Expression, params: FloatArray, X: FloatArray) -> Flo
 
 def exported(problem: Problem) -> Kernel:
     """Scikit-learn kernel of a problem on inputs that were not scaled."""
-    return to_sklearn(problem.expression, problem.theta, columns=problem.inputs.columns)
+    *params, noise = np.exp(problem.theta)
+    columns = problem.inputs.columns
+    return to_sklearn(problem.expression, np.array(params), columns=columns, noise_variance=noise)
 
 
 def numerical_gradient(

@@ -31,8 +31,6 @@ _MAX_LABEL = 28  # characters of a line of a label
 _PAD = 22  # points between axes and title, for a legend
 _JITTER = 0.25  # of the distance between two levels, on each side
 
-_Rows = tuple[FloatArray, FloatArray, BoolArray]
-
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Panel:
@@ -213,13 +211,7 @@ def _draw_residuals(panel: Panel, ax: "Axes", x: npt.NDArray[Any], y: npt.NDArra
 
 
 def panels_of(estimator: AutoKernelGPRegressor, description: Description) -> list[Panel]:
-    """Compute what is drawn of each effect that is described."""
-    rows = _rows_of(estimator)
-    return [_panel(description, number, rows) for number in description.shown]
-
-
-def _rows_of(estimator: AutoKernelGPRegressor) -> _Rows:
-    """Return some rows and all excluded ones: scaled, their residuals, and which are excluded."""
+    """Compute what is drawn of each effect that is described, with some rows and excluded ones."""
     model, out = estimator._fitted, estimator._fitted.outliers
     some = np.random.default_rng(0).permutation(len(estimator.y_train_))[:_MAX_ROWS]
     X = np.concatenate([estimator.X_train_[some], out.X])
@@ -229,7 +221,8 @@ def _rows_of(estimator: AutoKernelGPRegressor) -> _Rows:
     is_beyond = np.isinf(np.append(np.zeros(len(some)), out.deviations))  # the scale of the target
     far = np.copysign(np.inf, y - fit)
     residuals = np.where(is_beyond, far, model.scale.width * (of_y - of_fit))
-    return model.scaled(X), residuals, np.arange(len(y)) >= len(some)
+    rows = model.scaled(X), residuals, np.arange(len(y)) >= len(some)
+    return [_panel(description, number, *rows) for number in description.shown]
 
 
 class _Side:
@@ -261,10 +254,15 @@ class _Side:
         return np.array(names, dtype=object) if self.has_levels else self.axis.shown(values)
 
 
-def _panel(description: Description, number: int, rows: _Rows) -> Panel:
+def _panel(
+    description: Description,
+    number: int,
+    inputs: FloatArray,
+    residuals: FloatArray,
+    is_excluded: BoolArray,
+) -> Panel:
     """Compute what is drawn of an effect, with levels without an order by their means."""
-    explained, (inputs, residuals, is_excluded) = description.explained, rows
-    sides = _sides(description, number)
+    explained, sides = description.explained, _sides(description, number)
     columns, is_pair = [side.part.column for side in sides], len(sides) == 2
 
     def effect(points: FloatArray) -> FloatArray:

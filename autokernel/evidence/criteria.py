@@ -240,10 +240,5 @@ class LeaveOneOut(Criterion):
 
 
 CRITERIA: Mapping[str, type[Criterion]] = MappingProxyType(
-    {
-        "laplace": Laplace,
-        "importance": Importance,
-        "bic": BIC,
-        "loo": LeaveOneOut,
-    }
+    {"laplace": Laplace, "importance": Importance, "bic": BIC, "loo": LeaveOneOut}
 )

@@ -326,7 +326,10 @@ def importance_sample(
         thetas.append(theta)
         log_weights.append(logs)
         n_draws += n_more
-        pooled = _pool(log_weights)
+        # so that all weights sum to the evidence; later proposals fit better, and count more
+        numbers = np.arange(1.0, len(log_weights) + 1)
+        factors = numbers / (numbers @ [len(logs) for logs in log_weights])
+        pooled = [logs + np.log(f) for logs, f in zip(log_weights, factors, strict=True)]
         log_evidence, error = _estimate(pooled)
         together = np.concatenate(pooled)
         shape = pareto_shape(np.exp(together - together.max()))
@@ -341,13 +344,6 @@ def importance_sample(
         standard_error=error,
         pareto_k=shape,
     )
-
-
-def _pool(log_weights: list[FloatArray]) -> list[FloatArray]:
-    """Scale the log weights of each batch, so that all weights sum to the evidence."""
-    numbers = np.arange(1.0, len(log_weights) + 1)  # larger for later proposals, which fit better
-    factors = numbers / (numbers @ [len(logs) for logs in log_weights])
-    return [logs + np.log(factor) for logs, factor in zip(log_weights, factors, strict=True)]
 
 
 def _estimate(pooled: list[FloatArray]) -> tuple[float, float]:

@@ -90,7 +90,9 @@ def find_modes(
     if not modes:
         return [Point(starts[0].theta, -np.inf)]
     if variants is not None:
-        modes = _with_variants(posterior, modes, list(variants(modes[0])))
+        starts = highest(posterior, list(variants(modes[0])), _MAX_VARIANTS)
+        near = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), modes), modes[0])
+        modes = _distinct_modes([*modes, *_long_runs(posterior, near)])
     best, *others = modes
     best = maximise(posterior, best.theta, max_iterations=MAX_STEPS, curvature=best.curvature)
     return [best, *others]
@@ -141,15 +143,6 @@ def _refine(
     unknown = seen[: max(1, n_short - len(known))]
     ends = _runs(posterior, [*known, *unknown], steps=_SCREENING_STEPS)
     return _distinct_modes([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
-
-
-def _with_variants(
-    posterior: LogPosterior, modes: list[Point], variants: Sequence[Point]
-) -> list[Point]:
-    """Run from the best variants of the best mode, and add the modes that they lead to."""
-    ends = _runs(posterior, highest(posterior, variants, _MAX_VARIANTS), steps=_SCREENING_STEPS)
-    near = _near(_new(ends, modes), modes[0])
-    return _distinct_modes([*modes, *_long_runs(posterior, near)])
 
 
 def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> list[Point]:
@@ -288,7 +281,10 @@ class ModeSearch:
         """
         expression, subsample = posterior.expression, None
         if is_estimated:
-            estimate, mode = self._mode_of_estimate(posterior, warm_starts[0])
+            thetas = with_warm_starts(expression, posterior.centre[None], warm_starts[0])
+            (estimate,) = warm_points(posterior, thetas, warm_starts[0])
+            theta, curvature = estimate.theta, estimate.curvature
+            mode = maximise(posterior, theta, max_iterations=MAX_STEPS, curvature=curvature)
             if is_hopeless(mode):
                 return [mode], 0
         if self._has_subsample:
@@ -312,15 +308,6 @@ class ModeSearch:
             posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
         )
         return modes, sum(calls.values()) + (subsample.n_evaluations if subsample else 0)
-
-    def _mode_of_estimate(
-        self, posterior: LogPosterior, fits: Sequence[WarmStart]
-    ) -> tuple[Point, Point]:
-        """Return the point of an estimate, and the mode to which a run from it leads."""
-        thetas = with_warm_starts(posterior.expression, posterior.centre[None], fits)
-        (start,) = warm_points(posterior, thetas, fits)
-        run = partial(maximise, posterior, max_iterations=MAX_STEPS, curvature=start.curvature)
-        return start, run(start.theta)
 
     def rough_mode(self, expression: Expression, deadline: Deadline) -> tuple[LogPosterior, Point]:
         """Find a point near a mode of the log posterior of an arranged kernel, on few rows.

@@ -218,8 +218,14 @@ class _Search:
         B = _of_basis(_information(self._with(basis @ b), theta), basis)
         log_prior = -0.5 * float(np.linalg.slogdet(B)[1]) - sum(map(self._price, terms))
         value = log_prior - float(found.fun)
-        terms = _with_coefficients(terms, b, np.linalg.inv(B).astype(float))
-        return _Point(theta, terms, log_prior - 0.5 * float(b @ b), value)
+        covariance, ends = np.linalg.inv(B).astype(float), [0]
+        for term in terms:
+            ends.append(ends[-1] + len(term.coefficients))
+        fitted = tuple(
+            replace(term, coefficients=b[begin:end], covariance=covariance[begin:end, begin:end])
+            for term, begin, end in zip(terms, ends, ends[1:], strict=False)
+        )
+        return _Point(theta, fitted, log_prior - 0.5 * float(b @ b), value)
 
     def _basis(self, terms: Sequence[NoiseTerm]) -> FloatArray:
         nothing = np.empty((len(self._inputs), 0))
@@ -254,14 +260,3 @@ def _of_basis(of_rows: FloatArray, basis: FloatArray) -> FloatArray:
 
 def _coefficients(terms: Sequence[NoiseTerm]) -> FloatArray:
     return np.concatenate([np.empty(0), *(term.coefficients for term in terms)])
-
-
-def _with_coefficients(
-    terms: Sequence[NoiseTerm], b: FloatArray, covariance: FloatArray
-) -> tuple[NoiseTerm, ...]:
-    found, end = [], 0
-    for term in terms:
-        begin, end = end, end + len(term.coefficients)
-        part = slice(begin, end)
-        found.append(replace(term, coefficients=b[part], covariance=covariance[part, part]))
-    return tuple(found)

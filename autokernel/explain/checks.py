@@ -89,11 +89,9 @@ def checked(
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals, model.rows)
     else:
-        spread = _changing_spread(residuals, near, model, axes)
-        skewness = _skewness(
-            residuals[near], advice, largest=residuals[np.argmax(np.abs(residuals))]
-        )
-        shape = [*spread, *skewness]
+        largest = residuals[np.argmax(np.abs(residuals))]
+        shape = _changing_spread(residuals, near, model, axes)
+        shape += _skewness(residuals[near], advice, largest=largest)
         yield from shape or _far_rows(residuals, model.rows)  # such noise has rows far off
         if near.all():  # rows far off distort the residuals of their neighbours
             yield from _left_over(residuals, model, axes)
@@ -217,10 +215,8 @@ def _changing_spread(
     scale, subject, said = model.scale.name, NOISE, "The noise"
     said = said if scale == IDENTITY else f"{said} on the {SCALE_WORDS[scale]} scale"
     if model.transformed.noise_function.terms:  # what it does not explain
-        subject, said = (
-            "scaled residuals",
-            "The size of residuals relative to the predicted deviation still",
-        )
+        subject = "scaled residuals"
+        said = "The size of residuals relative to the predicted deviation still"
     fact = Fact(subject, f"{word} with {name}", ratio, evidence=how)
     pvalue = float(tests[name].pvalue) * len(tests)
     return _alarm(pvalue, fact, f"{said} {word} with {name}: {text}.")
@@ -256,7 +252,10 @@ def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) 
     for column, axis in enumerate(axes):
         is_time = len(axes) == 1 or axis.origin is not None
         if axis.is_numeric and is_time and np.ptp(model.mixture.data.inputs.filled[:, column]) > 0:
-            yield from _along_time(*_innovations(model, column), axis)
+            x, innovations = _innovations(model, column)
+            scaled = innovations / np.sqrt(np.sum(innovations**2))
+            if len(scaled):
+                yield from _repeating(x, scaled, axis) or _autocorrelated(scaled, axis)
 
 
 def _with_columns(
@@ -280,16 +279,8 @@ def _with_columns(
         yield from _alarm(float(found.pvalue) * n_alike, fact, f"The residuals still {word}.")
 
 
-def _along_time(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
-    """Say whether residuals from the rows before, at x in order, repeat or follow each other."""
-    if not len(residuals):
-        return []
-    scaled = residuals / np.sqrt(np.sum(residuals**2))
-    return _repeating(x, scaled, axis) or _autocorrelated(scaled, axis)
-
-
 def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
-    """Say whether residuals, whose squares sum to one, repeat."""
+    """Say whether residuals, at x in order, repeat; their squares sum to one."""
     distinct = np.unique(x)
     frequencies = np.arange(MIN_CYCLES, len(distinct) // 2) / (x[-1] - x[0])
     steps = np.diff(distinct)

@@ -101,6 +101,8 @@ class ComponentFacts:
             lead = f"{name} offsets other effects (share {percent(part.share)}): "
         where = where and f"{where}, "
         self._begin = capital(where) if self._is_only else f"{lead}{where}"
+        self._changes = say.begun(self._begin, say.y_name)  # before a verb
+        self._has_two_values = len(np.unique(self._x)) == 2
 
     def all(self) -> Iterator[Said]:
         """Say what the component does, how much it explains, and how it continues."""
@@ -133,7 +135,7 @@ class ComponentFacts:
                 text = perhaps(f"it is uncertain {what}", sure)
                 how = "kernels that have such a component"
             fact = Fact(self._subject, "is possible", probability=sure, evidence=how)
-            return [(fact, f"{self._begun(text)}.")], []
+            return [(fact, f"{self._say.begun(self._begin, text)}.")], []
         if part.is_of_levels:
             return list(self._levels()), []
         if self._shows_period(part, region):
@@ -145,14 +147,6 @@ class ComponentFacts:
         if region or self._has_two_values or self._axis.levels:
             return said, []
         return [*said, *self._drift()], self._beyond(said)
-
-    def _begun(self, text: str) -> str:
-        return self._say.begun(self._begin, text)
-
-    @property
-    def _changes(self) -> str:
-        """The beginning of a sentence about how the target changes."""
-        return self._begun(self._say.y_name)
 
     def _with_cycles(self) -> Part:
         part = self._part
@@ -168,10 +162,6 @@ class ComponentFacts:
             return bool(part.period <= np.ptp(self._x))  # not if it is nan
         begin, end = region.longest
         return part.is_season and part.period <= MAX_PERIOD * (end - begin)
-
-    @property
-    def _has_two_values(self) -> bool:
-        return len(np.unique(self._x)) == 2
 
     @property
     def _regular_step(self) -> float:
@@ -249,10 +239,8 @@ class ComponentFacts:
             return unknown, f"{begin} differs by {by}, and it is uncertain which level is higher."
         if sure < LIKELY * curve.present:
             return unknown, f"{begin} varies by {by}, in a direction that is uncertain."
-        way, (first, last) = (
-            "rises" if change[0] > 0 else "falls",
-            self._ends_of(curve.places[ends]),
-        )
+        way = "rises" if change[0] > 0 else "falls"
+        first, last = self._ends_of(curve.places[ends])
         text = f"{way} by {self._say.amount(*change)} from {first} to {last}"
         part = Fact(fact.subject, f"{way} between", *change, "", sure, "lowest and highest place")
         elsewhere = ", and its course elsewhere is uncertain"
@@ -334,7 +322,7 @@ class ComponentFacts:
             factor, bracket, ends = _factor(measured).partition(" (")
             than = f"{factor} times as high{bracket}{ends} as"
         text = f"where {self._name} is {high}, {say.y_name} is {than} where it is {low}"
-        return measured, f"{self._begun(perhaps(text, fact.probability))}."
+        return measured, f"{say.begun(self._begin, perhaps(text, fact.probability))}."
 
     def _levels(self) -> list[Said]:
         """Describe how the levels of a category differ from the average, the highest first."""
@@ -409,7 +397,7 @@ class ComponentFacts:
             how = "two gaps between rows"
             fact = Fact(self._subject, "is faster than the rows", evidence=how)
             text = f"a cycle in {self._name} that is faster than the rows, or seems so."
-            return [(fact, self._begun(text))], []
+            return [(fact, self._say.begun(self._begin, text))], []
         (low, high), own = self._explained.ends(part.column), WHOLE_COLUMN
         if region is not None:
             own = region.inner or region.longest

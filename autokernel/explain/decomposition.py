@@ -189,6 +189,7 @@ class ExplainedFunction:
             one.expression.leaves for one in mixture.components
         )
         self.X, self._spread = mixture.data.inputs.filled, model.scale.width
+        self._every = range(self.X.shape[1])
         rng = np.random.default_rng(0)
         every = np.sort(rng.permutation(len(self.X))[:MAX_MEASURED])
         self._measured = self.X[every]
@@ -216,10 +217,6 @@ class ExplainedFunction:
         ]
         self.parts.sort(key=lambda part: (_is_small(part, self._fit), -part.share))
         self.n_large = sum(not _is_small(part, self._fit) for part in self.parts)
-
-    @property
-    def _every(self) -> range:
-        return range(self.X.shape[1])
 
     def _averaged(
         self, expression: Expression, theta: FloatArray, *, is_best: bool = False

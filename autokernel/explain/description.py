@@ -76,6 +76,7 @@ class Description:
         self._n_searched = n_searched
         self.axes, unit = axes_of(model.columns, units, target_name)
         self.scale, self.explained = model.scale.name, ExplainedFunction(model)
+        self.parts = self.explained.parts  # the components of the best kernel
         offset = model.scale.offset  # on a scale of logs, all amounts are those of this sum
         y_name = (target_name or UNNAMED) + (f" + {offset:g}" if offset else "")
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
@@ -134,11 +135,6 @@ class Description:
         every = [number for number in range(len(effects)) if number not in is_small]
         return [] if self._is_rough else sorted(every, key=lambda number: -effects[number].share)
 
-    @property
-    def parts(self) -> list[Part]:
-        """The components of the best kernel, as parts of it."""
-        return self.explained.parts
-
     def text(self, number: int) -> str:
         """Describe a component of the best kernel in one sentence."""
         return self._component(number)[0][1]
@@ -153,14 +149,9 @@ class Description:
 
     def remarks(self) -> list[str]:
         """Say what the components do not, and of which columns and which kernel they are."""
-        of_columns = [text for _, text in self._columns()]
-        small, kernel = self._small(), [*of_columns, self._averaging(), self._best_kernel()]
-        said = [
-            *(text for _, text in small),
-            " ".join(filter(None, kernel)),
-            _in_one(self._residuals),
-        ]
-        return [text for text in said if text]
+        small = [text for _, text in self._small()]
+        kernel = [_in_one(self._columns()), self._averaging(), self._best_kernel()]
+        return [*filter(None, [*small, " ".join(filter(None, kernel)), _in_one(self._residuals)])]
 
     def overview(self) -> str:
         """Say what limits the search, what the target is on average, and how much is noise."""
@@ -359,9 +350,8 @@ class Description:
         if self.scale == "log":
             what, text = "effects multiply", "The effects multiply (log scale)"
         if sure < CERTAIN or self.scale != IDENTITY:
-            fact = Fact(
-                Y_NAME, what, probability=sure, evidence="kernels on this scale of the target"
-            )
+            how = "kernels on this scale of the target"
+            fact = Fact(Y_NAME, what, probability=sure, evidence=how)
             yield fact, f"{perhaps(text, sure)}."
 
     def _noise(self) -> Said:
@@ -389,10 +379,8 @@ class Description:
     def _how_much(self) -> Iterator[Said]:
         """Say how much of the variance is explained, and how large errors are if they are large."""
         model, rows, unit = self._model, self._model.mixture.data, self._say.unit
-        of, how = (
-            "the variance of held-out rows",
-            "errors of predictions of each row from all others",
-        )
+        of = "the variance of held-out rows"
+        how = "errors of predictions of each row from all others"
         if self._held_out is None:
             of = "the variance of the rows that it was fitted to, and may explain less of others"
             how = "variance of the fit to the rows"

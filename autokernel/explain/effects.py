@@ -28,7 +28,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from autokernel.data import Inputs
-from autokernel.expression import Addend, Expression, addends, n_kernel_params
+from autokernel.expression import Expression, addends, n_kernel_params
 from autokernel.inference import GlobalPredictor, Term, one_blas_thread
 from autokernel.kernels import MULTIPLY
 from autokernel.typing import FloatArray, IntArray
@@ -56,21 +56,20 @@ class Factor(NamedTuple):
 @lru_cache(maxsize=32)
 def products_of(expression: Expression) -> list[list[Factor]]:
     """Write a kernel as a sum of products of factors that have no column in common."""
-    return [_factors_of(number, addend) for number, addend in enumerate(addends(expression))]
-
-
-def _factors_of(number: int, addend: Addend) -> list[Factor]:
-    found: list[Factor] = []
-    left = addend.entries
-    for expression in addend.expression.terms(MULTIPLY):
-        own, left = np.split(left, [n_kernel_params(expression)])
-        factor = Factor(number, expression, own)
-        for other in [one for one in found if one.columns & factor.columns]:
-            found.remove(other)
-            entries = np.append(other.entries, factor.entries)
-            factor = Factor(number, other.expression * factor.expression, entries)
-        found.append(factor)
-    return found
+    products = []
+    for number, addend in enumerate(addends(expression)):
+        found: list[Factor] = []
+        left = addend.entries
+        for term in addend.expression.terms(MULTIPLY):
+            own, left = np.split(left, [n_kernel_params(term)])
+            factor = Factor(number, term, own)
+            for other in [one for one in found if one.columns & factor.columns]:
+                found.remove(other)
+                entries = np.append(other.entries, factor.entries)
+                factor = Factor(number, other.expression * factor.expression, entries)
+            found.append(factor)
+        products.append(found)
+    return products
 
 
 class Effect(NamedTuple):
@@ -193,7 +192,8 @@ class AveragedFunction:
             self._find_averages(number, filter(None, inside))
         found = np.zeros((len(effects), len(X)))
         for rows in gen_batches(len(X), max(1, NUMBERS_OF_BLOCK // len(self._knots))):
-            points, known = self._points(X[rows]), dict[tuple[int, Subset], FloatArray]()
+            points = _Points(X[rows], self._background, self._knots)
+            known: dict[tuple[int, Subset], FloatArray] = {}
             for effect, mean in zip(effects, found, strict=True):
                 for number, own, sign in self._signed(effect):
                     if (number, own) not in known:
@@ -205,7 +205,7 @@ class AveragedFunction:
     @one_blas_thread()
     def joint(self, effect: Effect, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and the covariance (n, n) of an effect at points."""
-        points, every = self._points(X), self._signed(effect)
+        points, every = _Points(X, self._background, self._knots), self._signed(effect)
         with_knots = np.zeros((len(X), len(self._knots)))
         prior = np.zeros((len(X), len(X)))
         for place, (number, own, sign) in enumerate(every):
@@ -225,9 +225,6 @@ class AveragedFunction:
         means, covariances = zip(*(self.joint(effect, X[rows]) for rows in blocks), strict=True)
         variances = np.concatenate([np.diag(one) for one in covariances])
         return np.concatenate(means), np.maximum(variances, 0.0)
-
-    def _points(self, X: FloatArray) -> _Points:
-        return _Points(X, self._background, self._knots)
 
     def _signed(self, effect: Effect) -> list[tuple[int, Subset, int]]:
         """List the averages of an effect in each product that do not cancel, the largest first."""

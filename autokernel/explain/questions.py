@@ -24,9 +24,6 @@ STEP = 1e-5  # to either side for a slope, in extents of the column
 
 ESTIMATE = "estimate", "low", "high", "probability"
 
-Side = tuple[float, FloatArray]
-"""An average prediction, and draws (n_draws,) of it."""
-
 
 def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
     """Compare the average predictions at rows A (n, n_features) and B (m, n_features)."""
@@ -34,11 +31,10 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
     rows = [
         ("A", first, *interval(of_first).tolist(), np.nan),
         ("B", second, *interval(of_second).tolist(), np.nan),
-        ("A - B", *_signed((first - second, of_first - of_second))),
+        ("A - B", *_signed(first - second, of_first - of_second)),
     ]
     if model.scale.name == "log" and not model.scale.offset:  # where predictions are positive
-        ratio = np.log(first / second), np.log(of_first / of_second)
-        *ends, probability = _signed(ratio)
+        *ends, probability = _signed(np.log(first / second), np.log(of_first / of_second))
         rows.append(("A / B", *np.exp(ends).tolist(), probability))
     return Table.of_rows(("quantity", *ESTIMATE), rows)
 
@@ -58,7 +54,7 @@ def average_slopes(
         ends = _around(model, filled[:, column], column)
         moved = [np.insert(np.delete(filled, column, 1), column, end, axis=1) for end in ends]
         (lower, of_lower), (upper, of_upper) = _averages(model, moved, 1 / (ends[1] - ends[0]))
-        rows.append((name, *_signed((upper - lower, of_upper - of_lower))))
+        rows.append((name, *_signed(upper - lower, of_upper - of_lower)))
     return Table.of_rows(("rows", *ESTIMATE), rows)
 
 
@@ -94,11 +90,12 @@ def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatAr
 
 def _averages(
     model: FittedModel, sides: Sequence[FloatArray], factors: FloatArray | None = None
-) -> list[Side]:
+) -> list[tuple[float, FloatArray]]:
     """Average the predictions of each of several tables, with joint draws from some rows of each.
 
-    Rows may be multiplied by factors (n,). The same rows of tables of one length are drawn. A row
-    that is in several tables is drawn once: its missing values are the same in all.
+    Returns each average with its draws (n_draws,). Rows may be multiplied by factors (n,). The same
+    rows of tables of one length are drawn. A row that is in several tables is drawn once: its
+    missing values are the same in all.
     """
     chosen = [np.linspace(0, len(X) - 1, min(len(X), MAX_ROWS)).astype(int) for X in sides]
     some = [X[rows] for X, rows in zip(sides, chosen, strict=True)]
@@ -123,8 +120,7 @@ def _occurrences(X: FloatArray) -> IntArray:
     return np.array([next(before[row.tobytes()]) for row in X])
 
 
-def _signed(side: Side) -> tuple[float, ...]:
+def _signed(estimate: float, draws: FloatArray) -> tuple[float, ...]:
     """Return an estimate with its interval, and the probability of its sign, nan if it is zero."""
-    estimate, draws = side
     sure = float(np.mean(draws * estimate > 0)) if estimate else np.nan
     return estimate, *interval(draws).tolist(), sure

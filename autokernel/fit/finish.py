@@ -7,15 +7,10 @@ from contextlib import suppress
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.data import FitData, RowNoise
+from autokernel.data import RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import (
-    EvaluationError,
-    OutOfTimeError,
-    fallback,
-    warn_user,
-)
+from autokernel.exceptions import EvaluationError, OutOfTimeError, fallback, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
@@ -41,7 +36,7 @@ from autokernel.model import (
 )
 from autokernel.search import StopReason, Task
 from autokernel.search.loop import MAX_ERROR_OF_ESTIMATE
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import FloatArray
 
 N_PARTS = 10  # of all rows, one of which is conditioned on to know how long all take
 TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
@@ -159,11 +154,7 @@ def _completed(
 
 
 def _of_all_rows(
-    run: Run,
-    best: Point,
-    others: Sequence[Evaluation],
-    deadline: Deadline,
-    task: Task | None,
+    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, task: Task | None
 ) -> Result:
     best_first = [best[0], *others]
     if run.approximation is not None:
@@ -202,11 +193,7 @@ def _approximated(
 
 
 def _averaged(
-    run: Run,
-    best: Point,
-    others: Sequence[Evaluation],
-    evaluator: Evaluator,
-    deadline: Deadline,
+    run: Run, best: Point, others: Sequence[Evaluation], evaluator: Evaluator, deadline: Deadline
 ) -> Result:
     """Average over kernels and parameters, both fitted to the rows of the evaluator."""
     evaluation, averaging = best[0], run.arguments.averaging
@@ -257,25 +244,21 @@ def _complete(run: Run, result: Result) -> FittedModel:
     if len(numbers):
         excluded = training_data(given, like=run.data).take(numbers)
         deviations = deviations_of(excluded, point, evaluation.expression)
+    # all excluded rows that are equal, in the order in which they are given
+    out = np.flatnonzero(np.isin(given.first_equal, given.rows[numbers]))
+    of_out = np.searchsorted(given.rows[numbers], given.first_equal[out])
+    found = numbers[of_out]
     return FittedModel(
         evaluation=evaluation,
         scaled_noise_variance=point.predictors[0].noise_variance,
         mixture=mixture,
         kernels=kernels,
         approximation=how_computed(point, len(run.rows)),
-        outliers=_outliers(given, numbers, deviations),
+        outliers=Outliers(out, deviations[of_out], given.X[found], given.y[found]),
         rows=run.rows,
         unjudged=_unjudged(run, evaluation),
         series=() if given.series[0] is None else (given.series[0], *given.series[1]),
     )
-
-
-def _outliers(given: FitData, numbers: IntArray, deviations: FloatArray) -> Outliers:
-    """List excluded rows, all of those that are equal, in the order in which they are given."""
-    rows = np.flatnonzero(np.isin(given.first_equal, given.rows[numbers]))
-    of_rows = np.searchsorted(given.rows[numbers], given.first_equal[rows])
-    found = numbers[of_rows]
-    return Outliers(rows, deviations[of_rows], given.X[found], given.y[found])
 
 
 def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:

@@ -131,12 +131,20 @@ class Monitor(Observer):
             self._stream = None
 
     def _update_line(self) -> None:
+        """Show how many kernels were evaluated, the best score, and what is known of the time."""
         now = time.monotonic()
         if self._stream is None or now < self._due or current_thread() is not main_thread():
             return
         self._due = now + UPDATE_SECONDS
-        text = text_of_progress(self._runs, self._deadline)
-        self._write_line(text[: shutil.get_terminal_size().columns - 1])
+        n = sum(len(run.history) for run in self._runs)
+        best = last_with_kernel(self._runs).history.best
+        kernel = f"kernel {n}" if n else "no kernel yet"
+        if best is not None and best.score > -math.inf:
+            kernel += f", best score {best.score:.1f}"
+        time_left, passed = self._deadline.seconds_left, now - self._deadline.began
+        is_known = 0 < time_left < math.inf
+        when = f"at most {math.ceil(time_left)} s to go" if is_known else f"{passed:.0f} s so far"
+        self._write_line(f"{kernel}, {when}"[: shutil.get_terminal_size().columns - 1])
 
     def _erase_line(self) -> None:
         if self._width:
@@ -208,18 +216,6 @@ def search(runs: list[Run], monitor: Monitor, *, deadline: Deadline) -> StopReas
             monitor.finish()
             return reason
         runs.append(other)
-
-
-def text_of_progress(runs: Sequence[Run], deadline: Deadline) -> str:
-    """Say how many kernels were evaluated, the best score, and what is known of the time."""
-    n, best = sum(len(run.history) for run in runs), last_with_kernel(runs).history.best
-    kernel = f"kernel {n}" if n else "no kernel yet"
-    if best is not None and best.score > -math.inf:
-        kernel += f", best score {best.score:.1f}"
-    time_left, passed = deadline.seconds_left, time.monotonic() - deadline.began
-    is_known = 0 < time_left < math.inf
-    when = f"at most {math.ceil(time_left)} s to go" if is_known else f"{passed:.0f} s so far"
-    return f"{kernel}, {when}"
 
 
 def live_stream() -> TextIO | None:

@@ -46,15 +46,12 @@ class ExactLikelihood(Likelihood):
             self.diagonal, rows = packed_diagonal(len(data.y)), rows_of_diagonal(len(data.y))
             self.factorise = PackedCholesky
         self._rows = rows
-        self._set_noise(data.noise)
-
-    def _set_noise(self, noise: RowNoise) -> None:
-        self.noise, self._noise = noise, noise.take(self._rows)
+        self.noise, self._noise = data.noise, data.noise.take(rows)
 
     def with_noise(self, noise: RowNoise) -> "ExactLikelihood":
         """Return the same likelihood with another noise of the rows."""
         other = copy(self)
-        other._set_noise(noise)
+        other.noise, other._noise = noise, noise.take(self._rows)
         return other
 
     def value(self, theta: FloatArray) -> float:

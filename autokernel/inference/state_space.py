@@ -75,8 +75,8 @@ def _matrices(rows: Sequence[Sequence[FloatArray]]) -> FloatArray:
     return np.stack([np.stack(row, axis=-1) for row in rows], axis=-2)
 
 
-def _walk_steps(params: FloatArray, d: FloatArray) -> FloatArray:
-    return np.stack([np.ones_like(d), params[0] * d])[..., None, None]
+def _walk_steps(variance: float, d: FloatArray) -> FloatArray:
+    return np.stack([np.ones_like(d), variance * d])[..., None, None]
 
 
 def _integrated_steps(params: FloatArray, d: FloatArray) -> FloatArray:
@@ -102,10 +102,6 @@ def _damped_steps(params: FloatArray, d: FloatArray) -> FloatArray:
     return np.stack([_matrices([[one, moved], [zero, 1 - moved]]), noise])
 
 
-def _damped_origin(params: FloatArray) -> FloatArray:
-    return np.diag([0.0, params[1] / (2 * mean_reversion(1 / params[0]))])
-
-
 def _matern12_steps(params: FloatArray, d: FloatArray) -> FloatArray:
     z = d / params[0]
     return np.stack([np.exp(-z), -params[1] * np.expm1(-2 * z)])[..., None, None]
@@ -123,18 +119,18 @@ def _matern32_steps(params: FloatArray, d: FloatArray) -> FloatArray:
 
 MARKOV: Mapping[type[BaseKernel], Markov] = MappingProxyType(
     {
-        RandomWalk: Markov(_walk_steps, lambda _: np.zeros((1, 1))),
+        RandomWalk: Markov(lambda at, d: _walk_steps(at[0], d), lambda _: np.zeros((1, 1))),
         IntegratedWalk: Markov(_integrated_steps, lambda _: np.zeros((2, 2))),
-        DampedTrend: Markov(_damped_steps, _damped_origin),
+        DampedTrend: Markov(
+            _damped_steps, lambda at: np.diag([0.0, at[1] / (2 * mean_reversion(1 / at[0]))])
+        ),
         Matern12: Markov(_matern12_steps, lambda params: params[1] * np.eye(1)),
         Matern32: Markov(_matern32_steps, lambda params: params[1] * np.eye(2)),
     }
 )
 """The Markov processes of base kernels, without their offsets and lines."""
 
-_NOTHING = Markov(
-    lambda _, d: np.stack([np.ones_like(d), 0 * d])[..., None, None], MARKOV[RandomWalk].origin
-)
+_NOTHING = Markov(lambda _, d: _walk_steps(0.0, d), MARKOV[RandomWalk].origin)
 
 
 def has_state_space(expression: Expression, inputs: Inputs) -> bool:

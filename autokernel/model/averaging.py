@@ -181,7 +181,9 @@ def support_points(draws: FloatArray, n: int) -> IntArray:
     exchanging one at a time (Mak & Joseph 2018, *Support points*). It is that of draws with
     unit covariance, so that scales and correlations of the parameters have no influence.
     """
-    distances = _distances(draws)
+    left, spreads, _ = np.linalg.svd(draws - draws.mean(axis=0), full_matrices=False)
+    varying = spreads > 1e-9 * max(1.0, spreads[0])
+    distances = cdist(left[:, varying], left[:, varying])
     to_all = distances.mean(axis=1)
     to_chosen = np.zeros(len(draws))
     chosen: list[int] = []
@@ -203,10 +205,3 @@ def support_points(draws: FloatArray, n: int) -> IntArray:
         if chosen == before:
             break
     return np.sort(chosen)
-
-
-def _distances(draws: FloatArray) -> FloatArray:
-    """Compute the distances between draws after a map that makes their covariance the identity."""
-    left, spreads, _ = np.linalg.svd(draws - draws.mean(axis=0), full_matrices=False)
-    varying = spreads > 1e-9 * max(1.0, spreads[0])
-    return cdist(left[:, varying], left[:, varying])

@@ -208,11 +208,11 @@ class FittedModel:
     @property
     def kernel(self) -> Kernel:
         """The scikit-learn kernel on inputs before scaling, noise included."""
-        expression, theta = self.evaluation.expression, self.evaluation.theta
+        expression, params = self.evaluation.expression, np.exp(self.evaluation.theta[:-1])
         noise = self.scaled_noise_variance
         if expression.target == IDENTITY:  # all rows are rounded in the same way
             noise += float(self.mixture.data.noise.rounding[0])
-        return to_sklearn(expression, theta, columns=self.columns, noise_variance=noise)
+        return to_sklearn(expression, params, columns=self.columns, noise_variance=noise)
 
     @property
     def typical_rounding(self) -> float:

@@ -253,26 +253,19 @@ class WrappedKernel(_OuterKernel):
 
 
 def to_sklearn(
-    expression: Expression,
-    theta: FloatArray,
-    *,
-    columns: Columns,
-    noise_variance: float | None = None,
+    expression: Expression, params: FloatArray, *, columns: Columns, noise_variance: float
 ) -> Kernel:
     """Build the scikit-learn kernel that has the same values on inputs before scaling.
 
-    ``theta`` are the logs of the parameters on scaled inputs, the noise variance last. With
-    ``noise_variance``, which includes the jitter of the factorisation, that in ``theta`` is not
-    used. The names of the columns are for the text of the kernel.
+    ``params`` are the parameters of the expression on scaled inputs. The ``noise_variance``
+    includes the jitter of the factorisation. The names of the columns are for the text.
 
     It is a composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
     kernels, plus a ``WhiteKernel``; for noise alone, only the latter. Base kernels and operators
     that scikit-learn lacks are wrapped. It is the kernel of the target on the scale of the
     expression.
     """
-    params = np.exp(theta)
-    noise = float(params[-1]) if noise_variance is None else noise_variance
-    white = WhiteKernel(noise, bounds_around(noise))
+    white = WhiteKernel(noise_variance, bounds_around(noise_variance))
     if not expression.leaves:
         return white
 
@@ -303,4 +296,4 @@ def to_sklearn(
         bounds = tuple(map(bounds_around, values))
         return WrappedKernel(operator, values, scale, bounds, operands, column, shift, name(column))
 
-    return fold(expression, params[:-1], leaf, join) + white
+    return fold(expression, params, leaf, join) + white

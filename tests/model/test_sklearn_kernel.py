@@ -232,9 +232,8 @@ def test_a_search_with_fixed_parameters_ends_at_the_maximum_of_the_others(text):
     y = np.sin(8 * X[:, 0]) + 0.5 * X[:, 1] + 0.1 * rng.normal(size=20)
     expression = parse_expression(text, base_kernels=[OU])
     n_params = n_kernel_params(expression)
-    kernel = to_sklearn(
-        expression, np.log(np.full(n_params + 1, 0.3)), columns=columns_of((0, 1), (0, 1))
-    )
+    columns = columns_of((0, 1), (0, 1))
+    kernel = to_sklearn(expression, np.full(n_params, 0.3), columns=columns, noise_variance=0.3)
     names = [h.name for h in kernel.hyperparameters if h.name.endswith("params")]
     assert names
     for name in names:  # those of kernels that scikit-learn lacks
@@ -319,7 +318,8 @@ def test_the_exported_kernel_in_other_units_is_the_scaled_one(
     expression, theta, X, y, likelihood = random_case(seed, n_features=n_features, kernels=kernels)
     X_new = np.random.default_rng(seed + 100).uniform(-0.2, 1.2, size=(9, n_features))
     expected_mean, expected_covariance = dense_predictions(expression, theta, X, y, X_new)
-    kernel = to_sklearn(expression, theta, columns=columns_of(*[(shift, scale)] * n_features))
+    columns, noise = columns_of(*[(shift, scale)] * n_features), np.exp(theta[-1])
+    kernel = to_sklearn(expression, np.exp(theta[:-1]), columns=columns, noise_variance=noise)
     gpr = GaussianProcessRegressor(kernel=kernel, optimizer=None, normalize_y=True, alpha=0)
     gpr.fit(X * scale + shift, 3e4 * y - 1e6)
     # adding and taking off the shift loses shift / scale * 1e-16 of x; noise 0.01 amplifies it
@@ -336,7 +336,7 @@ def test_the_export_of_an_operator_is_the_covariance_of_the_engine():
     # in the order of the nodes: GATE, GATE, OU, LIN, SE, and the noise
     theta = np.log([0.4, 0.6, 0.5, 1.2, 0.7, 0.3, 0.2, 0.9, 0.01])
     columns = columns_of((1949.0, 12.0), (-3.0, 0.5))
-    kernel = to_sklearn(expression, theta, columns=columns)
+    kernel = to_sklearn(expression, np.exp(theta[:-1]), columns=columns, noise_variance=0.01)
     rng = np.random.default_rng(0)
     X, Z = rng.uniform(size=(7, 2)), rng.uniform(size=(5, 2))
     there, here = (rows * [12.0, 0.5] + [1949.0, -3.0] for rows in (X, Z))
@@ -352,6 +352,7 @@ def test_the_export_of_an_operator_is_the_covariance_of_the_engine():
 def test_jitter_is_counted_in_the_exported_noise():
     expression, theta, _, _, _ = random_case(0, n_features=1)
     noise = np.exp(theta[-1]) + 0.25
-    kernel = to_sklearn(expression, theta, columns=columns_of((1949.0, 12.0)), noise_variance=noise)
+    columns = columns_of((1949.0, 12.0))
+    kernel = to_sklearn(expression, np.exp(theta[:-1]), columns=columns, noise_variance=noise)
     assert isinstance(kernel.k2, WhiteKernel)
     assert kernel.k2.noise_level == pytest.approx(noise, rel=1e-14)  # an exponential is rounded
