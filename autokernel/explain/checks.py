@@ -256,7 +256,10 @@ def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) 
     for column, axis in enumerate(axes):
         is_time = len(axes) == 1 or axis.origin is not None
         if axis.is_numeric and is_time and np.ptp(model.mixture.data.inputs.filled[:, column]) > 0:
-            yield from _along_time(*_innovations(model, column), axis)
+            x, innovations = _innovations(model, column)
+            if len(innovations):
+                scaled = innovations / np.sqrt(np.sum(innovations**2))
+                yield from _repeating(x, scaled, axis) or _autocorrelated(scaled, axis)
 
 
 def _with_columns(
@@ -278,14 +281,6 @@ def _with_columns(
             word, how = f"differ between levels of {axis.name}", "Kruskal-Wallis test of residuals"
         fact = Fact("residuals", word, float(found.statistic), evidence=how)
         yield from _alarm(float(found.pvalue) * n_alike, fact, f"The residuals still {word}.")
-
-
-def _along_time(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
-    """Say whether residuals from the rows before, at x in order, repeat or follow each other."""
-    if not len(residuals):
-        return []
-    scaled = residuals / np.sqrt(np.sum(residuals**2))
-    return _repeating(x, scaled, axis) or _autocorrelated(scaled, axis)
 
 
 def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
