@@ -288,7 +288,10 @@ class ModeSearch:
         """
         expression, subsample = posterior.expression, None
         if is_estimated:
-            estimate, mode = self._mode_of_estimate(posterior, warm_starts[0])
+            thetas = with_warm_starts(expression, posterior.centre[None], warm_starts[0])
+            (estimate,) = warm_points(posterior, thetas, warm_starts[0])
+            run = partial(maximise, posterior, max_iterations=MAX_STEPS)
+            mode = run(estimate.theta, curvature=estimate.curvature)
             if is_hopeless(mode):
                 return [mode], 0
         if self._has_subsample:
@@ -312,15 +315,6 @@ class ModeSearch:
             posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
         )
         return modes, sum(calls.values()) + (subsample.n_evaluations if subsample else 0)
-
-    def _mode_of_estimate(
-        self, posterior: LogPosterior, fits: Sequence[WarmStart]
-    ) -> tuple[Point, Point]:
-        """Return the point of an estimate, and the mode to which a run from it leads."""
-        thetas = with_warm_starts(posterior.expression, posterior.centre[None], fits)
-        (start,) = warm_points(posterior, thetas, fits)
-        run = partial(maximise, posterior, max_iterations=MAX_STEPS, curvature=start.curvature)
-        return start, run(start.theta)
 
     def rough_mode(self, expression: Expression, deadline: Deadline) -> tuple[LogPosterior, Point]:
         """Find a point near a mode of the log posterior of an arranged kernel, on few rows.
