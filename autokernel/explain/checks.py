@@ -217,10 +217,8 @@ def _changing_spread(
     scale, subject, said = model.scale.name, NOISE, "The noise"
     said = said if scale == IDENTITY else f"{said} on the {SCALE_WORDS[scale]} scale"
     if model.transformed.noise_function.terms:  # what it does not explain
-        subject, said = (
-            "scaled residuals",
-            "The size of residuals relative to the predicted deviation still",
-        )
+        subject = "scaled residuals"
+        said = "The size of residuals relative to the predicted deviation still"
     fact = Fact(subject, f"{word} with {name}", ratio, evidence=how)
     pvalue = float(tests[name].pvalue) * len(tests)
     return _alarm(pvalue, fact, f"{said} {word} with {name}: {text}.")

@@ -2,12 +2,6 @@
 
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.finish import finished, model_of, refitted
-from autokernel.fit.new_rows import (
-    COVERAGE,
-    NO_OUTCOMES,
-    Outcomes,
-    updated,
-    with_excluded,
-)
+from autokernel.fit.new_rows import COVERAGE, NO_OUTCOMES, Outcomes, updated, with_excluded
 from autokernel.fit.progress import HEADER, Monitor, search
 from autokernel.fit.run import EARLY, Run, first_run, last_with_kernel

@@ -10,12 +10,7 @@ from sklearn.exceptions import ConvergenceWarning
 from autokernel.data import FitData, RowNoise
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.exceptions import (
-    EvaluationError,
-    OutOfTimeError,
-    fallback,
-    warn_user,
-)
+from autokernel.exceptions import EvaluationError, OutOfTimeError, fallback, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
@@ -160,11 +155,7 @@ def _completed(
 
 
 def _of_all_rows(
-    run: Run,
-    best: Point,
-    others: Sequence[Evaluation],
-    deadline: Deadline,
-    task: Task | None,
+    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, task: Task | None
 ) -> Result:
     best_first = [best[0], *others]
     if run.approximation is not None:
@@ -203,11 +194,7 @@ def _approximated(
 
 
 def _averaged(
-    run: Run,
-    best: Point,
-    others: Sequence[Evaluation],
-    evaluator: Evaluator,
-    deadline: Deadline,
+    run: Run, best: Point, others: Sequence[Evaluation], evaluator: Evaluator, deadline: Deadline
 ) -> Result:
     """Average over kernels and parameters, both fitted to the rows of the evaluator."""
     evaluation, averaging = best[0], run.arguments.averaging

@@ -281,7 +281,6 @@ class Search:
         After each batch the best kernel may be another one.
         """
         history = self._history
-
         while not self._strategy.is_of_series and not self.task.deadline.has_passed:
             simpler = self._remembered(
                 "simpler kernels",
