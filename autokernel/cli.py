@@ -214,32 +214,22 @@ def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
 
 
 def _read_new_rows(path: Path, rows: FitRows, options: argparse.Namespace) -> tuple[Any, Any, str]:
-    """Read all inputs of rows to predict, with the cells and the separator of the file."""
+    """Read inputs of new rows, all of those to predict, with the cells and the separator."""
     with _errors_named(path):
         cells, sep = _read_cells(path, options)
-        if not set(rows.kinds) <= set(cells) or set(PREDICTED) & set(cells):
-            raise ValueError(f"--predict needs {[*rows.kinds]}, not {PREDICTED}, got {[*cells]}")
-        return _read_inputs(path, cells[list(rows.kinds)], rows, options), cells, sep
-
-
-def _read_future(path: Path, rows: FitRows, options: argparse.Namespace) -> Any:
-    """Read the inputs that a file of future rows has."""
-    with _errors_named(path):
-        cells, _ = _read_cells(path, options)
         names = [name for name in rows.kinds if name in cells]
+        lacks = len(names) < len(rows.kinds) or bool(set(PREDICTED) & set(cells))
+        if path is options.predict and lacks:
+            raise ValueError(f"--predict needs {[*rows.kinds]}, not {PREDICTED}, got {[*cells]}")
         if not names:
             raise ValueError(f"--future needs columns out of {[*rows.kinds]}, got {[*cells]}")
-        return _read_inputs(path, cells[names], rows, options)
-
-
-def _read_inputs(path: Path, cells: Any, rows: FitRows, options: argparse.Namespace) -> Any:
-    X = _read_columns(cells, rows.kinds, options)
+        X = _read_columns(cells[names], rows.kinds, options)
     rows.notes.append(f"{path.name} has the inputs\n\n{_summary(X)}\n")
     for name in X:
         is_category = rows.kinds[name] == CATEGORY
         if is_category and (new := sorted({*X[name].dropna()} - {*rows.X[name]})):
             rows.notes.append(f"New levels of {name}: {', '.join(new)}.")
-    return X
+    return X, cells, sep
 
 
 @contextmanager
@@ -359,7 +349,7 @@ def _run(options: argparse.Namespace) -> int:
     rows = read_fit_rows(options.file, options) if options.file else _airline()
     rows.units.update(text.partition("=")[::2] for text in options.unit)
     new = _read_new_rows(options.predict, rows, options) if options.predict else None
-    future = _read_future(options.future, rows, options) if options.future else None
+    future = _read_new_rows(options.future, rows, options)[0] if options.future else None
     are_categories = [kind == CATEGORY for kind in rows.kinds.values()]
     given = {name: getattr(options, name) for name in PARAMETERS}
     given["operators"] = options.operators.split(",")

@@ -328,20 +328,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self.base_kernels, self.operators = base_kernels, operators
         self.categorical_features = categorical_features
         self.column_scales, self.target_scale = column_scales, target_scale
-        self.outliers = outliers
-        self.noise = noise
+        self.outliers, self.noise = outliers, noise
         self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
-        self.max_leaves = max_leaves
+        self.max_leaves, self.batch_size = max_leaves, batch_size
         self.n_iter, self.tol, self.max_time = n_iter, tol, max_time
-        self.batch_size = batch_size
-        self.priors, self.structure_prior = priors, structure_prior
-        self.averaging = averaging
+        self.priors, self.structure_prior, self.averaging = priors, structure_prior, averaging
         self.approximation, self.n_inducing = approximation, n_inducing
-        self.memory, self.n_jobs = memory, n_jobs
-        self.warm_start = warm_start
-        self.random_state = random_state
-        self.verbose = verbose
+        self.memory, self.n_jobs, self.warm_start = memory, n_jobs, warm_start
+        self.random_state, self.verbose = random_state, verbose
 
     def set_params(self, **params: Any) -> Self:
         """Set parameters by name, and those of nested objects as ``strategy__initial_design``.

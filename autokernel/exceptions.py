@@ -31,9 +31,7 @@ class ExpressionSyntaxError(AutoKernelError, ValueError):
         start = before.rpartition("\n")[2][-_SHOWN:]
         line = start + after.partition("\n")[0][:_SHOWN]
         super().__init__(f"{message}\n    {line}\n    {' ' * len(start)}^")
-        self.message = message
-        self.text = text
-        self.position = position
+        self.message, self.text, self.position = message, text, position
 
     def __reduce__(self) -> tuple[type, tuple[str, str, int]]:
         return type(self), (self.message, self.text, self.position)

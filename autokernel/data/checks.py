@@ -80,11 +80,7 @@ class FitData:
             return self
         kept = np.delete(np.arange(len(self.y)), rows)
         return replace(
-            self,
-            X=self.X[kept],
-            y=self.y[kept],
-            noise=self.noise.take(kept),
-            rows=self.rows[kept],
+            self, X=self.X[kept], y=self.y[kept], noise=self.noise.take(kept), rows=self.rows[kept]
         )
 
 

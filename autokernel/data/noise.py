@@ -193,11 +193,8 @@ class NoiseTerm:
         their frequencies in the fit. Each has its posterior, which is wider for levels (Silverman's
         rule of densities), in three points of a Gauss-Hermite rule. They are merged in bins.
         """
-        column, is_level, is_new = (
-            inputs.columns[self.column],
-            self.form == LEVELS,
-            self.is_new(inputs),
-        )
+        column, is_level = inputs.columns[self.column], self.form == LEVELS
+        is_new = self.is_new(inputs)
         known = (self.basis(inputs.raw(self.column)) @ self.coefficients)[None]
         if not is_new.any():
             return np.ones(known.shape), known

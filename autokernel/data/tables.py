@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
@@ -224,7 +225,11 @@ def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
 
 def refuse_one_dimension(X: Any) -> Any:
     """Return X, lists as an array; arrays of numbers and ragged lists are left to scikit-learn."""
-    array: Any = _as_objects(X) if isinstance(X, (list, tuple)) else X
+    array: Any = X
+    if isinstance(X, (list, tuple)):
+        array = None
+        with suppress(ValueError):  # scikit-learn reports rows of different lengths
+            array = np.array(X, dtype=object)
     known = array if hasattr(array, "ndim") else np.asarray(array)  # as sparse matrices have it
     cells = () if array is None or known.ndim > 1 else np.asarray(known).ravel()
     if hasattr(X, "to_frame") or not all(isinstance(c, list) or is_numeric(c) for c in cells):
@@ -317,13 +322,6 @@ def series_with_dates(X: Any, y: Any) -> tuple[Any, Any]:
 
 def _is_index(X: Any) -> bool:
     return hasattr(X, "to_frame") and not hasattr(X, "index")
-
-
-def _as_objects(rows: Sequence[Any]) -> npt.NDArray[np.object_] | None:
-    try:
-        return np.array(rows, dtype=object)
-    except ValueError:  # scikit-learn reports rows of different lengths
-        return None
 
 
 def _with(X: Any, numbers: Mapping[int, FloatArray]) -> Any:

@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from typing import Any
 
 import joblib
@@ -28,12 +28,7 @@ from autokernel.evidence.maximum import (
 )
 from autokernel.evidence.mode_search import ModeSearch, modes_of_other_periods
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.screening import (
-    FIRST_ROWS,
-    MAX_ROWS,
-    MIN_ROWS_OF_TWO_STAGES,
-    Screening,
-)
+from autokernel.evidence.screening import FIRST_ROWS, MAX_ROWS, MIN_ROWS_OF_TWO_STAGES, Screening
 from autokernel.evidence.starts import Estimate, WarmStart, random_stream, warm_starts_from_similar
 from autokernel.exceptions import (
     KERNEL_ERRORS,
@@ -109,15 +104,9 @@ class Evaluator:
         self.n_samples = data.noise.n_readings  # of the score
         self.priors, self.seed = priors, seed
         self.structure_prior = structure_prior
-        self._settings: dict[str, Any] = {  # from which another process rebuilds this evaluator
-            "data": data,
-            "priors": priors,
-            "seed": seed,
-            "criterion": self.criterion,
-            "structure_prior": structure_prior,
-        }
+        self._settings: dict[str, Any] = {"data": data}  # with which it is rebuilt, and others
         self._find_modes = ModeSearch(self.data, priors=priors, seed=seed)
-        self._log_priors: dict[str, float] = {}
+        self._log_prior = cache(structure_prior)
 
     def __call__(self, expression: Expression, known: Iterable[Evaluation] = ()) -> Evaluation:
         """Fit and score one kernel, with warm starts from known fits of similar kernels."""
@@ -193,10 +182,8 @@ class Evaluator:
         computed. Of many rows some are used, unless ``on_all_rows``.
         """
         deadline.check()
-        with (
-            fallback(f"no change of {parent} is tried, as none could be estimated"),
-            one_blas_thread(),
-        ):
+        text = f"no change of {parent} is tried, as none could be estimated"
+        with fallback(text), one_blas_thread():
             few, more = self._rows_of_screening
             screening = Screening(
                 fit,
@@ -223,13 +210,6 @@ class Evaluator:
         if len(more.data.y) <= MIN_ROWS_OF_TWO_STAGES:
             return more, more
         return LeafValues(self.data.take(np.sort(order[:FIRST_ROWS]))), more
-
-    def _log_prior(self, expression: Expression) -> float:
-        """Return the log prior of a structure, computed once."""
-        text = expression.canonical
-        if text not in self._log_priors:
-            self._log_priors[text] = self.structure_prior(expression)
-        return self._log_priors[text]
 
     def priced(self, evaluation: Evaluation) -> Evaluation:
         """Replace the log prior of the structure in the score by that of this evaluator."""
@@ -365,7 +345,9 @@ class Evaluator:
 
     def __reduce__(self) -> tuple[object, ...]:
         name = f"{self.fingerprint()} {joblib.hash(self.structure_prior)}"
-        return _rebuilt_evaluator, (name, type(self), self._settings)
+        others = ("priors", "seed", "criterion", "structure_prior")
+        settings = self._settings | {one: getattr(self, one) for one in others}
+        return _rebuilt_evaluator, (name, type(self), settings)
 
 
 _arrived: dict[str, Evaluator] = {}  # of this process: a joblib worker keeps nothing between jobs
@@ -386,13 +368,9 @@ def _rebuilt_evaluator(
 
 def parts_of_kernel(expression: Expression) -> tuple[object, ...]:
     """Return what identifies a kernel, as parts of a digest."""
-    definitions: dict[BaseKernel | Operator, tuple[str, ...]] = {}
-    parts: list[object] = [str(expression)]
-    for one in expression.subtrees():
-        if one.declared not in definitions:
-            definitions[one.declared] = definition(one.declared)
-        parts.append((*definitions[one.declared], repr(one.view)))
-    return tuple(parts)
+    defined = cache(definition)  # once, as it takes long
+    parts = ((*defined(one.declared), repr(one.view)) for one in expression.subtrees())
+    return str(expression), *parts
 
 
 def digest(*parts: object) -> str:
@@ -520,13 +498,9 @@ def check_expression(
         expression = parse_expression(
             expression, feature_names, base_kernels=base_kernels, operators=operators
         )
-    beyond = [
-        node
-        for node in expression.subtrees()
-        if node.column is not None and node.column >= n_features
-    ]
-    if beyond:
-        raise ValueError(
-            f"{argument} must use columns below n_features={n_features}, got {beyond[0]}"
-        )
+    for node in expression.subtrees():
+        if node.column is not None and node.column >= n_features:
+            raise ValueError(
+                f"{argument} must use columns below n_features={n_features}, got {node}"
+            )
     return expression

@@ -8,7 +8,7 @@ few steps of the maximiser.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import cache, cached_property, partial
 from itertools import product
 from typing import NamedTuple
 
@@ -42,7 +42,7 @@ from autokernel.expression import (
     slots_of,
     theta_order,
 )
-from autokernel.inference import Covariance, ExactLikelihood, LeafValues, diagonal_covariance
+from autokernel.inference import ExactLikelihood, LeafValues, diagonal_covariance
 from autokernel.inference.packed import unpack
 from autokernel.kernels import (
     MULTIPLY,
@@ -117,16 +117,15 @@ class Screening:
         self._fit, self._data, self._seed = fit, values.data, seed
         self._values = [values] if first_values in (None, values) else [first_values, values]
         self._deadline, self._priors = deadline, priors
+        self._posterior = partial(
+            LogPosterior.exact, data=values.data, priors=priors, deadline=deadline
+        )
         self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
         self._starts: dict[tuple[str, bytes], tuple[FloatArray, list[float]]] = {}
-        self._posteriors: dict[str, LogPosterior] = {}  # of single leaves
-        self._diagonals: dict[str, Covariance] = {}
+        self._posterior_of = cache(self._posterior)  # of single leaves
+        self._diagonal_of = cache(partial(diagonal_covariance, X=self._data.inputs))
         self.parent = parent
         self._nodes = [(node, set(map(_origin, node.leaves))) for node in parent.nodes]
-
-    def _posterior(self, expression: Expression) -> LogPosterior:
-        make = LogPosterior.exact
-        return make(expression, self._data, priors=self._priors, deadline=self._deadline)
 
     def estimates(
         self, changed: Sequence[Expression], structure_prior: StructurePrior
@@ -376,16 +375,7 @@ class Screening:
 
     def _variance(self, expression: Expression, theta: FloatArray) -> float:
         """Compute the mean prior variance of the rows, without noise."""
-        text = expression.canonical
-        if text not in self._diagonals:
-            self._diagonals[text] = diagonal_covariance(expression, self._data.inputs)
-        return float(self._diagonals[text].forward(np.exp(theta)).mean())
-
-    def _posterior_of(self, leaf: Leaf) -> LogPosterior:
-        """Return the log posterior of a single leaf, built once."""
-        if leaf.canonical not in self._posteriors:
-            self._posteriors[leaf.canonical] = self._posterior(leaf)
-        return self._posteriors[leaf.canonical]
+        return float(self._diagonal_of(expression).forward(np.exp(theta)).mean())
 
     def _known(self, neighbour: Expression) -> WarmStart:
         """Return the parameters that a neighbour shares with the fitted kernel."""

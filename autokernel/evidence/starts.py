@@ -5,6 +5,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
+from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
@@ -43,43 +44,39 @@ class Magnitudes:
     def __init__(
         self, data: TrainingData, covariance: FloatArray | None = None, noise: float = 1.0
     ) -> None:
-        self._data, unexplained = data, data.y
-        self._precision: FloatArray | None = None
+        unexplained, precision = data.y, None
         if covariance is not None:
             with suppress(np.linalg.LinAlgError):
-                self._precision = np.linalg.inv(covariance).astype(float)
-        if self._precision is not None:
-            unexplained = (data.noise.variance(noise)[:, None] * self._precision) @ data.y
-        self._spacings: dict[View, tuple[float, float]] = {}
-        self._periods: dict[tuple[View, tuple[float, float] | None], FloatArray] = {}
+                precision = np.linalg.inv(covariance).astype(float)
+                unexplained = (data.noise.variance(noise)[:, None] * precision) @ data.y
+        self.spacing_and_extent = cache(partial(_spacing_and_extent, data))
+        self.periods = cache(partial(_periods, data, precision))
         self.mean_square = float(np.average(unexplained**2, weights=data.noise.influence)) or 1.0
         self.largest_mean_square = max(self.mean_square, data.mean_square)
         self.n_samples = len(data.y)
 
-    def spacing_and_extent(self, view: View) -> tuple[float, float]:
-        """Return the median spacing and the extent of the distinct values of a view of a column."""
-        if view not in self._spacings:
-            distinct = distinct_values(self._data.inputs.known(view))
-            known = (0.1, 1.0)
-            if len(distinct) >= 2:
-                known = (float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0]))
-            self._spacings[view] = known
-        return self._spacings[view]
 
-    def periods(self, view: View, within: tuple[float, float] | None = None) -> FloatArray:
-        """Return the periods (n_peaks,) of the target along a column, the strongest first.
+def _spacing_and_extent(data: TrainingData, view: View) -> tuple[float, float]:
+    """Return the median spacing and the extent of the distinct values of a view of a column."""
+    distinct = distinct_values(data.inputs.known(view))
+    if len(distinct) < 2:
+        return 0.1, 1.0
+    return float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0])
 
-        ``within`` is the range of periods that a parameter declares, in extents of the column.
-        """
-        if (view, within) not in self._periods:
-            x, precision = self._data.inputs.view(view), self._precision
-            known = np.flatnonzero(~np.isnan(x))
-            x, y, weights = (one[known] for one in (x, self._data.y, self._data.noise.influence))
-            if precision is not None and len(known) < len(precision):
-                precision = precision[np.ix_(known, known)]
-            found = periodogram_periods(x, y, within, weights=weights, precision=precision)
-            self._periods[view, within] = found
-        return self._periods[view, within]
+
+def _periods(
+    data: TrainingData, precision: FloatArray | None, view: View, within: tuple[float, float] | None
+) -> FloatArray:
+    """Return the periods (n_peaks,) of the target along a column, the strongest first.
+
+    ``within`` is the range of periods that a parameter declares, in extents of the column.
+    """
+    x = data.inputs.view(view)
+    known = np.flatnonzero(~np.isnan(x))
+    x, y, weights = (one[known] for one in (x, data.y, data.noise.influence))
+    if precision is not None and len(known) < len(precision):
+        precision = precision[np.ix_(known, known)]
+    return periodogram_periods(x, y, within, weights=weights, precision=precision)
 
 
 def columns_with_season(data: TrainingData, deadline: Deadline = NEVER) -> list[int]:

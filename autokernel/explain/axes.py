@@ -88,13 +88,8 @@ class Axis:
 
         It is empty without a date or a calendar year, or for another cycle.
         """
-        year = self.low + self.extent * value
-        if (
-            self.origin is None
-            and self.unit in _YEAR
-            and word == "yearly"
-            and self.low > FIRST_YEAR
-        ):
+        year, are_years = self.low + self.extent * value, self.unit in _YEAR
+        if self.origin is None and are_years and word == "yearly" and self.low > FIRST_YEAR:
             return f"in {calendar.month_name[int(12 * (year % 1) + ROUNDED) % 12 + 1]}"
         if self.origin is None or word not in _NAMES_IN:
             return ""

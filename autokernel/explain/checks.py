@@ -253,8 +253,8 @@ def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) 
         is_time = len(axes) == 1 or axis.origin is not None
         if axis.is_numeric and is_time and np.ptp(model.mixture.data.inputs.filled[:, column]) > 0:
             x, innovations = _innovations(model, column)
-            scaled = innovations / np.sqrt(np.sum(innovations**2))
-            if len(scaled):
+            if len(innovations):
+                scaled = innovations / np.sqrt(np.sum(innovations**2))
                 yield from _repeating(x, scaled, axis) or _autocorrelated(scaled, axis)
 
 

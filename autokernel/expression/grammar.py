@@ -112,11 +112,6 @@ class Grammar:
         """Return a leaf on a scale of its column; one with a period stays as it is."""
         return leaf if scale == leaf.scale or leaf.has_period else replace(leaf, scale=scale)
 
-    def _joints(self, expression: Expression) -> list[_Joint]:
-        """Return the operations that join a new leaf without exceeding the number of leaves."""
-        room = self.max_leaves - expression.n_leaves
-        return [joint for joint in self._every_joint if joint[0].n_operands - 1 <= room]
-
     def tidy(self, expression: Expression) -> Expression:
         """Remove what is redundant if the grammar reduces; otherwise return the expression."""
         return reduced(expression) if self.reduces else expression
@@ -134,7 +129,8 @@ class Grammar:
             operands[which] = tree
             return expression.replace(place, Operation(operator, *operands, column=column))
 
-        joints, leaves = self._joints(expression), self._leaves_for(expression).values()
+        room, leaves = self.max_leaves - expression.n_leaves, self._leaves_for(expression).values()
+        joints = [one for one in self._every_joint if one[0].n_operands - 1 <= room]
         return list(product([grown], enumerate(expression.subtrees()), joints, leaves))
 
     def _exchanges(self, expression: Expression) -> list[_Change]:
@@ -157,8 +153,6 @@ class Grammar:
 
         targets = [one for one in self.targets if one != expression.target]
         found: list[_Change] = [(expression.on, one) for one in targets]
-        if self.scales is None:
-            return found
         first = {leaf.column: leaf for leaf in reversed(expression.leaves) if not leaf.has_period}
         return found + [
             (rescaled, column, scale)
@@ -255,10 +249,7 @@ class Grammar:
 
         On a column of the expression they are on a scale that this column has in it.
         """
-        if self.scales is None:
-            views = frozenset[View]()
-        else:
-            views = frozenset(leaf.view for leaf in expression.leaves if not leaf.has_period)
+        views = frozenset(leaf.view for leaf in expression.leaves if not leaf.has_period)
         if views not in self._new_leaves:
             used = {view.column for view in views}
             self._new_leaves[views] = {

@@ -156,9 +156,7 @@ class Expression(ABC):
     def depth(self) -> int:
         """Number of operators on the longest path from the root to a leaf."""
         return fold_nodes(
-            self,
-            lambda *_: 0,
-            lambda *given: max((1 + one for one in given[-1]), default=0),
+            self, lambda *_: 0, lambda *given: max((1 + one for one in given[-1]), default=0)
         )
 
     @property
@@ -497,7 +495,7 @@ def _needs_brackets(operand: Expression, outer: Operator, *, is_first: bool) -> 
 
 
 def _column_text(column: int, feature_names: Sequence[str] | None, what: str) -> str:
-    """Write a column of ``what``, by its name if no other column has that name."""
+    """Write a column of ``what``, by its name if no other has it, in quotes unless it is plain."""
     if feature_names is None:
         return str(column)
     if column >= len(feature_names):
@@ -506,11 +504,8 @@ def _column_text(column: int, feature_names: Sequence[str] | None, what: str) ->
         )
     names = [str(name) for name in feature_names]
     name = names[column]
-    return _quote(name) if names.count(name) == 1 else str(column)
-
-
-def _quote(name: str) -> str:
-    """Write a feature name so that it can be parsed, in quotes unless it is plain."""
+    if names.count(name) > 1:
+        return str(column)
     if _PLAIN_NAME.fullmatch(name) and not _INTEGER.fullmatch(name):
         return name
     escaped = name.replace("\\", "\\\\").replace('"', '\\"')

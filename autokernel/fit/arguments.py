@@ -290,11 +290,8 @@ def check_base_kernels(
     if isinstance(base_kernels, str) and base_kernels == "auto":
         return None
     given = () if isinstance(base_kernels, str) else tuple(base_kernels)
-    own = require_base_kernels(
-        argument, [kernel for kernel in given if not isinstance(kernel, str)]
-    )
-    # a set has no order
-    known = with_custom_kernels(sorted(own, key=lambda kernel: kernel.name))
+    own = require_base_kernels(argument, [one for one in given if not isinstance(one, str)])
+    known = with_custom_kernels(sorted(own, key=lambda one: one.name))  # a set has no order
     _check_selection(argument, base_kernels, given, known=BASE_KERNELS, kind=BaseKernel)
     return tuple(kernel for name, kernel in known.items() if name in given or kernel in given)
 
@@ -306,8 +303,7 @@ def check_operators(
     given = () if isinstance(operators, str) else tuple(operators)
     given = tuple(one.upper() if isinstance(one, str) else one for one in given)
     own = require_operators(
-        [operator for operator in given if not isinstance(operator, str)],
-        base_kernels=base_kernels,
+        [operator for operator in given if not isinstance(operator, str)], base_kernels=base_kernels
     )
     _check_selection("operators", operators, given, known=OPERATORS, kind=Operator)
     own.sort(key=lambda operator: operator.symbol)  # a set has no order
@@ -318,11 +314,8 @@ def check_operators(
 def _check_selection(
     argument: str, got: object, given: Collection[object], *, known: Mapping[str, Any], kind: type
 ) -> None:
-    is_valid = all(
-        isinstance(one, kind) or (isinstance(one, str) and one in known) for one in given
-    )
-    if not given or not is_valid:
-        wrong = [one for one in given if isinstance(one, str) and one not in known]
+    wrong = [one for one in given if isinstance(one, str) and one not in known]
+    if wrong or not given:  # objects are checked
         hint = did_you_mean(wrong[0], known, aliases=KERNEL_ALIASES) if wrong else ""
         raise ValueError(
             f"{argument} must be a selection of {list(known)} or {kind.__name__} objects, a list "

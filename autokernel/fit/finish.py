@@ -40,6 +40,7 @@ from autokernel.typing import FloatArray
 
 N_PARTS = 10  # of all rows, one of which is conditioned on to know how long all take
 TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
+EQUAL_SHARE = 0.5  # of averages over kernels of series, for kinds of walks and for scales
 
 Result = tuple[Point, Sequence[KernelPosterior], MixturePredictor]
 """The best kernel on the rows that it was fitted to, those that are believed, and predictions."""
@@ -71,8 +72,8 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     if reason is StopReason.INTERRUPTED:
         return model_of(run, best)
     others = [one for one in scored if one is not best[0]]
-    explores = run.arguments.strategy.preset.explores or run.is_long_series
-    task = run.task if explores else None
+    keeps_kernels = run.arguments.strategy.is_of_series and not run.is_long_series
+    task = None if keeps_kernels else run.task
     return _completed(run, best, others, deadline.earlier(run.reserved_seconds), task)
 
 
@@ -200,11 +201,12 @@ def _averaged(
     seconds = run.conditioning_seconds(len(evaluator.data.y))  # of each component
     of_all = seconds * (averaging.n_components if averaging else 0)
     until = max(deadline.earlier(of_all), deadline.share(0.5), key=lambda one: one.seconds_left)
-    is_only_time = len(run.space.grammar.columns) == 1  # otherwise kernels differ in effects too
+    is_alike = len(run.space.grammar.columns) == 1  # otherwise kernels differ in effects too
+    is_alike = is_alike and run.arguments.strategy.is_of_series
     kernels = posterior_over_kernels(
         evaluator,
         [evaluation, *others],
-        equal_share=run.arguments.strategy.preset.equal_share if is_only_time else 0.0,
+        equal_share=EQUAL_SHARE if is_alike else 0.0,
         deadline=until,
     )
     if averaging is None:
@@ -229,7 +231,7 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     """
     seconds = run.conditioning_seconds(len(mixture.data.y))
     needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * seconds
-    if run.arguments.strategy.preset.learns_tails and deadline.seconds_left > needed:
+    if not run.arguments.strategy.is_of_series and deadline.seconds_left > needed:
         text = "tails are those of the prior, as rows could not be predicted from all others"
         with fallback(text, MemoryError), one_blas_thread():
             probabilities, _ = mixture.leave_one_out()

@@ -121,7 +121,7 @@ def _rivals(
     smooth: Expression, given: FitData, data: TrainingData, arguments: Arguments
 ) -> list[Expression]:
     """Return kernels that may explain what a smooth function does not."""
-    if arguments.strategy.preset.judges_outliers_by_series:
+    if arguments.strategy.is_of_series:
         with catch_warnings(action="ignore"):  # the space without outliers repeats them
             plain = replace(arguments, target_scale=IDENTITY, start_kernel=())
             space = Space(given, data, plain, deadline=Deadline(0))  # without looking for seasons

@@ -131,7 +131,7 @@ class Run:
         n, inputs, (_, groups) = self.n_searched, self.data.inputs, self.given.series
         if self._column_of_series is not None:
             return latest_rows(inputs, self._column_of_series, n)
-        if groups and self.arguments.strategy.preset.has_series_kernels:
+        if groups and self.arguments.strategy.is_of_series:
             return rows_of_groups(inputs, groups, n, seed=self.seed)
         return np.sort(shuffled_rows(len(inputs), self.seed)[:n])
 
@@ -141,7 +141,7 @@ class Run:
         arguments, (time, _) = self.arguments, self.given.series
         n_varying = sum(column.varies for column in self.columns.every)
         is_series = time is not None and n_varying == 1 and not self.columns[time].n_gaps
-        is_series = is_series and arguments.strategy.preset.has_series_kernels
+        is_series = is_series and arguments.strategy.is_of_series
         return time if is_series and arguments.approximation == AUTO else None
 
     @property
@@ -280,7 +280,7 @@ class Run:
             seed=self.seed,
             deadline=deadline,
         )
-        n_starts = N_STARTS_AGAIN if self.arguments.strategy.preset.explores else 1
+        n_starts = 1 if self.arguments.strategy.is_of_series else N_STARTS_AGAIN
         starts, varying = scored[:n_starts], self.data.varying
         if np.array_equal(outliers, known):  # else the residuals are those of outliers too
             varying, around = self._varying(scored, deadline)

@@ -98,7 +98,7 @@ class Space:
         self._periodic = self._periodic_columns(used, deadline)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
-        min_ratio = 1.0 if arguments.strategy.preset.has_all_scales else MIN_RATIO_OF_TARGET
+        min_ratio = 1.0 if arguments.strategy.is_of_series else MIN_RATIO_OF_TARGET
         targets = targets_of(given, searched.target, arguments.target_scale, min_ratio=min_ratio)
         self.grammar = self._grammar(used, by_column or nothing, targets)
         prior = _structure_prior(self.grammar, arguments)
@@ -151,8 +151,7 @@ class Space:
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
             return with_periods(selection, periods or ())
-        (time, groups), preset = self._given.series, self._arguments.strategy.preset
-        is_of_series = preset.has_series_kernels
+        (time, groups), is_of_series = self._given.series, self._arguments.strategy.is_of_series
         if is_of_series and number != time:
             return with_periods(EFFECTS, periods or ())
         kernels: tuple[BaseKernel, ...] = FEW_COLUMNS if number in self._periodic else MANY_COLUMNS
@@ -340,8 +339,7 @@ def _with_noise(
 
 def _structure_prior(grammar: Grammar, arguments: Arguments) -> StructurePrior:
     n_columns, chosen = len(grammar.columns), arguments.structure_prior
-    prices = arguments.strategy.preset.prices_structure
-    if chosen is None or (isinstance(chosen, str) and not prices):
+    if chosen is None or (isinstance(chosen, str) and arguments.strategy.is_of_series):
         return uniform_prior
     if not isinstance(chosen, str):
         return partial(unit_prior, nats=float(chosen), n_columns=n_columns)

@@ -175,12 +175,7 @@ class BaseKernel(Declared, ABC):
         """Compute the gradient (n_params,) of ``sum(adjoint * value)`` in the *log* parameters."""
         return difference_gradient(lambda at: self.value(at, pairs), params, adjoint)
 
-    def to_sklearn(
-        self,
-        params: FloatArray,  # noqa: ARG002 - used by subclasses
-        *,
-        scale: float,  # noqa: ARG002 - used by subclasses
-    ) -> Kernel | None:
+    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel | None:  # noqa: ARG002 - used by subclasses
         """Build the equal scikit-learn kernel for inputs multiplied by ``scale``.
 
         The result is None if scikit-learn has no such kernel; the export then wraps this one.

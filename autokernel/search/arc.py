@@ -30,10 +30,8 @@ class ArcKernel(FrequencyKernel[Expression]):
     (eq. 3), which is positive semi-definite.
     """
 
-    bounds = (
-        (-4.0, 8.0),
-        *(LOG_BOUNDS,) * (N_DEPTHS - 1),
-    )  # large lengthscales, as some forty positions may differ
+    # large lengthscales, as some forty positions may differ
+    bounds = ((-4.0, 8.0), *(LOG_BOUNDS,) * (N_DEPTHS - 1))
     start_noise = 0.3  # fits from less noise end at short lengthscales or at pure noise
 
     def frequencies(self, expression: Expression) -> Sequence[Frequencies]:

@@ -7,13 +7,7 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autokernel.expression import Expression, Grammar
-from autokernel.search.acquisition import (
-    ACQUISITIONS,
-    Acquisition,
-    Belief,
-    Values,
-    fit_cost,
-)
+from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Values, fit_cost
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import DesignedStrategy, Task
 from autokernel.search.surrogate import KernelKernel, SurrogateGP

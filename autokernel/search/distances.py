@@ -1,7 +1,7 @@
 """Distances between expressions, and between changes, by symbolical optimal transport."""
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from zlib import crc32
 
@@ -50,7 +50,10 @@ class SOTKernel(FrequencyKernel[Expression]):
         keys: list[str] = []
         plain = expression.on(IDENTITY)
         _list_subtrees(plain, keys)
-        of_paths, of_keys = map(_relative_frequencies, (list(_paths(plain)), keys))
+        of_paths, of_keys = (
+            {one: n / len(elements) for one, n in Counter(elements).items()}
+            for elements in (list(_paths(plain)), keys)
+        )
         return _base_frequencies(expression), of_paths, of_keys
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -143,7 +146,3 @@ def _counts(expression: Expression) -> tuple[Counter[str], Counter[str]]:
     if expression.target != IDENTITY:
         leaves[f"{expression.target}(y) ~"] += 1
     return leaves, Counter(_paths(expression.on(IDENTITY)))
-
-
-def _relative_frequencies(elements: Sequence[str]) -> Frequencies:
-    return {element: count / len(elements) for element, count in Counter(elements).items()}

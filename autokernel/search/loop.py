@@ -98,7 +98,7 @@ class Search:
         start = [one.on(targets[0]) if one.target == IDENTITY else one for one in task.start]
         design = self._designed(targets[0])
         self.design = (*map(self._plain, start), *design, *self._noise)
-        self._chooses = strategy.preset.explores and task.has_many_columns and not design
+        self._chooses = not strategy.is_of_series and task.has_many_columns and not design
         self._max_steps = MAX_VAIN_STEPS if self._chooses else np.inf
 
     def _designed(self, target: str) -> list[Expression]:
@@ -115,7 +115,7 @@ class Search:
         n_designed = len(History(0.0).without_known(self.design))
         if self._chooses:
             n_designed += MAX_DESIGNED_LATER
-        return n_designed + (self._n_iter + 2 if self._strategy.preset.explores else 1)
+        return n_designed + (1 if self._strategy.is_of_series else self._n_iter + 2)
 
     def run(
         self,
@@ -167,7 +167,7 @@ class Search:
     def _reason_to_stop(self) -> StopReason:
         if self._history.without_known(self.design):  # for which there was no time
             return StopReason.MAX_TIME
-        if not self._strategy.preset.explores:
+        if self._strategy.is_of_series:
             return StopReason.EXHAUSTED
         if self._history.n_searched >= self._n_iter:
             return StopReason.N_ITER
@@ -186,7 +186,7 @@ class Search:
         """Yield the kernels to evaluate next, ``safe`` ones if there is no time for others."""
         history = self._history
         try:
-            fraction = SHARE_OF_DESIGN if self._strategy.preset.explores else 1.0
+            fraction = 1.0 if self._strategy.is_of_series else SHARE_OF_DESIGN
             share = partial(self.task.deadline.share, fraction)
             yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
             try:
@@ -281,8 +281,7 @@ class Search:
         After each batch the best kernel may be another one.
         """
         history = self._history
-
-        while self._strategy.preset.explores and not self.task.deadline.has_passed:
+        while not self._strategy.is_of_series and not self.task.deadline.has_passed:
             simpler = self._remembered(
                 "simpler kernels",
                 history,

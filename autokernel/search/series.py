@@ -13,7 +13,7 @@ from autokernel.expression import IDENTITY, Expression, arrange
 from autokernel.kernels import ADD, Seasonal
 from autokernel.search.design import kernels_of_series
 from autokernel.search.history import History
-from autokernel.search.strategy import Preset, Strategy, Task
+from autokernel.search.strategy import Strategy, Task
 
 MIN_GAIN = 0.5  # nats that another effect is expected to gain
 
@@ -36,15 +36,7 @@ class SeriesKernels(Strategy):
     levels, trends and seasons in common, and deviate from them.
     """
 
-    preset: ClassVar[Preset] = Preset(
-        explores=False,
-        prices_structure=False,
-        has_series_kernels=True,
-        has_all_scales=True,
-        judges_outliers_by_series=True,
-        learns_tails=False,
-        equal_share=0.5,
-    )
+    is_of_series: ClassVar[bool] = True
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn
         found = kernels_of_series(task.grammar, *task.series)

@@ -237,19 +237,6 @@ class Task:
         return None
 
 
-@dataclass(frozen=True, slots=True)
-class Preset:
-    """What a fit assumes, and does besides evaluating the design and the proposals."""
-
-    explores: bool = True  #: whether other forms of the best kernels are tried
-    prices_structure: bool = True  #: whether more complex kernels are less probable by default
-    has_series_kernels: bool = False  #: whether it is for series, also of numbers without dates
-    has_all_scales: bool = False  #: whether the target has scales that are nearly the same
-    judges_outliers_by_series: bool = False  #: whether it does so by the kernels of series
-    learns_tails: bool = True  #: whether the rows show how heavy tails are
-    equal_share: float = 0.0  #: of averages along one column, for kinds of walks and for scales
-
-
 class Strategy(ABC, BaseEstimator):
     """Proposes kernels; a strategy has scikit-learn parameters and no state.
 
@@ -259,8 +246,8 @@ class Strategy(ABC, BaseEstimator):
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {}
     scores_by_bounds: ClassVar[bool] = False
     """Whether scores are lower bounds on many rows, next to upper bounds."""
-    preset: ClassVar[Preset] = Preset()
-    """What a fit with this strategy assumes, and does besides its proposals."""
+    is_of_series: ClassVar[bool] = False
+    """Whether a fit averages a few kernels that forecast a series, and searches no others."""
 
     @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:

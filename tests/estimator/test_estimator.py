@@ -57,7 +57,7 @@ X = rng.uniform(size=(10, 1))
 settings = {"base_kernels": ["SE", "LIN"], "max_leaves": 2, "n_iter": 1, "random_state": 7}
 settings |= {"outliers": None, "averaging": None, "column_scales": None, "target_scale": None}
 with TemporaryDirectory() as folder:
-    for name in (name for name, one in STRATEGIES.items() if one.preset.explores):
+    for name in (name for name, one in STRATEGIES.items() if not one.is_of_series):
         model = AutoKernelGPRegressor(strategy=name, memory=folder, **settings)
         model.fit(X, np.sin(6 * X[:, 0]))
         for kernel, score in zip(model.search_history_["kernel"], model.search_history_["score"]):
