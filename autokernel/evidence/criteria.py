@@ -2,6 +2,7 @@
 
 import math
 from abc import ABC, abstractmethod
+from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -150,7 +151,6 @@ _MAX_IMAGES = 24  # mirror images of a mode: all of them for up to four equal op
 _MIN_DRAWS = 100  # with fewer draws the weights have no tail to judge them by
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class Importance(Criterion):
     """Log evidence by importance sampling around the best modes found.
 
@@ -171,8 +171,11 @@ class Importance(Criterion):
         "standard_error": [Interval(Real, 0, None, closed="neither")],
     }
 
-    max_draws: int = MAX_DRAWS
-    standard_error: float = STANDARD_ERROR
+    def __init__(
+        self, *, max_draws: int = MAX_DRAWS, standard_error: float = STANDARD_ERROR
+    ) -> None:
+        self.max_draws = max_draws
+        self.standard_error = standard_error
 
     def __call__(self, fit: KernelFit) -> Score:
         """Score by draws around all modes that may add to the evidence."""
@@ -210,11 +213,14 @@ def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
 def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:
     """Return a maximum with its distinct mirror images, at most ``_MAX_IMAGES`` in all."""
     images = [maximum]
-    for image in images:  # which grow by the images of each
+    to_exchange = deque(images)  # images whose own images are still to be computed
+    while to_exchange:
+        image = to_exchange.popleft()
         for order in orders:
             other = image.reordered(order)
             if len(images) < _MAX_IMAGES and not any(e.stands_at(other.mode.theta) for e in images):
                 images.append(other)
+                to_exchange.append(other)
     return images
 
 
@@ -234,5 +240,10 @@ class LeaveOneOut(Criterion):
 
 
 CRITERIA: Mapping[str, type[Criterion]] = MappingProxyType(
-    {"laplace": Laplace, "importance": Importance, "bic": BIC, "loo": LeaveOneOut}
+    {
+        "laplace": Laplace,
+        "importance": Importance,
+        "bic": BIC,
+        "loo": LeaveOneOut,
+    }
 )

@@ -2,7 +2,6 @@
 
 import zlib
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -52,7 +51,6 @@ Half of each matrix, packed by columns (n_entries, n_samples), and its log deter
 """
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class BOMS(BayesianStrategy):
     """Bayesian optimisation with distances between the priors over functions.
 
@@ -86,11 +84,20 @@ class BOMS(BayesianStrategy):
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
     }
 
-    acquisition: str | Acquisition = "ei"
-    n_walks: int = 15
-    n_neighbours: int = 50
-    n_candidates: int = 600
-    initial_design: str = "default"
+    def __init__(
+        self,
+        *,
+        acquisition: str | Acquisition = "ei",
+        n_walks: int = 15,
+        n_neighbours: int = 50,
+        n_candidates: int = 600,
+        initial_design: str = "default",
+    ) -> None:
+        self.acquisition = acquisition
+        self.n_walks = n_walks
+        self.n_neighbours = n_neighbours
+        self.n_candidates = n_candidates
+        self.initial_design = initial_design
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator

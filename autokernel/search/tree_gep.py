@@ -2,7 +2,6 @@
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -18,7 +17,6 @@ _MUTANT_LEAVES = 4  # largest number of leaves of the random subtree of a mutant
 _SHARE_OF_NEW_TARGETS = 0.1  # of the offspring, which have a random scale of the target
 
 
-@dataclass(kw_only=True, eq=False, repr=False)
 class TreeGEP(DesignedStrategy):
     """Genetic search: tournaments, crossover of subtrees, mutation.
 
@@ -57,12 +55,22 @@ class TreeGEP(DesignedStrategy):
         "max_depth": [Interval(Integral, 1, None, closed="left")],
     }
 
-    population_size: int = 200
-    reproduction: float = 0.1
-    mutation: float = 0.5
-    tournament: float = 0.1
-    max_depth: int = 10
-    initial_design: str = "default"
+    def __init__(
+        self,
+        *,
+        population_size: int = 200,
+        reproduction: float = 0.1,
+        mutation: float = 0.5,
+        tournament: float = 0.1,
+        max_depth: int = 10,
+        initial_design: str = "default",
+    ) -> None:
+        self.population_size = population_size
+        self.reproduction = reproduction
+        self.mutation = mutation
+        self.tournament = tournament
+        self.max_depth = max_depth
+        self.initial_design = initial_design
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
@@ -77,11 +85,12 @@ class TreeGEP(DesignedStrategy):
         """Return the last complete generation, the best first."""
         n_kept = min(round(self.reproduction * self.population_size), self.population_size - 1)
         n_new = self.population_size - n_kept
-        best_first = partial(sorted, key=lambda evaluation: -evaluation.score)
-        generation = best_first(t.evaluation for t in history if t.phase == Phase.INITIAL)
+        generation = [t.evaluation for t in history if t.phase == Phase.INITIAL]
         searched = [t.evaluation for t in history if t.phase == Phase.SEARCH]
         for start in range(0, len(searched) - n_new + 1, n_new):
-            generation = best_first([*generation[:n_kept], *searched[start : start + n_new]])
+            generation.sort(key=lambda evaluation: -evaluation.score)
+            generation = [*generation[:n_kept], *searched[start : start + n_new]]
+        generation.sort(key=lambda evaluation: -evaluation.score)
         return [evaluation.expression for evaluation in generation]
 
     def _child(
