@@ -90,10 +90,8 @@ def checked(
         yield from _far_rows(residuals, model.rows)
     else:
         spread = _changing_spread(residuals, near, model, axes)
-        skewness = _skewness(
-            residuals[near], advice, largest=residuals[np.argmax(np.abs(residuals))]
-        )
-        shape = [*spread, *skewness]
+        largest = residuals[np.argmax(np.abs(residuals))]
+        shape = [*spread, *_skewness(residuals[near], advice, largest=largest)]
         yield from shape or _far_rows(residuals, model.rows)  # such noise has rows far off
         if near.all():  # rows far off distort the residuals of their neighbours
             yield from _left_over(residuals, model, axes)
