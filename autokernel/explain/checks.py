@@ -89,9 +89,9 @@ def checked(
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals, model.rows)
     else:
+        spread = _changing_spread(residuals, near, model, axes)
         largest = residuals[np.argmax(np.abs(residuals))]
-        shape = _changing_spread(residuals, near, model, axes)
-        shape += _skewness(residuals[near], advice, largest=largest)
+        shape = [*spread, *_skewness(residuals[near], advice, largest=largest)]
         yield from shape or _far_rows(residuals, model.rows)  # such noise has rows far off
         if near.all():  # rows far off distort the residuals of their neighbours
             yield from _left_over(residuals, model, axes)

@@ -69,9 +69,8 @@ class ManyRows:
         the highest score of other kernels, in nats.
         """
         rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
-        self.deadline.check(
-            self._seconds.get(thorough, TIMES_THOROUGH * self._seconds.get(False, 0))
-        )
+        expected = TIMES_THOROUGH * self._seconds.get(False, 0)
+        self.deadline.check(self._seconds.get(thorough, expected))
         began = time.perf_counter()
         try:
             likelihood = self.approximation.likelihood(

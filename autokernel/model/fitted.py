@@ -263,9 +263,7 @@ class FittedModel:
 
     def filled(self, X: FloatArray) -> FloatArray:
         """Return inputs (n, n_features) with medians of the columns where values are missing."""
-        medians = [
-            one.low + one.extent * float(np.median(one.places)) for one in self.columns.every
-        ]
+        medians = [c.low + c.extent * float(np.median(c.places)) for c in self.columns.every]
         return np.where(np.isnan(X), medians, X)
 
     def mean(self, X: FloatArray) -> FloatArray:
