@@ -57,6 +57,7 @@ MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, to know how long that 
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
 MAX_REVISIONS = 2  # in one fit, if the best kernel changes which rows fit or how noise varies
+MIN_AHEAD = 3.0  # nats of a simple kernel whose noise varies, above the best one: strong evidence
 MAX_BEHIND = 3.0  # nats of a kernel whose noise varies at gaps, below one that uses the column
 
 Point = tuple[Evaluation, MixturePredictor]
@@ -330,13 +331,13 @@ class Run:
             simple = ([o for o in sums if o.expression.n_leaves <= n] for n in (0, 1, np.inf))
             gaps = (c for c in sorted(of_scale[0].expression.columns) if self.columns[c].n_gaps)
             without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
-            rivals = {some[0]: 0.0 for some in (of_scale, *simple) if some}
-            rivals |= {some[0]: MAX_BEHIND for some in without if some}
+            ahead = {some[0]: MIN_AHEAD for some in simple if some}
+            ahead |= {some[0]: -MAX_BEHIND for some in without if some} | {of_scale[0]: 0.0}
             best = best_first[0].score
-            for fit, behind in rivals.items():
-                found, score = update(fit, best - behind)
-                if score > best - behind:
-                    best = score + behind
+            for fit in dict.fromkeys([of_scale[0], *ahead]):
+                found, score = update(fit, best + ahead[fit])
+                if score > best + ahead[fit]:
+                    best = score - min(ahead[fit], 0.0)
                     yield fit, found
 
     def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
