@@ -163,7 +163,7 @@ def _are_at_equal_steps(x: FloatArray) -> bool:
 
 
 def reading_of_numbers(name: str, x: FloatArray) -> str:
-    """Return how pandas reads whole numbers (n,) that are almost certainly dates; empty for others.
+    """Return how pandas reads whole numbers x that are almost certainly dates; empty for others.
 
     They are valid days yyyymmdd or months yyyymm, or serial days of spreadsheets that are first or
     last days of months, a week apart, or working days. The name of a date suffices for any serial
@@ -176,7 +176,8 @@ def reading_of_numbers(name: str, x: FloatArray) -> str:
         if known[0] // divisor >= _FIRST_YEAR and known[-1] // divisor <= _LAST_YEAR:
             texts = [f"{one:.0f}" for one in known]
             iso = ["-".join(filter(None, (one[:4], one[4:6], one[6:]))) for one in texts]
-            return f"format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
+            whole = "{x}.astype('Int64').astype('string')"
+            return f"{whole}, format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
     if not (_SERIAL_DAYS[0] <= known[0] and known[-1] <= _SERIAL_DAYS[1]):
         return ""
     days = known.astype(int) - _SERIAL_DAY_OF_1970
@@ -185,7 +186,7 @@ def reading_of_numbers(name: str, x: FloatArray) -> str:
     n_work_days = np.ptp(days) * _WORK_DAYS / _WEEK
     are_work_days = np.all(weekday < _WORK_DAYS) and len(days) >= _MIN_SHARE * n_work_days
     is_pattern = not since.any() or not left.any() or are_weeks or are_work_days
-    return "unit='D', origin='1899-12-30'" if has_name or is_pattern else ""
+    return "{x}, unit='D', origin='1899-12-30'" if has_name or is_pattern else ""
 
 
 def rows_ahead_of_group(
