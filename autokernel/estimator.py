@@ -394,7 +394,6 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         KeyboardInterrupt
             After Ctrl-C; the estimator is fitted with the best kernel so far.
         """
-        forget_parts()
         X, y = series_with_dates(X, y)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
         runs = [self._begin(X, y, sample_weight, noise_std, deadline=deadline)]
@@ -571,6 +570,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
 
     def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
         """Check the parameters and the data, and pose the search, for a warm start as before."""
+        forget_parts()
         arguments = Arguments.of(self)
         data = check_fit_data(self, *given, known=known)
         store = getattr(self, "_store", None) if self.warm_start else None

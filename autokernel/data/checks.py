@@ -1,5 +1,6 @@
 """Checks of inputs and targets."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
@@ -393,18 +394,18 @@ def _refuse_infinity(X: FloatArray, names: Sequence[str] | None) -> None:
 def check_index(argument: str, values: Any, X: Any) -> None:
     """Refuse values with the labels of X in another order, and warn of those with other labels.
 
-    Rows that are counted from zero, as after ``reset_index``, are not other labels.
+    There is no warning if the rows of either are counted from zero, as after ``reset_index``.
     """
     own: Any = getattr(values, "index", None)
     of_X: Any = getattr(X, "index", None)
     has_labels = hasattr(own, "equals") and hasattr(of_X, "equals") and len(own) == len(of_X)
     if not has_labels or own.equals(of_X):
         return
-    if own.isin(of_X).all() and of_X.isin(own).all():
+    if Counter(own) == Counter(of_X):
+        advice = f", and {argument}.loc[X.index] if the labels are right" * own.is_unique
         raise ValueError(
             f"{argument} must have its rows in the order of X, got the labels of its index in "
-            f"another order: give {argument}.loc[X.index], or {argument}.to_numpy() if only the "
-            "labels are wrong"
+            f"another order: give {argument}.to_numpy() if the rows are in order{advice}"
         )
     if not any(np.array_equal(one, np.arange(len(one))) for one in (own, of_X)):
         warn_user(

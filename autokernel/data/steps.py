@@ -38,7 +38,9 @@ _CYCLES_OF_MONTHS = (1, 2, 3, 4, 6, 12)
 _DAYS_OF_MONTH = (28, 31)  # the fewest and the most
 _KEYS_OF_MONTH = 5 * _WEEK  # at most, as of a fifth Sunday
 _MAX_DATES, _MAX_STEPS = 6, 12  # in a cycle of months, and of another pattern
-_NAME_OF_DATES = re.compile(r"(date|day|month|datum|period)s?([^a-z]|$)", re.IGNORECASE)
+_NAME_OF_DATES = re.compile(
+    r"((?<![A-Za-z])(?i:date|day|month|datum|period)|(?<=[a-z])(Date|Day|Month|Period))s?(?![a-z])"
+)
 _MIN_DATES = 12  # whole numbers that are read as dates whatever their name is
 _FIRST_YEAR, _LAST_YEAR = 1800, 2199  # of whole numbers that are read as dates
 _SERIAL_DAYS, _SERIAL_DAY_OF_1970 = (36_526, 55_153), 25_569  # of the years 2000 to 2050

@@ -74,8 +74,11 @@ class _Given:
     def counts(self) -> Counter[Any]:
         """How often each value occurs that is not missing."""
         values, codes = self.coded
-        pairs = zip(values, np.bincount(codes).tolist(), strict=True)
-        return Counter({one: n for one, n in pairs if one is not None})
+        found = Counter[Any]()  # 1 and 1.0 are one value
+        for one, n in zip(values, np.bincount(codes).tolist(), strict=True):
+            found[one] += n
+        found.pop(None, None)
+        return found
 
     @cached_property
     def known(self) -> list[Any]:

@@ -55,7 +55,8 @@ def update_noise(
     data = data.on(fit.expression.target)
     known = data.noise_function
     weights = data.noise.weights
-    if len(data.y) < MIN_ROWS or np.any(weights != np.round(weights)):
+    is_possible = len(data.y) >= MIN_ROWS and np.isfinite(fit.log_posterior)
+    if not is_possible or np.any(weights != np.round(weights)):
         return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
         search = _Search(fit, data.with_varying({}), priors=priors, deadline=deadline)

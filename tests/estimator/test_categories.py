@@ -473,6 +473,12 @@ def test_the_numbers_of_levels_are_those_of_each_row():
                 np.testing.assert_array_equal(x, given.astype(float))
 
 
+def test_equal_numbers_of_two_types_count_together():
+    cells = [1, 2] * 10 + [1.0, 2.0] + ["oops"] * 2  # as a spreadsheet has them
+    with pytest.raises(ValueError, match="must hold numbers in column 'a', got text such as 'oop"):
+        small().fit(pd.DataFrame({"a": pd.Series(cells, dtype=object)}), np.arange(24.0))
+
+
 def test_new_rows_must_have_levels_of_the_kind_of_the_fit(fitted):
     with pytest.raises(ValueError, match="levels such as 'A' in column 'shop', as in fit, got 3"):
         fitted.predict(frame_with([3, 4]))

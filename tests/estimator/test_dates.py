@@ -237,5 +237,6 @@ def test_ordinary_whole_numbers_are_no_dates():
         "population": rng.integers(10**7, 3 * 10**7, 60),
         "income": 36000 + 250 * rng.integers(4, 60, 60),
         "code": rng.choice([200103, 200104, 200211], 60),
+        "votes_per_candidate": rng.choice([40000, 45000, 50123], 60),
     }
     small().refit(pd.DataFrame(columns), rng.normal(size=60), "NOISE")

@@ -218,9 +218,8 @@ OTHER_ORDERS = {
 def test_rows_of_which_the_labels_are_in_another_order_are_refused(name, model):
     rows, y = OTHER_ORDERS[name]
     y = pd.Series(Y, rows.index[::-1]) if y is None else y
-    message = (
-        r"must have its rows in the order of X, .*: give {0}\.loc\[X\.index\], or {0}\.to_numpy"
-    )
+    message = r"must have its rows in the order of X, .*: give {0}\.to_numpy\(\) if the rows are in"
+    message += r" order, and {0}\.loc\[X\.index\]" * y.index.is_unique
     ones, read = np.ones(20), small(averaging=None, noise="constant")
     for ask in (
         lambda: read.refit(rows, y, "NOISE"),
@@ -254,6 +253,8 @@ def test_rows_that_are_counted_from_zero_have_no_other_labels():
         (part, of_part.reset_index(drop=True)),
         (FRAME[10:], pd.Series(Y[10:])),
         (pl.from_pandas(FRAME), pd.Series(Y).sort_values()),
+        (FRAME, pd.Series(Y, pd.MultiIndex.from_product([["a", "b"], range(10)]))),
+        (FRAME, pd.Series(Y, pd.period_range("2020", periods=20, freq="D"))),
     ):
         np.testing.assert_array_equal(read.refit(rows, y, "NOISE").y_train_, y)
     with pytest.warns(
