@@ -501,7 +501,7 @@ def test_one_warning_says_that_rows_have_left_the_fit_behind_and_a_refit_takes_t
     model = AutoKernelGPRegressor(**{**PLAIN, **settings, "outliers": "auto"}, averaging=None)
     model.refit(X[:35], y[:35], kernel)
     with pytest.warns(UserWarning, match=r"held only \d of them.* model\.refit\(X, y\)") as warned:
-        stream(model, X, y, first=35, step=3)
+        stream(model, X, y, first=35, step=10)
     assert len(warned) == 1
     model.refit(X, y).update(X[-28:] + 28, y[-28:])  # which is silent: a new fit begins
     assert model.predict(X[-7:] + 35).mean() == pytest.approx(y[35:].mean(), abs=2)
