@@ -127,5 +127,7 @@ def test_a_search_climbs_as_high_as_on_the_numbers_of_the_scale(
     n_steps, gain = climbed(strategy, scale, n_columns, operations)
     n_expected, expected = climbed(strategy, IDENTITY, n_columns, operations)
     assert (n_steps > 0) == (n_expected > 0)
-    # two climbs may part where two steps gain the same, and meet again
-    assert gain == pytest.approx(expected, abs=0.5)
+    # two climbs may part where two steps gain the same, and meet again; the random starts of a
+    # window depend on the text of the kernel, which has the scale, and may find a higher mode
+    most = np.inf if "CW" in operations else expected + 0.5
+    assert expected - 0.5 < gain < most
