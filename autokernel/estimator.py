@@ -51,11 +51,8 @@ from autokernel.fit import (
     Monitor,
     Run,
     finished,
-    first_run,
-    last_with_kernel,
     model_of,
     refitted,
-    search,
     updated,
     warn_of_misses,
     with_excluded,
@@ -396,38 +393,36 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         X, y = series_with_dates(X, y)
         deadline = Deadline(np.inf if self.max_time is None else self.max_time)
-        runs = [self._begin(X, y, sample_weight, noise_std, deadline=deadline)]
-        self._store = runs[0].store
-        context = self._init_callback_context(max_subtasks=runs[0].loop.n_trials)
+        run = self._begin(X, y, sample_weight, noise_std, deadline=deadline)
+        self._store = run.store
+        context = self._init_callback_context(max_subtasks=run.loop.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
         monitor = Monitor(
             self,
             context,
-            runs,
+            run,
             deadline,
             X=X,
             y=y,
-            attributes=partial(self._attributes_so_far, runs),
+            attributes=partial(self._attributes_so_far, run),
         )
         if monitor.verbose:
-            leaves, otherwise = runs[0].space.grammar.leaves, "base_kernels has none for it"
-            columns = column_table(runs[0].columns, leaves, otherwise=otherwise)
-            monitor.say(f"{columns}\n\n{HEADER}\n")
+            leaves, why = run.stage.space.grammar.leaves, "base_kernels has none for it"
+            monitor.say(f"{column_table(run.stage.columns, leaves, otherwise=why)}\n\n{HEADER}\n")
 
-        def end(reason: StopReason) -> Run:
-            last = last_with_kernel(runs)
-            model = finished(last, reason, deadline)
-            self._set(model, last.given, **_attributes_of_search(runs, reason, model))
-            return last
+        def end(reason: StopReason) -> None:
+            model = finished(run, reason, deadline)
+            self._set(model, run.given, **_attributes_of_search(run, reason, model))
 
         with monitor.line():
             try:
-                reason = search(runs, monitor, deadline=deadline)
-                if not end(reason).searches_all_exactly:
+                end(reason := run.search(monitor, deadline=deadline))
+                if not run.stage.is_exact_on_all:
                     monitor.say(f"predictions: {self.approximation_}")
             except KeyboardInterrupt:
                 with suppress(EvaluationError, Warning):  # Ctrl-C comes first
-                    warn_user(end(StopReason.INTERRUPTED).text_of_interruption)
+                    end(StopReason.INTERRUPTED)
+                    warn_user(run.text_of_interruption)
                 raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
             self._store.forget_unused()
@@ -574,7 +569,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         arguments = Arguments.of(self)
         data = check_fit_data(self, *given, known=known)
         store = getattr(self, "_store", None) if self.warm_start else None
-        return first_run(data, arguments, store, deadline=deadline)
+        return Run(data, arguments, store, deadline=deadline)
 
     def _set(self, model: FittedModel, data: FitData, **of_search: Any) -> None:
         kept = data.first_equal[np.isin(data.first_equal, model.rows)]  # with all equal rows
@@ -600,15 +595,14 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             new |= {"n_iter_": 0, "stop_reason_": "refit"}
         self.__dict__ = new
 
-    def _attributes_so_far(self, runs: Sequence[Run]) -> dict[str, Any] | None:
+    def _attributes_so_far(self, run: Run) -> dict[str, Any] | None:
         """Return what is set if a callback ends the search now, None if no kernel is fitted."""
-        run = last_with_kernel(runs)
         best = run.best()
         if best is None:
             return None
         other = copy(self)
         model, reason = model_of(run, best), StopReason.CALLBACK
-        other._set(model, run.given, **_attributes_of_search(runs, reason, model))
+        other._set(model, run.given, **_attributes_of_search(run, reason, model))
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def predict(
@@ -1061,15 +1055,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         return _VisualBlock("single", self, names=type(self).__name__, **details)
 
 
-def _attributes_of_search(runs: Sequence[Run], reason: str, model: FittedModel) -> dict[str, Any]:
-    histories = [run.history for run in runs]
+def _attributes_of_search(run: Run, reason: str, model: FittedModel) -> dict[str, Any]:
+    histories = [stage.history for stage in run.stages]
     return {
         "_tried": [one.expression.canonical for own in histories for one in own.evaluations],
-        "search_history_": history_table(columns_of(histories, runs[0].columns.text_of)),
+        "search_history_": history_table(columns_of(histories, run.stage.columns.text_of)),
         "n_iter_": sum(history.n_searched for history in histories),
         "stop_reason_": reason,
         "_found": model.evaluation.expression.canonical,  # perhaps none of these
-        "_n_searched": last_with_kernel(runs).n_searched,
+        "_n_searched": run.stage.n_searched,
     }
 
 

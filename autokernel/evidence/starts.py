@@ -234,7 +234,7 @@ class Estimate:
     expression: Expression
     score: float = np.nan  # nats; nan for a kernel of which nothing is known
     parent: Expression | None = None  # the fitted kernel from which it was estimated
-    lost: tuple[int, ...] = ()  # keys of changes that lost much on the way to it
+    gains: tuple[tuple[float, float], ...] = ()  # keys of changes of known kernels, and nats
     start: WarmStart | None = None  # of all parameters of the arranged kernel
 
 

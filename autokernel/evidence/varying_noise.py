@@ -18,7 +18,7 @@ from autokernel.data import NoiseFunction, NoiseTerm
 from autokernel.data.noise import FORMS, GAP, LEVELS, MAX_TERMS, N_KNOTS
 from autokernel.deadline import Deadline
 from autokernel.evidence.evaluation import Evaluation
-from autokernel.evidence.maximise import standard_deviations
+from autokernel.evidence.maximise import maximise, standard_deviations
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import fallback
 from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
@@ -59,7 +59,7 @@ def update_noise(
     if not is_possible or np.any(weights != np.round(weights)):
         return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
-        search = _Search(fit, data.with_varying({}), priors=priors, deadline=deadline)
+        search = _Search(fit, data, priors=priors, deadline=deadline)
         found = search.best(least - fit.score)
         gain = found.value - fit.log_posterior - known.log_prior
         if min(gain, fit.score + gain - least) > MIN_GAIN:
@@ -103,18 +103,25 @@ class _Point(NamedTuple):
 
 
 class _Search:
-    """A search of the terms of the noise around the fit of one kernel."""
+    """A search of the terms of the noise around the fit of one kernel, from constant noise.
+
+    The fit is moved there if the noise of the data varies.
+    """
 
     def __init__(
         self, fit: Evaluation, data: TrainingData, *, priors: Priors, deadline: Deadline
     ) -> None:
-        self._likelihood = ExactLikelihood(fit.expression, data)
+        self._likelihood = ExactLikelihood(fit.expression, data.with_varying({}))
         self._posterior = LogPosterior(self._likelihood, priors=priors)
         self._deadline, self._inputs = deadline, data.inputs
         self._units = standard_deviations(np.nan_to_num(fit.hessian))
         self._candidates = list(_candidates(data))
         self._n_of_gaps = sum(term.form == GAP for term in self._candidates)
-        self._start = _Point(fit.theta, (), 0.0, self._posterior.value(fit.theta))
+        n_steps = _MAX_STEPS if data.noise_function.terms else 0
+        start = maximise(
+            self._posterior, fit.theta, max_iterations=n_steps, curvature=np.diag(self._units**-2)
+        )
+        self._start = _Point(start.theta, (), 0.0, start.log_posterior)
 
     def best(self, needed: float) -> _Point:
         """Add the best term as long as one is worth its price, if it may gain what is needed."""

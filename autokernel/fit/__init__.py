@@ -10,5 +10,5 @@ from autokernel.fit.new_rows import (
     warn_of_misses,
     with_excluded,
 )
-from autokernel.fit.progress import HEADER, Monitor, search
-from autokernel.fit.run import EARLY, Run, first_run, last_with_kernel
+from autokernel.fit.progress import HEADER, Monitor
+from autokernel.fit.run import EARLY, Run

@@ -9,19 +9,15 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data import RowNoise
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, OutOfTimeError, fallback, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
+from autokernel.fit.stage import Stage
 from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
-from autokernel.many_rows import (
-    Approximation,
-    ManyRows,
-    approximation_of_kernels,
-    fit_all_rows,
-    race_exactly,
-)
+from autokernel.many_rows import Approximation, ManyRows, approximation_of_kernels, fit_all_rows
+from autokernel.many_rows.all_rows import warn_of_failures
 from autokernel.many_rows.approximation import MAX_EXACT_ROWS, n_held_out, shuffled_rows
 from autokernel.model import (
     TAIL_SHARE,
@@ -35,7 +31,7 @@ from autokernel.model import (
     share_of_tails,
 )
 from autokernel.search import StopReason, Task
-from autokernel.search.loop import MAX_ERROR_OF_ESTIMATE
+from autokernel.search.loop import MAX_LOSS_AT_END
 from autokernel.typing import FloatArray
 
 N_PARTS = 10  # of all rows, one of which is conditioned on to know how long all take
@@ -47,7 +43,7 @@ Result = tuple[Point, Sequence[KernelPosterior], MixturePredictor]
 
 
 def model_of(run: Run, point: Point) -> FittedModel:
-    """Build the model that predicts with one kernel, from the rows of the search."""
+    """Build the model that predicts with one kernel, from the rows of the last stage."""
     return _complete(run, (point, [_only(point[0])], point[1]))
 
 
@@ -72,8 +68,8 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     if reason is StopReason.INTERRUPTED:
         return model_of(run, best)
     others = [one for one in scored if one is not best[0]]
-    keeps_kernels = run.arguments.strategy.is_of_series and not run.is_long_series
-    task = None if keeps_kernels else run.task
+    keeps_kernels = run.arguments.strategy.is_of_series and not run.stage.is_long_series
+    task = None if keeps_kernels else run.loop.task
     return _completed(run, best, others, deadline.earlier(run.reserved_seconds), task)
 
 
@@ -90,20 +86,22 @@ def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     EvaluationError
         If it cannot be fitted.
     """
-    best = _fit(run, kernel)
+    run.stages = [run.last_stage()]
+    best = _fit(run.stage, kernel)
     for _ in range(MAX_REVISIONS):
-        other = run.revised(deadline=NEVER, best=best)
-        if other is None:
+        following, _ = run.following([best], NEVER)
+        if following is None:
             break
-        run, best = other, _fit(other, best)
-    return _completed(run, (best, condition(best, run.evaluator.data)), [], NEVER)
+        run.stages = [following]
+        best = _fit(following, best)
+    return _completed(run, (best, condition(best, run.stage.last)), [], NEVER)
 
 
-def _fit(run: Run, kernel: str | Expression | Evaluation) -> Evaluation:
+def _fit(stage: Stage, kernel: str | Expression | Evaluation) -> Evaluation:
     if not isinstance(kernel, Evaluation):
-        return run.evaluator(run.space.kernel(kernel, argument="kernel"))
-    run.space.check_scales(kernel.expression)
-    fits = [run.evaluator(kernel.expression, known) for known in ([], [kernel])]
+        return stage.evaluator(stage.space.kernel(kernel, argument="kernel"))
+    stage.space.check_scales(kernel.expression)
+    fits = [stage.evaluator(kernel.expression, known) for known in ([], [kernel])]
     return max(fits, key=lambda fit: fit.log_posterior)
 
 
@@ -112,6 +110,7 @@ def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
 
     It is conditioned on all rows of the search if there is time.
     """
+    stage = run.stage
     rough, n_failed = run.rough() if reason in EARLY else None, len(run.history)
     if rough is None:
         failed = run.history.evaluations[:1]
@@ -125,9 +124,9 @@ def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
             f"rough fit of {rough[0].expression}, allow more time",
             ConvergenceWarning,
         )
-    seconds = run.conditioning_seconds(run.n_searched)
-    if len(rough[1].data.y) < run.n_searched and seconds < deadline.seconds_left:
-        rough = rough[0], condition(rough[0], run.evaluator.data)
+    seconds = run.conditioning_seconds(len(stage.last.y))
+    if len(rough[1].data.y) < len(stage.last.y) and seconds < deadline.seconds_left:
+        rough = rough[0], condition(rough[0], stage.last)
     return rough
 
 
@@ -143,31 +142,29 @@ def _completed(
     With the ``task`` of the search, the best kernel may be one that is not among these.
     """
     result: Result = (best, [_only(best[0])], best[1])
-    if run.searches_all_exactly:
-        result = _averaged(run, best, others, run.evaluator, deadline)
-    else:
-        text = f"predictions are given the {run.n_searched} rows of the search only"
-        with fallback(text, OutOfTimeError):
-            result = _of_all_rows(run, best, others, deadline, task)
-    point, kernels, mixture = result
-    of_rows = mixture if run.searches_all_exactly else best[1]
-    return _complete(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
-
-
-def _of_all_rows(
-    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, task: Task | None
-) -> Result:
+    stage = run.stage
     best_first = [best[0], *others]
-    if run.approximation is not None:
-        by_states = approximation_of_kernels(run.arguments.approximation, best_first, run.data)
-        how = by_states or run.approximation
-        return _approximated(run, how, best_first, deadline, task)
-    evaluator = run.evaluator_of(run.data)
-    first, *others = race_exactly(best_first, evaluator, task, deadline=deadline) or best_first
-    point = first, condition(first, run.data)
-    if first is best[0]:  # there is no fit to all rows
-        return point, [_only(first)], point[1]
-    return _averaged(run, point, others, evaluator, deadline)
+    if stage.approximation is not None:
+        by_states = approximation_of_kernels(run.arguments.approximation, best_first, stage.data)
+        text = f"predictions are given the {len(best[1].data.y)} rows of the search only"
+        with fallback(text, OutOfTimeError):
+            result = _approximated(
+                run, by_states or stage.approximation, best_first, deadline, task
+            )
+    elif stage.is_exact_on_all:
+        result = _averaged(run, best, others, deadline)
+    else:
+        failed = run.stages[-1].history.evaluations
+        warn_of_failures(failed, "exactly", n_rows=len(stage.rows), has_fit=False)
+        if len(best[1].data.y) < len(stage.rows):
+            warn_user(
+                f"predictions are given the {stage.n_searched} rows of the search only, as "
+                f"{run.failure}",
+                ConvergenceWarning,
+            )
+    point, kernels, mixture = result
+    of_rows = mixture if stage.approximation is None else best[1]
+    return _complete(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
 
 
 def _approximated(
@@ -177,31 +174,29 @@ def _approximated(
     deadline: Deadline,
     task: Task | None,
 ) -> Result:
-    n = len(run.data.y)
+    data, n = run.stage.data, len(run.stage.data.y)
     chosen = shuffled_rows(n, run.seed)[: min(MAX_EXACT_ROWS, n - n_held_out(n))]
-    evaluator = run.evaluator_of(run.data.take(np.sort(chosen)))
-    rows = ManyRows(approximation, run.data, evaluator, deadline=deadline)
+    evaluator = run.stage.evaluator_of(data.take(np.sort(chosen)))
+    rows = ManyRows(approximation, data, evaluator, deadline=deadline)
     evaluation, draws, make_predictor = fit_all_rows(best_first, rows, task)
     if deadline.seconds_left < np.inf:
-        began, some = time.perf_counter(), run.data.take(np.arange(0, len(run.data.y), N_PARTS))
+        began, some = time.perf_counter(), data.take(np.arange(0, n, N_PARTS))
         condition(evaluation, some, approximation.predictors[0])
         deadline.check(N_PARTS * (time.perf_counter() - began))
     mixture = None
     with fallback("predictions are approximated"):
-        mixture = condition(evaluation, run.data, make_predictor)
-    mixture = mixture or condition(evaluation, run.data, approximation.predictors[0])
+        mixture = condition(evaluation, data, make_predictor)
+    mixture = mixture or condition(evaluation, data, approximation.predictors[0])
     return (evaluation, mixture), [_only(evaluation, draws)], mixture
 
 
-def _averaged(
-    run: Run, best: Point, others: Sequence[Evaluation], evaluator: Evaluator, deadline: Deadline
-) -> Result:
-    """Average over kernels and parameters, both fitted to the rows of the evaluator."""
-    evaluation, averaging = best[0], run.arguments.averaging
+def _averaged(run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline) -> Result:
+    """Average over kernels and parameters, both fitted to the rows of the search."""
+    evaluator, evaluation, averaging = run.stage.evaluator, best[0], run.arguments.averaging
     seconds = run.conditioning_seconds(len(evaluator.data.y))  # of each component
     of_all = seconds * (averaging.n_components if averaging else 0)
     until = max(deadline.earlier(of_all), deadline.share(0.5), key=lambda one: one.seconds_left)
-    is_alike = len(run.space.grammar.columns) == 1  # otherwise kernels differ in effects too
+    is_alike = len(run.stage.space.grammar.columns) == 1  # otherwise kernels differ in effects too
     is_alike = is_alike and run.arguments.strategy.is_of_series
     kernels = posterior_over_kernels(
         evaluator,
@@ -235,16 +230,17 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
         text = "tails are those of the prior, as rows could not be predicted from all others"
         with fallback(text, MemoryError), one_blas_thread():
             probabilities, _ = mixture.leave_one_out()
-            n_outliers = len(run.outliers) * len(probabilities) / len(run.rows)
+            n_outliers = len(run.stage.outliers) * len(probabilities) / len(run.stage.rows)
             return share_of_tails(probabilities, n_outliers)
     return TAIL_SHARE
 
 
 def _complete(run: Run, result: Result) -> FittedModel:
     (evaluation, point), kernels, mixture = result
-    given, numbers, deviations = run.given, run.outliers, np.empty(0)
+    stage = run.stage
+    given, numbers, deviations = run.given, stage.outliers, np.empty(0)
     if len(numbers):
-        excluded = training_data(given, like=run.data).take(numbers)
+        excluded = training_data(given, like=stage.data).take(numbers)
         deviations = deviations_of(excluded, point, evaluation.expression)
     # all excluded rows that are equal, in the order in which they are given
     out = np.flatnonzero(np.isin(given.first_equal, given.rows[numbers]))
@@ -255,9 +251,9 @@ def _complete(run: Run, result: Result) -> FittedModel:
         scaled_noise_variance=point.predictors[0].noise_variance,
         mixture=mixture,
         kernels=kernels,
-        approximation=how_computed(point, len(run.rows)),
+        approximation=how_computed(point, len(stage.rows)),
         outliers=Outliers(out, deviations[of_out], given.X[found], given.y[found]),
-        rows=run.rows,
+        rows=stage.rows,
         unjudged=_unjudged(run, evaluation),
         series=() if given.series[0] is None else (given.series[0], *given.series[1]),
     )
@@ -274,14 +270,14 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     known = [one.expression.columns for one in run.history.best_first()]
     changes = run.loop.task.known_neighbours(best)
     known += [one.expression.columns for one in changes if one.score < best.score]
-    least = best.score - MAX_ERROR_OF_ESTIMATE
+    least = best.score - MAX_LOSS_AT_END
     with suppress(OutOfTimeError):  # if not known yet
         forms = run.loop.task.simplifications(best)
         known += [one.expression.columns for one in forms if one.score < least]
-    used, every = best.expression.columns, range(len(run.columns))
+    used, every = best.expression.columns, range(len(run.stage.columns))
     added = {c for own in known if own >= used for c in own - used}
     left = {c for c in used if any(c not in own and own >= used - {c} for own in known)}
-    constant = {number for number in every if not run.columns[number].varies}
+    constant = {number for number in every if not run.stage.columns[number].varies}
     return tuple(sorted(set(every) - added - left - constant))
 
 

@@ -6,7 +6,7 @@ import sys
 import textwrap
 import time
 import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from multiprocessing import parent_process
 from threading import current_thread, main_thread
@@ -18,9 +18,8 @@ from sklearn.callback._callback_context import get_context_path
 
 from autokernel.deadline import Deadline
 from autokernel.exceptions import warn_user
-from autokernel.fit.rows import text_of_outliers
-from autokernel.fit.run import EARLY, MAX_REVISIONS, Run, last_with_kernel
-from autokernel.search import History, Observer, Phase, StopReason
+from autokernel.fit.run import Run
+from autokernel.search import History, Observer, Phase
 
 HEADER = " no.      time       score   best kernel so far, in nats; Ctrl-C ends the search"
 KERNEL_COLUMN, KERNEL_WIDTH = 29, 71  # of a progress line, in characters
@@ -35,7 +34,7 @@ class Monitor(Observer):
     A long fit without callbacks also shows one line, which is updated at checks of the deadline and
     where trials begin and end, in the main thread: no thread writes between the lines of another.
 
-    Each trial of the last run is a task below the context of the fit. The callbacks get ``X`` and
+    Each trial is a task below the context of the fit. The callbacks get ``X`` and
     ``y`` as the user passed them. ``attributes`` is called only if a callback requests a
     fitted estimator; it returns those of the best kernel so far, or None while there is none.
     """
@@ -44,14 +43,14 @@ class Monitor(Observer):
         self,
         estimator: BaseEstimator,
         context: CallbackContext,
-        runs: Sequence[Run],
+        run: Run,
         deadline: Deadline,
         *,
         X: Any,
         y: Any,
         attributes: Callable[[], dict[str, Any] | None],
     ) -> None:
-        self._context, self._runs = context, runs
+        self._context, self._run = context, run
         self.verbose = 0 if estimator.verbose == "auto" else estimator.verbose
         self._given = {"estimator": estimator, "X": X, "y": y}
         self._at_end = {**self._given, "reconstruction_attributes": attributes}
@@ -73,7 +72,7 @@ class Monitor(Observer):
         self._update_line()
         parent = self._context
         is_full = self._n_tasks + 1 >= (parent.max_subtasks or math.inf)
-        if phase == Phase.PRUNING or len(self._runs) > 1 or is_full:
+        if phase == Phase.PRUNING or len(self._run.stages) > 1 or is_full:
             if self._pruning is None:
                 self._n_tasks += 1
                 self._pruning = parent.subcontext(task_name="pruning", max_subtasks=None)
@@ -136,8 +135,7 @@ class Monitor(Observer):
         if self._stream is None or now < self._due or current_thread() is not main_thread():
             return
         self._due = now + UPDATE_SECONDS
-        n = sum(len(run.history) for run in self._runs)
-        best = last_with_kernel(self._runs).history.best
+        n, best = self._n_kernels, self._run.history.best
         kernel = f"kernel {n}" if n else "no kernel yet"
         if best is not None and best.score > -math.inf:
             kernel += f", best score {best.score:.1f}"
@@ -145,6 +143,10 @@ class Monitor(Observer):
         is_known = 0 < time_left < math.inf
         when = f"at most {math.ceil(time_left)} s to go" if is_known else f"{passed:.0f} s so far"
         self._write_line(f"{kernel}, {when}"[: shutil.get_terminal_size().columns - 1])
+
+    @property
+    def _n_kernels(self) -> int:
+        return sum(len(stage.history) for stage in self._run.stages)
 
     def _erase_line(self) -> None:
         if self._width:
@@ -160,17 +162,18 @@ class Monitor(Observer):
             self._stream, self._width = None, 0
 
     def _print_line(self, history: History) -> None:
-        latest, elapsed = history.trials[-1].evaluation, history.elapsed
+        latest = history.trials[-1].evaluation
+        elapsed = sum(stage.history.elapsed for stage in self._run.stages)
         improved = history.best is latest and latest.status == "ok"
         if not improved and self.verbose < 2:
             return
-        text = self._runs[0].columns.text_of(latest.expression)
+        text = self._run.stage.columns.text_of(latest.expression)
         reason = "" if latest.status == "ok" else f"  ({latest.status})"
         kernel = textwrap.wrap(text, KERNEL_WIDTH, break_long_words=False)
         lines = ("\n" + " " * KERNEL_COLUMN).join(kernel)
         mark = "*" if improved else " "
         self.say(
-            f"{len(history):4d}  {elapsed:6.1f} s  {latest.score:10.2f} {mark} {lines}{reason}"
+            f"{self._n_kernels:4d}  {elapsed:6.1f} s  {latest.score:10.2f} {mark} {lines}{reason}"
         )
 
     def _estimate_time(self, history: History) -> None:
@@ -185,37 +188,15 @@ class Monitor(Observer):
         self._has_estimate = True
         expected = seconds * (self._context.max_subtasks or 0)
         takes = f"about {duration(expected)} by one worker"
-        run = self._runs[-1]
-        if expected > LONG_SECONDS and run.arguments.max_time is None:
+        arguments, stage = self._run.arguments, self._run.stages[-1]
+        if expected > LONG_SECONDS and arguments.max_time is None:
             fewer = ", and approximation='auto' searches on fewer rows"
             warn_user(
-                f"the search on {run.n_searched} rows will take {takes}: max_time ends it "
-                f"early{fewer * (run.arguments.approximation == 'exact')}"
+                f"the search on {stage.n_searched} rows will take {takes}: max_time ends it "
+                f"early{fewer * (arguments.approximation == 'exact')}"
             )
         elif expected > SHORT_SECONDS:
             self.say(f"the search takes {takes}")
-
-
-def search(runs: list[Run], monitor: Monitor, *, deadline: Deadline) -> StopReason:
-    """Search, and go on if the best kernel changes which rows fit, or how the noise varies.
-
-    Runs are appended to the first one.
-    """
-    while True:
-        run = runs[-1]
-        if not run.searches_all_exactly:
-            monitor.say(run.text)
-        if len(run.outliers):
-            monitor.say(text_of_outliers(run.given.rows[run.outliers]))
-        reason = run.search(monitor, deadline=deadline)
-        if monitor.verbose:  # which neighbours there are takes time
-            monitor.say(run.end_of_search(reason))
-        may_go_on = reason not in EARLY and len(runs) <= MAX_REVISIONS
-        other = run.revised(deadline=deadline) if may_go_on else None
-        if other is None:
-            monitor.finish()
-            return reason
-        runs.append(other)
 
 
 def live_stream() -> TextIO | None:

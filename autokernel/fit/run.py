@@ -1,62 +1,58 @@
-"""The search of one fit, on the rows that are not outliers."""
+"""The search of one fit: its stages, on more and more rows and with what fits them."""
 
 import time
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cached_property, partial
+from functools import partial
 from itertools import chain
 from numbers import Integral
-from types import MappingProxyType
+from typing import Any
+from warnings import catch_warnings, simplefilter
 
 import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
 from autokernel.data.steps import time_and_groups
-from autokernel.deadline import NEVER, Deadline, in_time
-from autokernel.evidence import Criterion, Evaluation, Evaluator, update_noise
+from autokernel.deadline import Deadline, in_time
+from autokernel.evidence import Evaluation, update_noise
 from autokernel.exceptions import EvaluationError, warn_user
-from autokernel.expression import Expression
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import (
     SHARE_OF_TIME,
     outliers_after_search,
     outliers_before_search,
+    text_of_outliers,
     training_data,
 )
-from autokernel.fit.space import Space
-from autokernel.inference import TrainingData, one_blas_thread
+from autokernel.fit.stage import Stage
+from autokernel.inference import one_blas_thread
 from autokernel.kernels import ADD
-from autokernel.many_rows import (
-    BoundedEvaluator,
-    ByStateSpace,
-    approximation_for,
-    latest_rows,
-    n_rows_to_search,
-    rows_of_groups,
-    shuffled_rows,
-)
+from autokernel.many_rows import shuffled_rows, with_rough_term
 from autokernel.model import MixturePredictor, condition
 from autokernel.search import (
     MEANINGS,
     History,
     Observer,
+    Phase,
     Search,
     StopReason,
     Store,
-    Task,
     evaluate_in_parallel,
 )
-from autokernel.typing import IntArray
 from autokernel.validation import check_seed
 
 EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
-ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to all rows
+ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to more rows
 MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, to know how long that of more rows takes
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
-N_STARTS_AGAIN = 3  # best kernels with which a search on other rows begins
-MAX_REVISIONS = 2  # in one fit, if the best kernel changes which rows fit or how noise varies
+N_RESCORED = 3  # best kernels, whose scores are computed again with other data
+MAX_BEHIND_BEST = 10.0  # nats of those of the design, which are: few rows may not show their worth
+N_ROUGH = 2  # of these with a rough term more, which few rows take for noise
+MAX_REVISIONS = 2  # after the last stage, if its best kernel changes which rows fit, or the noise
+LAST = 2  # number of a stage, at least
+LEAST_LOG_NOISE = np.log(1e-3)  # variance, of a kernel of the design that shows how it varies
 MIN_AHEAD = 3.0  # nats of a simple kernel whose noise varies, above the best one: strong evidence
 MAX_BEHIND = 3.0  # nats of a kernel whose noise varies at gaps, below one that uses the column
 
@@ -65,142 +61,230 @@ Point = tuple[Evaluation, MixturePredictor]
 
 
 class Run:
-    """A search on the given rows without outliers, which are indices of rows.
+    """The search of a fit, which a warm start begins with the seed and results of a store.
 
-    On the scales of the target of ``varying``, the noise varies with the columns. What the
-    ``store`` has is not computed again. Kernels of ``start`` are evaluated first, and then
-    ``n_iter`` after the initial design. The ``evaluator`` has the ``n_searched`` rows of the
-    search, and ``data`` all of them, which are then fitted by the ``approximation``, or exactly if
-    it is None.
+    Rows that do not fit a smooth function are excluded before. The search has several stages if
+    there are many rows, or if the best kernels change which rows fit, or how the noise varies.
     """
 
     def __init__(
-        self,
-        given: FitData,
-        outliers: IntArray,
-        arguments: Arguments,
-        store: Store,
-        *,
-        seed: int,
-        n_iter: int,
-        start: Sequence[Expression] = (),
-        deadline: Deadline = NEVER,
-        data: TrainingData | None = None,
-        varying: Mapping[str, NoiseFunction] = MappingProxyType({}),
+        self, given: FitData, arguments: Arguments, known: Store | None, *, deadline: Deadline
     ) -> None:
-        self.given, self.outliers, self.arguments, self.seed = given, outliers, arguments, seed
-        self.store, self._n_iter = store, n_iter
-        kept = given.without(outliers)
-        self.rows = kept.rows  # as the user counts them
-        n, by_bounds = len(kept.y), arguments.strategy.scores_by_bounds
-        self.approximation = approximation_for(arguments.approximation, n, arguments.n_inducing)
-        self.n_searched = n_rows_to_search(arguments.approximation, n, by_bounds=by_bounds)
-        data = training_data(kept) if data is None else data
-        self.data = searched = data.with_varying(varying)
-        self.columns = searched.inputs.columns
-        if self.n_searched < n:
-            searched = searched.take(self._searched_rows())
-        until = deadline.share(SHARE_OF_TIME)
-        self.space = Space(kept, searched, arguments, deadline=until)
-        self.evaluator = self.evaluator_of(searched, by_bounds=by_bounds)
-        self.task = Task(
-            self.space.grammar,
-            self.evaluator.data,
-            self.evaluator.estimate_changes,
-            priors=arguments.priors,
-            structure_prior=self.space.structure_prior,
-            start=(*self.space.start, *self._possible(start)),
-            tol=arguments.tol,
-            series=given.series,
-            fingerprint=self.evaluator.fingerprint(),
+        self.arguments = arguments
+        self.store = Store(known, folder=arguments.memory, parts=arguments.parts)
+        if self.store.seed is None or isinstance(arguments.random_state, Integral):
+            self.store.seed = check_seed(arguments.random_state)
+        self.seed = self.store.seed
+        data, until = training_data(given), deadline.share(SHARE_OF_TIME)
+        series = time_and_groups(data.inputs.columns, given.X, until)
+        self.given = given = replace(given, series=series)
+        outliers = outliers_before_search(
+            given, data, arguments, self.store, seed=self.seed, deadline=deadline
         )
-        self.history = History(self.evaluator.n_samples)
+        first = self._stage(
+            outliers=outliers, data=None if len(outliers) else data, deadline=deadline
+        )
+        self.stages = [first]
+        self.loop = Search(
+            arguments.strategy,
+            first.task,
+            first.history,
+            n_iter=arguments.n_iter,
+            seed=self.seed,
+            batch_size=arguments.batch_size,
+            tol=arguments.tol,
+            store=self.store,
+        )
         self.was_cut = False  # before it could leave out columns of the best kernel
         self._timed = 0, 0.0  # rows on which a kernel was conditioned, and the seconds
         self._best: Point | None = None
         self._rough: Point | None = None
         self.failure = ""  # of a kernel that has a score
 
-    @property
-    def searches_all_exactly(self) -> bool:
-        """Whether the whole fit is exact and on all rows."""
-        by_bounds = self.arguments.strategy.scores_by_bounds
-        return self.approximation is None and self.n_searched == len(self.rows) and not by_bounds
+    def _stage(self, **options: Any) -> Stage:
+        with catch_warnings():
+            if hasattr(self, "stages"):  # the first one has warned
+                simplefilter("ignore")
+            return Stage(self.given, self.arguments, self.seed, **options)
 
-    def _searched_rows(self) -> IntArray:
-        """Choose the rows to search on: at random, the latest of a series, or whole groups."""
-        n, inputs, (_, groups) = self.n_searched, self.data.inputs, self.given.series
-        if self._column_of_series is not None:
-            return latest_rows(inputs, self._column_of_series, n)
-        if groups and self.arguments.strategy.is_of_series:
-            return rows_of_groups(inputs, groups, n, seed=self.seed)
-        return np.sort(shuffled_rows(len(inputs), self.seed)[:n])
+    def last_stage(self) -> Stage:
+        """Return the stage of the most rows, without the outliers that are known before."""
+        first = self.stages[0]
+        return first if first.is_last else self._stage(outliers=first.outliers, number=LAST)
 
     @property
-    def _column_of_series(self) -> int | None:
-        """The only column that varies, along which the rows are a series, None if they are not."""
-        arguments, (time, _) = self.arguments, self.given.series
-        n_varying = sum(column.varies for column in self.columns.every)
-        is_series = time is not None and n_varying == 1 and not self.columns[time].n_gaps
-        is_series = is_series and arguments.strategy.is_of_series
-        return time if is_series and arguments.approximation == AUTO else None
+    def stage(self) -> Stage:
+        """The last stage in which a kernel has a score, or noise alone, or the first one.
+
+        Noise wins against kernels, not against failures.
+        """
+        scored = [one for one in self.stages if one.history.best_first()]
+        for stage in reversed(scored):
+            if any(one.expression.leaves for one in stage.history.best_first()):
+                return stage
+        return [*self.stages[:1], *scored][-1]
 
     @property
-    def is_long_series(self) -> bool:
-        """Whether the rows are a series that is fitted by state space."""
-        return self.approximation is not None and self._column_of_series is not None
+    def history(self) -> History:
+        """What was tried in this stage."""
+        return self.stage.history
 
-    @property
-    def text(self) -> str:
-        """How all rows are fitted, in one line."""
-        how = "exactly" if self.approximation is None else self.approximation.text
-        how = ByStateSpace.text if self.is_long_series else how
-        by_bounds = ", by bounds" if self.arguments.strategy.scores_by_bounds else ""
-        return (
-            f"{len(self.rows)} rows: kernels are searched on {self.n_searched} of them{by_bounds}, "
-            f"and the best are fitted to all, {how}"
-        )
-
-    @cached_property
-    def loop(self) -> Search:
-        """The search, whose task has its deadline, and the estimates that it has made."""
-        return Search(
-            self.arguments.strategy,
-            self.task,
-            self.history,
-            n_iter=self._n_iter,
-            seed=self.seed,
-            batch_size=self.arguments.batch_size,
-            tol=self.arguments.tol,
-            store=self.store,
-        )
-
-    def search(self, observer: Observer, *, deadline: Deadline = NEVER) -> StopReason:
-        """Search and return why it ended; the history keeps all trials, also after Ctrl-C.
+    def search(self, observer: Observer, *, deadline: Deadline) -> StopReason:
+        """Search and return why it ended; the stages keep all trials, also after Ctrl-C.
 
         The deadline is that of the model, for which time is reserved.
         """
-        if not self.task.grammar.columns:
+        if not self.stage.space.grammar.columns:
             warn_user(
                 "every column of X is constant, so that the model is noise alone: predictions are "
                 "the mean of y"
             )
         self.was_cut = True  # by Ctrl-C, unless it ends
+        self._say_rows(observer)
+        n_left = MAX_REVISIONS
+        while True:
+            reason = self._search_stage(observer, deadline)
+            is_over = reason in EARLY or not (n_left or not self.stages[-1].is_last)
+            n_left -= self.stages[-1].is_last
+            if not self._go_on(observer, deadline, ends=True, is_over=is_over):
+                break
+        self.was_cut = reason in EARLY
+        if observer.verbose:  # which neighbours there are takes time
+            observer.say(self.end_of_search(reason))
+        observer.finish()
+        return reason
+
+    def _search_stage(self, observer: Observer, deadline: Deadline) -> StopReason:
         until = deadline.earlier(self._reserved_seconds(deadline))
         latest = deadline.earlier(self.reserved_seconds)
-        n_jobs, store = self.arguments.n_jobs, self.store
-        evaluate = partial(evaluate_in_parallel, self.evaluator, n_jobs=n_jobs, store=store)
         try:
             with one_blas_thread():
-                rough = self._rough and self._rough[0]
-                reason = self.loop.run(
-                    evaluate, deadline=until, observer=observer, rough=rough, latest=latest
+                return self.loop.run(
+                    self._evaluate_all,
+                    deadline=until,
+                    observer=observer,
+                    rough=self._rough and self._rough[0],
+                    latest=latest,
+                    after_design=partial(self._go_on, observer, until),
                 )
-            self.was_cut = reason in EARLY
-            return reason
         finally:
             until.cancel()  # nothing else stops threads that still work
             latest.cancel()
+
+    def _evaluate_all(self, *batch: Any) -> Generator[Evaluation | None, None, None]:
+        evaluator, n_jobs = self.stages[-1].evaluator, self.arguments.n_jobs
+        return evaluate_in_parallel(evaluator, *batch, n_jobs=n_jobs, store=self.store)
+
+    def _go_on(
+        self, observer: Observer, deadline: Deadline, *, ends: bool = False, is_over: bool = False
+    ) -> bool:
+        """Let the search go on with other data if the best kernels ask for it, or not all are used.
+
+        After the design, only the noise is judged, by simple kernels: later ones may absorb it. If
+        the search of a stage ends, rows are judged too; if it ``is_over``, nothing is.
+        """
+        stage = self.stages[-1]
+        scored = stage.history.best_first()
+        is_climb = self.arguments.strategy.climbs(reduces=stage.task.grammar.reduces)
+        if not scored or not (ends or is_climb):
+            return False
+        following, fits = self.following(scored, deadline, ends=ends, is_over=is_over)
+        if following is None:
+            return False
+        self.stages.append(following)
+        self.loop.go_on(following.task, following.history, fits)
+        self._say_rows(observer)
+        return True
+
+    def following(
+        self,
+        best_first: Sequence[Evaluation],
+        deadline: Deadline,
+        *,
+        ends: bool = True,
+        is_over: bool = False,
+    ) -> tuple[Stage | None, list[Evaluation]]:
+        """Return the stage that follows, None if nothing changes, and the fits to begin it with."""
+        stage, around = self.stages[-1], list[Evaluation]()
+        outliers, varying = stage.outliers, dict(stage.data.varying)
+        if not is_over:
+            outliers = outliers_after_search(
+                training_data(self.given, like=stage.data),
+                best_first[0],
+                outliers,
+                self.arguments,
+                self.store,
+                seed=self.seed,
+                deadline=deadline,
+            )
+        is_same = np.array_equal(outliers, stage.outliers)
+        if not is_over and is_same and self.arguments.noise == AUTO:
+            # otherwise the residuals are those of outliers too
+            for fit, found in in_time(self._noise_around(best_first, deadline, ends=ends)):
+                varying[fit.expression.target] = found
+                around.append(fit)
+        changes = not is_same or varying != stage.data.varying
+        if not (changes or not stage.is_last if ends else around):
+            return None, []
+        following = self._stage(
+            outliers=outliers,
+            number=stage.number + ends,
+            varying=varying,
+            data=stage.data if is_same else None,
+            deadline=deadline,
+        )
+        least = best_first[0].score - MAX_BEHIND_BEST
+        near = [one for one in stage.history.best_first(Phase.INITIAL) if one.score > least]
+        fits = [*around, *best_first[:N_RESCORED], *near]
+        if following.number > stage.number:
+            for one in [best_first[0], *near[:N_ROUGH]]:
+                fits += with_rough_term(one, following.evaluator.data, stage.task)
+        if is_over or self.arguments.strategy.is_of_series:
+            fits = [*best_first[: 1 if is_over else None]]
+        kernels = {one.expression: one for one in fits}
+        return following, [*following.possible(kernels.values())]
+
+    def _noise_around(
+        self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool
+    ) -> Iterator[tuple[Evaluation, NoiseFunction]]:
+        """Yield kernels, on each scale of the target, with a better noise than those before.
+
+        A product that follows each row has absorbed the noise, and a kernel may have a variance at
+        gaps that is noise of such rows. So simple kernels are tried as well: noise by itself, the
+        best base kernel, the best sum, and the best kernel without each column that has gaps. After
+        the design the others are not tried, as what they do not explain may be no noise.
+        """
+        stage = self.stages[-1]
+        update = partial(
+            update_noise, stage.evaluator.data, priors=self.arguments.priors, deadline=deadline
+        )
+        for scale in dict.fromkeys(one.expression.target for one in best_first):
+            of_scale = [one for one in best_first if one.expression.target == scale]
+            every = [(one, one.expression.terms(ADD)) for one in of_scale]
+            sums = [one for one, terms in every if all(t.n_leaves <= 1 for t in terms)]
+            simple = ([o for o in sums if o.expression.n_leaves <= n] for n in (0, 1, np.inf))
+            ahead = {some[0]: MIN_AHEAD for some in simple if some}
+            if ends:
+                gaps = (
+                    c for c in sorted(of_scale[0].expression.columns) if stage.columns[c].n_gaps
+                )
+                without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
+                ahead |= {some[0]: -MAX_BEHIND for some in without if some} | {of_scale[0]: 0.0}
+            else:
+                ahead = {one: n for one, n in ahead.items() if one.theta[-1] > LEAST_LOG_NOISE}
+            best = best_first[0].score
+            for fit in sorted(ahead, key=lambda fit: fit is not of_scale[0]):
+                found, score = update(fit, best + ahead[fit])
+                if score > best + ahead[fit]:
+                    best = score - min(ahead[fit], 0.0)
+                    yield fit, found
+
+    def _say_rows(self, observer: Observer) -> None:
+        stage = self.stages[-1]
+        if not (stage.is_last and stage.is_exact_on_all):
+            observer.say(stage.text)
+        if len(stage.outliers):
+            observer.say(text_of_outliers(self.given.rows[stage.outliers]))
 
     def end_of_search(self, reason: StopReason) -> str:
         """Say in words why the search has ended."""
@@ -215,40 +299,46 @@ class Run:
     def text_of_interruption(self) -> str:
         """Say what is fitted after Ctrl-C, and how to go on."""
         found, n = self.best() or self.rough(), len(self.history.best_first())
-        text = self.columns.text_of(found[0].expression) if found else ""
+        text = self.stage.columns.text_of(found[0].expression) if found else ""
         what = f"the best of {n} kernels so far" if n else "a rough fit, as no kernel was finished"
         return f"interrupted: the model is {what}, {text}; warm_start=True continues the search"
 
     def best(self) -> Point | None:
-        """Condition the best kernel so far on the rows of the search; None if there is none."""
+        """Condition the best kernel so far on the rows of the last stage; None if there is none.
+
+        If that fails, it is conditioned on the rows of its score.
+        """
         for evaluation in self.history.best_first():
             if self._best is not None and self._best[0] is evaluation:
                 return self._best
-            try:
-                self._best = evaluation, condition(evaluation, self.evaluator.data)
-                return self._best
-            except EvaluationError as error:  # then try the next best kernel
-                self.failure = str(error)
+            for data in dict.fromkeys((self.stage.last, self.stage.evaluator.data)):
+                try:
+                    self._best = evaluation, condition(evaluation, data)
+                    return self._best
+                except EvaluationError as error:  # then try the next best kernel
+                    self.failure = str(error)
         return None
 
-    def rough(self, deadline: Deadline = NEVER) -> Point | None:
+    def rough(self, deadline: Deadline | None = None) -> Point | None:
         """Fit the first kernel of the design or a quick one roughly, the next one if both fail.
 
         It is conditioned on the rows of the search, or on a few of them if that would take long.
         """
+        deadline = deadline or Deadline(np.inf)
         if self._rough is None:
+            evaluator = self.stages[0].evaluator
             first, *others = self.loop.design
             kernels = dict.fromkeys((first, *self.loop.quick[:1]))
-            fits = [self.evaluator.run_roughly(one, deadline) for one in kernels]
+            fits = [evaluator.run_roughly(one, deadline) for one in kernels]
             fits.sort(key=lambda fit: -fit.log_posterior)
-            for evaluation in chain(fits, map(self.evaluator.run_roughly, others)):
+            for evaluation in chain(fits, map(evaluator.run_roughly, others)):
                 with suppress(EvaluationError):
                     self._rough = evaluation, self._conditioned(evaluation, deadline)
                     break
         return self._rough
 
     def _conditioned(self, evaluation: Evaluation, deadline: Deadline) -> MixturePredictor:
-        data, began = self.evaluator.data, time.perf_counter()
+        data, began = self.stages[0].last, time.perf_counter()
         n = min(len(data.y), MAX_TIMED_ROWS)
         few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:n]))
         mixture = condition(evaluation, few)
@@ -261,153 +351,17 @@ class Run:
         n, seconds = self._timed
         return seconds * (n_rows / n) ** 3 if n else 0.0
 
-    def revised(self, *, deadline: Deadline, best: Evaluation | None = None) -> "Run | None":
-        """Return the run that goes on without the rows that do not fit the best kernel.
-
-        Its noise varies as the residuals of the best kernels do. It has the iterations that are
-        left. None if these rows are excluded already, and the noise varies so. Of rows that are
-        excluded now the noise is judged by the run without them.
-        """
-        scored = self.history.best_first() if best is None else [best]
-        if not scored:
-            return None
-        best, known = scored[0], self.outliers
-        outliers = outliers_after_search(
-            training_data(self.given, like=self.data),
-            best,
-            known,
-            self.arguments,
-            self.store,
-            seed=self.seed,
-            deadline=deadline,
-        )
-        n_starts = 1 if self.arguments.strategy.is_of_series else N_STARTS_AGAIN
-        starts, varying = scored[:n_starts], self.data.varying
-        if np.array_equal(outliers, known):  # else the residuals are those of outliers too
-            varying, around = self._varying(scored, deadline)
-            if varying == self.data.varying:
-                return None
-            starts = [*around, *starts]
-        return Run(
-            self.given,
-            outliers,
-            self.arguments,
-            self.store,
-            seed=self.seed,
-            n_iter=self._n_iter - self.history.n_searched,
-            start=list(dict.fromkeys(one.expression for one in starts)),
-            deadline=deadline,
-            varying=varying,
-        )
-
-    def _varying(
-        self, best_first: Sequence[Evaluation], deadline: Deadline
-    ) -> tuple[Mapping[str, NoiseFunction], list[Evaluation]]:
-        """Find how the noise varies on each scale of the target, and the kernels that show it.
-
-        A product that follows each row has absorbed the noise, and a kernel may have a variance at
-        gaps that is noise of such rows. So simple kernels are tried as well: noise by itself, the
-        best base kernel, the best sum, and the best kernel without each column that has gaps.
-        """
-        varying, around = dict(self.data.varying), list[Evaluation]()
-        if self.arguments.noise != AUTO:
-            return varying, around
-        for fit, found in in_time(self._noise_around(best_first, deadline)):
-            varying[fit.expression.target] = found
-            around.append(fit)
-        return varying, around
-
-    def _noise_around(
-        self, best_first: Sequence[Evaluation], deadline: Deadline
-    ) -> Iterator[tuple[Evaluation, NoiseFunction]]:
-        """Yield kernels, on each scale of the target, with a better noise than those before."""
-        update = partial(
-            update_noise, self.evaluator.data, priors=self.arguments.priors, deadline=deadline
-        )
-        for scale in dict.fromkeys(one.expression.target for one in best_first):
-            of_scale = [one for one in best_first if one.expression.target == scale]
-            every = [(one, one.expression.terms(ADD)) for one in of_scale]
-            sums = [one for one, terms in every if all(t.n_leaves <= 1 for t in terms)]
-            simple = ([o for o in sums if o.expression.n_leaves <= n] for n in (0, 1, np.inf))
-            gaps = (c for c in sorted(of_scale[0].expression.columns) if self.columns[c].n_gaps)
-            without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
-            ahead = {some[0]: MIN_AHEAD for some in simple if some}
-            ahead |= {some[0]: -MAX_BEHIND for some in without if some} | {of_scale[0]: 0.0}
-            best = best_first[0].score
-            for fit in dict.fromkeys([of_scale[0], *ahead]):
-                found, score = update(fit, best + ahead[fit])
-                if score > best + ahead[fit]:
-                    best = score - min(ahead[fit], 0.0)
-                    yield fit, found
-
-    def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
-        """Build the evaluator of exact fits to data, or that of a search by bounds."""
-        arguments = self.arguments
-        make: Callable[..., Evaluator] = Evaluator
-        criterion: Criterion | None = arguments.criterion
-        if by_bounds:
-            make = partial(BoundedEvaluator, n_inducing=arguments.n_inducing)
-            criterion = arguments.criterion.for_approximations()
-        if criterion is None:
-            raise ValueError(
-                f"strategy={arguments.strategy!r} bounds the log likelihood, and needs "
-                f"criterion='laplace', 'importance' or 'bic', got {arguments.criterion!r}"
-            )
-        return make(
-            data,
-            priors=arguments.priors,
-            seed=self.seed,
-            criterion=criterion,
-            structure_prior=self.space.structure_prior,
-        )
-
-    def _possible(self, kernels: Sequence[Expression]) -> Iterator[Expression]:
-        """Yield the kernels that the search can reach, on the scales that these rows have."""
-        for kernel in kernels:
-            with suppress(ValueError):
-                self.space.check_scales(kernel)
-                yield self.space.checked(kernel)
-
     def _reserved_seconds(self, deadline: Deadline) -> float:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""
         if deadline.seconds_left == np.inf:
             return 0.0
         self.rough(deadline.share(SHARE_OF_TIME))
-        share = AVERAGING_SHARE if self.searches_all_exactly else ALL_ROWS_SHARE
+        stage = self.stages[-1]
+        is_exact = stage.is_last and stage.approximation is None
+        share = AVERAGING_SHARE if is_exact else ALL_ROWS_SHARE
         return self.reserved_seconds + share * max(0.0, deadline.seconds_left)
 
     @property
     def reserved_seconds(self) -> float:
         """Seconds to keep for predictions of the best kernel, if time is limited."""
-        return RESERVED_REFITS * self.conditioning_seconds(self.n_searched)
-
-
-def first_run(
-    given: FitData, arguments: Arguments, known: Store | None, *, deadline: Deadline
-) -> Run:
-    """Exclude the rows that do not fit a smooth function, and pose the search on the others.
-
-    A warm start has the seed and the results of the store that is ``known``.
-    """
-    store = Store(known, folder=arguments.memory, parts=arguments.parts)
-    if store.seed is None or isinstance(arguments.random_state, Integral):
-        store.seed = check_seed(arguments.random_state)
-    seed = store.seed
-    data, until = training_data(given), deadline.share(SHARE_OF_TIME)
-    given = replace(given, series=time_and_groups(data.inputs.columns, given.X, until))
-    outliers = outliers_before_search(given, data, arguments, store, seed=seed, deadline=deadline)
-    return Run(
-        given,
-        outliers,
-        arguments,
-        store,
-        seed=seed,
-        n_iter=arguments.n_iter,
-        deadline=deadline,
-        data=None if len(outliers) else data,
-    )
-
-
-def last_with_kernel(runs: Sequence[Run]) -> Run:
-    """Return the last run that has evaluated a kernel, or the first one."""
-    return next((run for run in reversed(runs) if run.history.best is not None), runs[0])
+        return RESERVED_REFITS * self.conditioning_seconds(len(self.stages[0].last.y))

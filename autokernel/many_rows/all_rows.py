@@ -8,8 +8,8 @@ from dataclasses import replace
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.deadline import Deadline, in_time
-from autokernel.evidence import Evaluation, Evaluator
+from autokernel.deadline import in_time
+from autokernel.evidence import Evaluation
 from autokernel.exceptions import KERNEL_ERRORS, OutOfTimeError, reason_of, warn_user
 from autokernel.inference import (
     ExactPredictor,
@@ -58,7 +58,7 @@ def fit_all_rows(
             if not rows.deadline.has_passed:
                 fit, make_predictor = again
     has_fit, how = fit.n_rows == rows.data.noise.n_readings, rows.approximation.text
-    _warn_of_failures(rows.history, how, n_rows=len(rows.data.y), has_fit=has_fit)
+    warn_of_failures(rows.history, how, n_rows=len(rows.data.y), has_fit=has_fit)
     draws = rows.draw(fit) if fit.expression.leaves else fit.theta[None]
     return fit, draws, make_predictor
 
@@ -83,37 +83,7 @@ def _race_climb_choose(
     return fits[0], ExactPredictor
 
 
-def race_exactly(
-    best_first: Sequence[Evaluation],
-    evaluator: Evaluator,
-    task: Task | None = None,
-    *,
-    deadline: Deadline,
-) -> list[Evaluation]:
-    """Fit the best kernels of a search exactly to all rows, which ``evaluator`` has.
-
-    With the ``task`` of the search, the best one may have terms that its rows did not show. The
-    fits are returned, the best first. If there is not one, the list is empty, with a warning.
-    """
-    fits: list[Evaluation] = []
-    jobs = (  # scores of fewer rows are no measure
-        replace(evaluator.prepare(one.expression, [one, *fits]), best=_highest(fits))
-        for one in _entrants(best_first)
-    )
-    for fit in in_time(evaluator.run(job, deadline=deadline) for job in jobs):
-        fits.append(fit)
-    found = [fit for fit in fits if np.isfinite(fit.score)]
-    if best_first[0].expression.leaves and not any(fit.expression.leaves for fit in found):
-        found = []  # noise wins against kernels, not against failures
-    _warn_of_failures(fits, "exactly", n_rows=len(evaluator.data.y), has_fit=bool(found))
-    found = _best_first(found)
-    if found and task is not None:
-        for more in in_time(with_more_terms(found[0], evaluator, task, deadline)):
-            found.insert(0, more)
-    return found
-
-
-def _warn_of_failures(
+def warn_of_failures(
     history: Sequence[Evaluation], how: str, *, n_rows: int, has_fit: bool
 ) -> None:
     """Warn if something has failed, or if there is no fit to all rows, for lack of time."""

@@ -31,8 +31,9 @@ EXACT, INDUCING, NEIGHBOURS, AUTO = "exact", "inducing", "neighbours", "auto"
 APPROXIMATIONS = frozenset({AUTO, EXACT, INDUCING, NEIGHBOURS})
 
 MAX_EXACT_ROWS = 1000  # up to which "auto" fits exactly: with 2000 it takes five times as long
-MAX_SEARCHED_ROWS = 600  # up to which "auto" searches on all rows
-N_SEARCHED_ROWS = 500  # on which kernels are searched otherwise
+MAX_SEARCHED_ROWS = 600  # up to which kernels are searched on all rows, in the end
+N_SEARCHED_ROWS = 500  # on which a search that does not climb is otherwise
+N_CLIMBED_ROWS, MIN_ROWS_OF_TWO_CLIMBS = 250, 320  # on which a climb begins, if there are so many
 MAX_BOUNDED_ROWS = 2**12  # on which kernels are searched by bounds
 MAX_EXACT_PREDICTION_ROWS = 2**13
 MAX_HELD_OUT_ROWS = 500
@@ -166,13 +167,23 @@ def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximati
     return by_points if name == INDUCING else ByNeighbours(by_points if name == AUTO else None)
 
 
-def n_rows_to_search(name: str, n_samples: int, *, by_bounds: bool) -> int:
-    """Choose the number of rows on which kernels are searched."""
-    if by_bounds and n_samples > MAX_EXACT_ROWS:
-        return min(MAX_BOUNDED_ROWS, n_samples - n_held_out(n_samples))
-    if by_bounds or name == EXACT or n_samples <= MAX_SEARCHED_ROWS:
-        return n_samples
-    return N_SEARCHED_ROWS
+def rows_of_stages(name: str, n_samples: int, *, by_bounds: bool, climbs: bool) -> tuple[int, ...]:
+    """Choose the numbers of rows on which kernels are searched, one after the other.
+
+    The last one is that of all rows if they are fitted exactly.
+    """
+    n, is_exact = n_samples, name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS)
+    n_not_held_out = n - n_held_out(n)
+    if by_bounds:
+        n_bounded = n if n <= MAX_EXACT_ROWS else min(MAX_BOUNDED_ROWS, n_not_held_out)
+        return (n_bounded, n) if is_exact else (n_bounded,)
+    first, last = n, n if is_exact or n <= MAX_SEARCHED_ROWS else n_not_held_out
+    if climbs:
+        first = N_CLIMBED_ROWS if n >= MIN_ROWS_OF_TWO_CLIMBS else n
+        last = last if is_exact else min(MAX_SEARCHED_ROWS, last)
+    elif name != EXACT and n > MAX_SEARCHED_ROWS:
+        first, last = N_SEARCHED_ROWS, n if is_exact else N_SEARCHED_ROWS
+    return (first, last) if first < last else (last,)
 
 
 def shuffled_rows(n_samples: int, seed: int) -> IntArray:

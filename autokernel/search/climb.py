@@ -1,12 +1,11 @@
 """The climb: which kernels near the best ones are estimated, and which of them are evaluated."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
 
 from autokernel.evidence import Estimate, Evaluation
-from autokernel.expression import Expression
 from autokernel.search.acquisition import expected_improvement
 from autokernel.search.distances import Edge, EdgeKernel
 from autokernel.search.history import History, Phase
@@ -17,7 +16,8 @@ N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs t
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
 MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
 MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
-MAX_LOSS = 6.0  # nats; changes that lost more are estimated again if no other is promising
+MAX_RISE, SHARE_OF_RISE = 3.0, 0.5  # nats, and share of the largest gain, by which a change rarely
+# gains more than at the last kernel
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
 ERROR_OF_ESTIMATES = 1.0  # standard deviation in nats, before any estimate is checked
 STD_OF_BIAS = 0.3  # nats, of all estimates
@@ -27,19 +27,19 @@ MAX_ERROR = 4.0  # nats, beyond which a fit may have found another mode
 class Climb:
     """Finds what to evaluate next, by estimates of kernels near the best ones.
 
-    All neighbours of the best kernels are estimated, those last whose change lost much on the way
-    to a kernel. Where fits have checked estimates, their errors correct those of similar changes.
+    A change that gained little at the last kernel rarely gains much more at the next one: only
+    neighbours that may be good by this are estimated, and all of the best kernel before the climb
+    ends. Where fits have checked estimates, their errors correct those of similar changes.
     """
 
     def __init__(self, task: Task, history: History) -> None:
         self._task, self._history = task, history
         self._fits = [one for one in history.best_first() if task.grammar.spans(one.expression)]
         self._known = history.canonical_texts()
-        self._lost = {  # by canonical text of the kernel
-            trial.evaluation.expression.canonical: trial.proposal.lost
-            for trial in history
-            if trial.proposal is not None
-        }
+        self._gains: dict[float, float] = {}  # of changes, when they were last estimated, by keys
+        for trial in history:
+            self._gains |= trial.proposal.gains if trial.proposal else ()
+        self._new_gains: dict[float, float] = {}  # which no trial has
         self._changes = task.cached(EdgeKernel, EdgeKernel)
         self._errors = learn_errors(history.errors_of_estimates, self._changes)
 
@@ -48,7 +48,8 @@ class Climb:
 
         Other scales of the best kernel that gain much come before all others. Then come neighbours
         of it, of the kernels to which the search climbs from the best base kernels, and of the next
-        best ones, which are often two operations away from it.
+        best ones, which are often two operations away from it. In the end all neighbours of the
+        best kernel are estimated.
         """
         if not self._fits:
             return []
@@ -59,32 +60,45 @@ class Climb:
         if steps := self._steps_from(best, above=best, least=least):
             return steps
         for top in self._tops():
-            if steps := self._steps_from(top, above=top, least=MIN_GAIN_OF_ALONE):
+            least_alone = MIN_GAIN_OF_ALONE  # and gains of larger kernels do not count
+            if steps := self._steps_from(top, above=top, least=least_alone, max_rise=np.inf):
                 return steps[:1]
         for other in self._fits[1:N_CLIMBED]:
             if steps := self._steps_from(other, above=best, least=least):
                 return steps
-        return []
+        return self._steps_from(best, above=best, least=least, max_rise=np.inf)
 
-    def _steps_from(self, fit: Evaluation, *, above: Evaluation, least: float) -> list[Estimate]:
-        """List promising neighbours of a fit.
+    def _steps_from(
+        self, fit: Evaluation, *, above: Evaluation, least: float, max_rise: float = MAX_RISE
+    ) -> list[Estimate]:
+        """List promising neighbours of a fit, of those that may gain enough by the last gains."""
+        near, expected = self._task.near(fit.expression), dict[str, float]()
+        known = self._gains | self._new_gains
+        for text, one in near.items():
+            of_paths, of_leaves = self._changes.keys(Edge(fit.expression, one))
+            expected[text] = known.get(of_paths, known.get(of_leaves, np.inf))
+        needed = max([above.score + least - fit.score, *filter(np.isfinite, expected.values())])
+        max_rise += SHARE_OF_RISE * max(0.0, needed)
+        likely = {text for text, gain in expected.items() if gain > needed - max_rise}
+        found = self._task.neighbours(fit, likely)
+        self._new_gains |= self._gains_of(fit, found)
+        steps, gains = self._promising(found, fit, above=above, least=least), self._new_gains
+        return [replace(one, gains=tuple(sorted(gains.items()))) for one in steps]
 
-        Changes that lost much on the way to it are estimated only if no other is promising.
-        """
-        lost = {*self._lost.get(fit.expression.canonical, ())}
-        near = self._task.near(fit.expression)
-        likely = {text for text, one in near.items() if self._key(fit, one) not in lost}
-        for texts in (likely, near.keys()):  # always in this order, as estimates depend on it
-            found = self._task.neighbours(fit, texts)
-            if steps := self._promising(found, fit, above=above, least=least):
-                gains = {self._key(fit, one.expression): one.score - fit.score for one in found}
-                lost -= gains.keys()
-                lost |= {key for key, gain in gains.items() if gain < -MAX_LOSS}
-                return [replace(one, lost=tuple(sorted(lost))) for one in steps]
-        return []
+    def _gains_of(self, fit: Evaluation, estimates: Iterable[Estimate]) -> dict[float, float]:
+        """Return the largest gain of the changes with each key."""
+        gains: dict[float, float] = {}
+        for one in estimates:
+            gain = round(one.score - fit.score, 1)
+            for key in self._changes.keys(Edge(fit.expression, one.expression)):
+                gains[key] = max(gain, gains.get(key, -np.inf))
+        return {key: gain for key, gain in gains.items() if np.isfinite(gain)}
 
-    def _key(self, fit: Evaluation, neighbour: Expression) -> int:
-        return self._changes.key(Edge(fit.expression, neighbour))
+    def known_gains(self) -> tuple[tuple[float, float], ...]:
+        """Return the gains of changes, with those of all known estimates near the best kernel."""
+        best = self._fits[0]
+        found = self._gains_of(best, self._task.known_neighbours(best))
+        return tuple(sorted((self._gains | found).items()))
 
     def _tops(self) -> Iterator[Evaluation]:
         """Yield where the search has climbed to from the best base kernels of the design.

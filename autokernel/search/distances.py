@@ -80,10 +80,13 @@ class EdgeKernel(FrequencyKernel[Edge]):
         paths.subtract(paths_before)
         return leaves, paths
 
-    def key(self, change: Edge) -> int:
-        """Return a number that changes have in common if the same paths come and go."""
-        _, paths = self._frequencies(change)
-        return crc32(repr(sorted(item for item in paths.items() if item[1])).encode())
+    def keys(self, change: Edge) -> tuple[int, int]:
+        """Return numbers that changes have in common if the same paths, or leaves, come and go."""
+        leaves, paths = (
+            crc32(repr(sorted(item for item in found.items() if item[1])).encode())
+            for found in self._frequencies(change)
+        )
+        return paths, leaves
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         values = np.exp(params)

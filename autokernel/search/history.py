@@ -23,6 +23,7 @@ class Phase(StrEnum):
     INITIAL = "initial"
     SEARCH = "search"
     PRUNING = "pruning"
+    RESCORING = "rescoring"  # on other rows, or with another noise
 
 
 class StopReason(StrEnum):
@@ -125,7 +126,7 @@ class History:
                 trial.start,
                 *(float(nats).hex() for nats in (trial.estimate, trial.evaluation.score)),
                 trial.evaluation.theta.tobytes(),
-                *((str(one.parent), one.lost) if (one := trial.proposal) else ()),
+                *((str(one.parent), one.gains) if (one := trial.proposal) else ()),
             )
             for trial in self.trials
         )

@@ -29,6 +29,7 @@ from autokernel.expression import (
     without_leaves,
 )
 from autokernel.kernels import UNPICKLABLE
+from autokernel.search.climb import Climb
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.store import Store
@@ -40,7 +41,8 @@ MAX_NEW_COLUMNS = 15  # that are chosen together
 MAX_VAIN_STEPS = 10  # of a climb over very many columns, after which it ends
 MAX_DESIGNED_LATER = 8  # kernels over the columns that are chosen
 SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
-MAX_ERROR_OF_ESTIMATE = 3.0  # nats below the best score, at which a simpler kernel is fitted
+MAX_LOSS = 1.0  # nats below the best score by its estimate, at which a simpler kernel is fitted
+MAX_LOSS_AT_END, MAX_AT_END = 3.0, 8  # the same in the end, for the posterior, and how many
 
 EvaluateAll = Callable[
     [Sequence[Estimate], Sequence[Evaluation], Deadline], Generator[Evaluation | None, None, None]
@@ -55,6 +57,8 @@ was not enough time.
 class Observer:
     """Receives the events of a search, and ignores them."""
 
+    verbose: int = 0
+
     def begin(self, phase: Phase) -> None:
         """React to the begin of a trial."""
 
@@ -65,6 +69,12 @@ class Observer:
     def abandon(self) -> None:
         """React to a begun trial for which there was not enough time."""
 
+    def say(self, line: str) -> None:
+        """React to what is said of the search, if it is ``verbose``."""
+
+    def finish(self) -> None:
+        """React to the end of the search."""
+
 
 class Search:
     """Evaluates the initial design of a strategy and its proposals, and prunes the best after each.
@@ -74,7 +84,8 @@ class Search:
     evaluated in parallel; each batch has its own random stream, numbered by the trials before it.
     The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats together.
     The ``design`` is that of the task, that of the strategy, and noise alone on each scale of the
-    target. Proposals that are in the ``store`` are read instead of made again.
+    target. Proposals that are in the ``store`` are read instead of made again. After the design and
+    at its end, a search may :meth:`go_on` with other data.
     """
 
     def __init__(
@@ -95,11 +106,15 @@ class Search:
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
         self._was_short = False  # of time for a kernel
+        self._is_designed = False
+        self._rescored: list[Estimate] = []  # the best kernels on other data
         start = [one.on(targets[0]) if one.target == IDENTITY else one for one in task.start]
         design = self._designed(targets[0])
         self.design = (*map(self._plain, start), *design, *self._noise)
         self._chooses = not strategy.is_of_series and task.has_many_columns and not design
         self._max_steps = MAX_VAIN_STEPS if self._chooses else np.inf
+        climbs = strategy.climbs(reduces=task.grammar.reduces)
+        self._goes_on = climbs or strategy.is_of_series  # from kernels that are known
 
     def _designed(self, target: str) -> list[Expression]:
         """Return the design of the strategy, with kernels that have no scale on this one."""
@@ -125,6 +140,7 @@ class Search:
         observer: Observer | None = None,
         rough: Evaluation | None = None,
         latest: Deadline | None = None,
+        after_design: Callable[[], object] = lambda: None,
     ) -> StopReason:
         """Search until there is a reason to stop, and return it.
 
@@ -132,7 +148,8 @@ class Search:
         initial design are given none, and a part of the time. After the deadline nothing is
         proposed; evaluations check the time themselves. If the time does not suffice for the
         design, the kernel of a ``rough`` fit is fitted from its parameters, by the ``latest``
-        deadline, and then single base kernels.
+        deadline, and then single base kernels. What is called ``after_design`` may let the search
+        go on with other data.
         """
         safe: list[Estimate] = []
         if rough is not None and rough.expression.leaves:
@@ -142,7 +159,7 @@ class Search:
         self.task = replace(self.task, deadline=deadline)
         observer = observer or Observer()
         began = time.perf_counter()
-        with closing(self._batches(safe, latest)) as batches:
+        with closing(self._batches(safe, latest, after_design)) as batches:
             for batch in batches:
                 until = batch.until or deadline
                 with closing(evaluate_all(batch.kernels, batch.known, until)) as evaluations:
@@ -164,8 +181,25 @@ class Search:
                             return StopReason.CALLBACK
         return self._reason_to_stop()
 
+    def go_on(self, task: Task, history: History, fits: Sequence[Evaluation]) -> None:
+        """Go on with other data, on which the kernels of these fits come first."""
+        before = self._history
+        times = history.n_samples / before.n_samples
+
+        def again() -> Iterator[Estimate]:
+            gains = Climb(self.task, before).known_gains()
+            for number, fit in enumerate(fits):
+                pairs = list(enumerate(arrange(fit.expression)[1]))
+                start = WarmStart.taken(fit, pairs, times=times)
+                yield Estimate(fit.expression, start=start, gains=() if number else gains)
+
+        self._rescored = self._remembered("kernels of other data", before, again)
+        self._n_iter, self.design = self._n_iter - before.n_searched, ()
+        chosen, deadline = self.task.chosen, self.task.deadline
+        self.task, self._history = replace(task, chosen=chosen, deadline=deadline), history
+
     def _reason_to_stop(self) -> StopReason:
-        if self._history.without_known(self.design):  # for which there was no time
+        if self._left_of_design():  # for which there was no time
             return StopReason.MAX_TIME
         if self._strategy.is_of_series:
             return StopReason.EXHAUSTED
@@ -181,32 +215,24 @@ class Search:
         return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
 
     def _batches(
-        self, safe: Sequence[Estimate], latest: Deadline | None
+        self, safe: Sequence[Estimate], latest: Deadline | None, after_design: Callable[[], object]
     ) -> Generator["_KernelBatch", None, None]:
         """Yield the kernels to evaluate next, ``safe`` ones if there is no time for others."""
-        history = self._history
         try:
-            fraction = 1.0 if self._strategy.is_of_series else SHARE_OF_DESIGN
-            share = partial(self.task.deadline.share, fraction)
-            yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
-            try:
-                yield from self._choices(share())
-            except OutOfTimeError:
-                self._was_short = True
-            is_known = any(one.expression.leaves for one in history.evaluations)
-            if (self._left_of_design() or not is_known) and not self.task.deadline.has_passed:
-                known = history.canonical_texts()
-                quick = [*(safe if self._was_short else ()), *map(Estimate, self._noise)]
-                quick = [one for one in quick if one.expression.canonical not in known]
-                yield _KernelBatch(quick, [], Phase.INITIAL, until=latest)
-                if not any(one.expression.leaves for one in history.best_first()):
-                    others = list(map(Estimate, history.without_known(self.quick)))
-                    yield _KernelBatch(others, [], Phase.INITIAL, until=share())
+            if not self._is_designed:
+                yield from self._first_kernels(safe, latest)
+                self._is_designed = True
+                after_design()
+            history = self._history
+            if self._rescored:
+                yield _KernelBatch(self._rescored[:1], [], Phase.RESCORING, until=latest)
+                yield _KernelBatch(self._rescored[1:], history.evaluations, Phase.RESCORING)
             yield from self._pruning()
             while (
                 history.n_searched < self._n_iter
                 and any(one.expression.leaves for one in history.evaluations)
                 and not self.task.deadline.has_passed
+                and (self._goes_on or not self._rescored)
                 and not history.has_converged(self._tol, max_steps=self._max_steps)
                 and (batch := self._proposed()).kernels
             ):
@@ -214,8 +240,34 @@ class Search:
             if left := self._left_of_design():
                 yield _KernelBatch(left, [], Phase.INITIAL)
             yield from self._pruning()
+            others = self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
+            for begin in range(0, len(others), self._batch_size):
+                some = others[begin : begin + self._batch_size]
+                yield _KernelBatch(some, history.evaluations, Phase.PRUNING)
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
+
+    def _first_kernels(
+        self, safe: Sequence[Estimate], latest: Deadline | None
+    ) -> Iterator["_KernelBatch"]:
+        """Yield the design, and quick kernels if there is no time for it."""
+        history = self._history
+        fraction = 1.0 if self._strategy.is_of_series else SHARE_OF_DESIGN
+        share = partial(self.task.deadline.share, fraction)
+        yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
+        try:
+            yield from self._choices(share())
+        except OutOfTimeError:
+            self._was_short = True
+        is_known = any(one.expression.leaves for one in history.evaluations)
+        if (self._left_of_design() or not is_known) and not self.task.deadline.has_passed:
+            known = history.canonical_texts()
+            quick = [*(safe if self._was_short else ()), *map(Estimate, self._noise)]
+            quick = [one for one in quick if one.expression.canonical not in known]
+            yield _KernelBatch(quick, [], Phase.INITIAL, until=latest)
+            if not any(one.expression.leaves for one in history.best_first()):
+                others = list(map(Estimate, history.without_known(self.quick)))
+                yield _KernelBatch(others, [], Phase.INITIAL, until=share())
 
     def _choices(self, until: Deadline) -> Iterator["_KernelBatch"]:
         """Choose columns of very many, and yield the design over them.
@@ -281,15 +333,15 @@ class Search:
         After each batch the best kernel may be another one.
         """
         history = self._history
-        while not self._strategy.is_of_series and not self.task.deadline.has_passed:
-            simpler = self._remembered(
-                "simpler kernels",
-                history,
-                lambda: map(Estimate, simpler_than_best(history, self.task)[: self._batch_size]),
-            )
-            if not simpler:
-                return
+        while simpler := self._simpler(MAX_LOSS)[: self._batch_size]:
             yield _KernelBatch(simpler, history.evaluations, Phase.PRUNING)
+
+    def _simpler(self, max_loss: float) -> list[Estimate]:
+        """Find the simpler forms of the best kernel, unless the time is over."""
+        if self._strategy.is_of_series or self.task.deadline.has_passed:
+            return []
+        find = partial(simpler_than_best, self._history, self.task, max_loss=max_loss)
+        return self._remembered(f"kernels that lose {max_loss} nats", self._history, find)
 
     def _remembered(
         self, what: str, before: History, make: Callable[[], Iterable[Estimate]]
@@ -331,11 +383,11 @@ class _KernelBatch(NamedTuple):
     until: Deadline | None = None  # instead of that of the search
 
 
-def simpler_than_best(history: History, task: Task) -> list[Expression]:
+def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[Estimate]:
     """List the simpler forms of the best kernel that are worth a fit, and have had none.
 
     Those with an estimate of their score come first, the highest first, without those whose
-    estimate is far below the best score. Before them comes a kernel without all leaves
+    estimate is farther below the best score. Before them comes a kernel without all leaves
     whose removal alone raises the evidence, or without half of them if that one is known. The best
     kernel on other scales counts as one of them, because the probabilities of scales need its
     score. If noise is best, the best kernel is tried on its scale.
@@ -346,18 +398,18 @@ def simpler_than_best(history: History, task: Task) -> list[Expression]:
     if not best.expression.leaves:  # perhaps only because no other kernel is on its scale
         kernels = (one.expression for one in history.best_first() if one.expression.leaves)
         on_scale = (one.on(best.expression.target) for one in islice(kernels, 1))
-        return history.without_known(filter(task.grammar.spans, on_scale))
+        return list(map(Estimate, history.without_known(filter(task.grammar.spans, on_scale))))
     forms = [*simplifications(best.expression), *task.grammar.rescalings(best.expression)]
     simpler = history.without_known(filter(task.grammar.spans, forms))
     if not simpler:
         return []
     forms_of_best = [*task.simplifications(best), *task.rescalings(best)]
-    known = {e.expression.canonical: best.score - e.score for e in forms_of_best}
-    found = np.array([known.get(one.canonical, np.nan) for one in simpler])
-    losses = np.where(np.isfinite(found), found, MAX_ERROR_OF_ESTIMATE)
+    known = {one.expression.canonical: one for one in forms_of_best}
+    found = [known.get(one.canonical, Estimate(one)) for one in simpler]
+    losses = np.nan_to_num(best.score - np.array([one.score for one in found]), nan=MAX_LOSS)
     order = np.argsort(losses, kind="stable")
-    single = [simpler[number] for number in order if losses[number] <= MAX_ERROR_OF_ESTIMATE]
-    return [*_without_useless(best, task, history)[:1], *single]
+    single = [found[number] for number in order if losses[number] <= max_loss]
+    return [*map(Estimate, _without_useless(best, task, history)[:1]), *single]
 
 
 def _without_useless(best: Evaluation, task: Task, history: History) -> list[Expression]:

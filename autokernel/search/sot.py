@@ -83,15 +83,16 @@ class SOT(BayesianStrategy):
         self.local_steps = local_steps
         self.initial_design = initial_design
 
+    def climbs(self, *, reduces: bool) -> bool:
+        """Whether it takes local steps; the algorithm of the paper has none."""
+        return reduces if self.local_steps == "auto" else bool(self.local_steps)
+
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> Sequence[Expression | Estimate]:
         """Choose the kernels of highest acquisition value, fewer where no more are left."""
-        parents = parents_of(task, history)[:N_PARENTS]
-        takes_local_steps, n_generations = self.local_steps, self.n_generations
-        if takes_local_steps == "auto":  # the algorithm of the paper has none
-            takes_local_steps = task.grammar.reduces
-        if takes_local_steps:
+        parents, n_generations = parents_of(task, history)[:N_PARENTS], self.n_generations
+        if self.climbs(reduces=task.grammar.reduces):
             steps = Climb(task, history).steps()
             if steps or (task.tol and history.best_first()):
                 return steps[:n_proposals]

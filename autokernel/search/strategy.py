@@ -249,6 +249,10 @@ class Strategy(ABC, BaseEstimator):
     is_of_series: ClassVar[bool] = False
     """Whether a fit averages a few kernels that forecast a series, and searches no others."""
 
+    def climbs(self, *, reduces: bool) -> bool:  # noqa: ARG002 - for other strategies
+        """Whether it goes from a good kernel to better ones, of normal forms if it ``reduces``."""
+        return False
+
     @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
         """Choose the kernels to evaluate first, without looking at the targets."""

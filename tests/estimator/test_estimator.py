@@ -94,7 +94,7 @@ def test_every_strategy_finds_a_kernel_and_the_same_one_with_workers_and_in_step
     # SE and LIN, then noise alone; no kernel of one leaf has a simpler form to try
     phases = list(whole.search_history_["phase"])
     assert phases[:5] == 3 * ["initial"] + 2 * ["search"]
-    assert set(phases[5:]) <= {"pruning"}
+    assert set(phases[5:]) <= {"pruning", "rescoring"}  # exactly, after bounds
     assert whole.search_history_["kernel"][2] == "NOISE"
     model = small(strategy=SEARCHES[name](), n_jobs=2, warm_start=True, **settings)
     with parallel_config(backend="threading"):

@@ -61,7 +61,8 @@ def test_every_strategy_keeps_to_what_is_known(strategy, kept):
     assert leaves_of(model) == {"PER12[month]", "PER4[month]", "SE[month]", "LIN[other]"}
     kernels = model.search_history_["kernel"].tolist()
     assert kernels[:2] == ["LIN[other] + PER12[month]", "LIN[other] * SE[month]"]
-    assert len(set(kernels)) == len(kernels)
+    once = set(zip(kernels, model.search_history_["row_set"].tolist(), strict=True))
+    assert len(once) == len(kernels)
     assert model.predict(X).shape == y.shape
 
 

@@ -18,7 +18,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE, Grammar, Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, PRESETS
-from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows, race_exactly
+from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows
 from autokernel.many_rows.terms import with_more_terms, with_rough_term
 from autokernel.search import Task
 from tests.fits import At, interrupt, rows, small
@@ -114,9 +114,10 @@ def test_the_score_is_that_of_all_rows(name, models):
     tolerance = 0.01 if name == "601 rows" else 2.0  # of 400 and 670
     assert evaluation.log_evidence == pytest.approx(expected, abs=tolerance)
     assert model.best_score_ == evaluation.log_evidence + evaluation.log_structure_prior
-    history = model.search_history_
-    assert history["score"].max() < 0.9 * model.best_score_
-    np.testing.assert_array_equal(history["score_per_sample"], history["score"] / 500)
+    history, is_exact = model.search_history_, name == "601 rows"
+    assert (history["score"].max() == model.best_score_) == is_exact
+    n_rows = np.where(history["row_set"] == 0, 500, 601)
+    np.testing.assert_allclose(history["score_per_sample"], history["score"] / n_rows)
 
 
 def test_the_same_seed_gives_the_same_model(column, models):
@@ -190,10 +191,6 @@ def test_a_weak_column_enters_by_more_rows():
     assert str(found.expression) == "SE[0] + SE[1]"
     assert found.score == pytest.approx(more(found.expression).score, abs=0.02)
     assert not list(with_more_terms(fit, few, task, NEVER))
-    assert [str(one.expression) for one in race_exactly([fit], more, task, deadline=NEVER)] == [
-        "SE[0] + SE[1]",
-        "SE[0]",
-    ]
 
 
 @pytest.mark.slow
@@ -307,9 +304,10 @@ class Fragile(OrnsteinUhlenbeck):
 def test_a_fit_to_all_rows_that_fails_says_why_and_what_the_score_is_of(column, n):
     X, y = (part[:n] for part in column)
     fragile = Fragile(ZeroDivisionError("once too often"))
-    with pytest.warns(ConvergenceWarning) as caught:
+    with pytest.warns(UserWarning) as caught:
         model = fragile.fit((X, y))
-    first, *_, last = [str(warning.message) for warning in caught]
+    said = [str(one.message) for one in caught if one.category is ConvergenceWarning]
+    first, *_, last = said  # the other ones are of the kernel
     assert f"the fit to all {n} rows" in first
     assert f"has failed (EXP[0]: {OF_EXP}ZeroDivisionError: once too often" in first
     assert "best_score_, are those of the fewer rows of the search" in first

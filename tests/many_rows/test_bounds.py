@@ -79,7 +79,8 @@ def test_a_search_by_bounds_finds_what_the_exact_one_finds():
     assert bounded.best_expression_ == whole.best_expression_
     assert bounded.best_score_ == pytest.approx(whole.best_score_, abs=0.01)
     history = bounded.search_history_
-    assert np.all(history["upper_bound"] >= history["score"])
+    by_bounds = history["row_set"] == 0  # and exactly then
+    assert np.all(history["upper_bound"][by_bounds] >= history["score"][by_bounds])
     assert np.isnan(whole.search_history_["upper_bound"]).all()
     again = small(strategy=SKC(), n_iter=1, n_jobs=2).fit(X, y)
     assert rows(again) == rows(bounded)

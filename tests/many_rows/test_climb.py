@@ -9,7 +9,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE, parse_expression
 from autokernel.inference import InducingLikelihood, TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.many_rows import ManyRows, approximation_for, n_rows_to_search, shuffled_rows
+from autokernel.many_rows import ManyRows, approximation_for, rows_of_stages, shuffled_rows
 
 PRIORS = dict(PRESETS["default"])
 
@@ -54,8 +54,8 @@ def test_rows_that_stand_for_many_others_find_nothing_in_noise():
 @pytest.mark.parametrize("by_bounds", [False, True])
 def test_rows_held_out_for_the_choice_are_none_of_the_search(n, by_bounds):
     rows = many_rows(np.arange(n)[:, None], np.zeros(n), "neighbours")
-    n_searched = n_rows_to_search("neighbours", n, by_bounds=by_bounds)
-    chosen = shuffled_rows(n, 0)[:n_searched]
+    n_of_stages = rows_of_stages("neighbours", n, by_bounds=by_bounds, climbs=not by_bounds)
+    chosen = shuffled_rows(n, 0)[: max(n_of_stages)]
     given, held_out = (part.X.ravel() for part in rows.given_and_held_out)
     assert (by_bounds and n <= 1000) or not set(chosen) & set(held_out)
     assert not set(given) & set(held_out)
@@ -63,19 +63,26 @@ def test_rows_held_out_for_the_choice_are_none_of_the_search(n, by_bounds):
 
 
 @pytest.mark.parametrize(
-    ("name", "n", "is_exact", "n_searched"),
+    ("name", "n", "is_exact", "climbs", "n_of_stages"),
     [
-        ("auto", 600, True, 600),
-        ("auto", 601, True, 500),
-        ("auto", 1000, True, 500),
-        ("auto", 1001, False, 500),
-        ("inducing", 100, False, 100),
-        ("exact", 5000, True, 5000),
+        ("auto", 250, True, True, (250,)),
+        ("auto", 600, True, True, (250, 600)),
+        ("auto", 1000, True, True, (250, 1000)),
+        ("auto", 1001, False, True, (250, 600)),
+        ("auto", 600, True, False, (600,)),
+        ("auto", 601, True, False, (500, 601)),
+        ("auto", 1001, False, False, (500,)),
+        ("inducing", 100, False, True, (100,)),
+        ("inducing", 700, False, True, (250, 560)),
+        ("exact", 5000, True, True, (250, 5000)),
+        ("exact", 5000, True, False, (5000,)),
     ],
 )
-def test_auto_is_exact_up_to_1000_rows_and_searches_on_500(name, n, is_exact, n_searched):
+def test_auto_is_exact_up_to_1000_rows_and_a_climb_begins_on_250(
+    name, n, is_exact, climbs, n_of_stages
+):
     assert (approximation_for(name, n, 512) is None) == is_exact
-    assert n_rows_to_search(name, n, by_bounds=False) == n_searched
+    assert rows_of_stages(name, n, by_bounds=False, climbs=climbs) == n_of_stages
 
 
 def test_the_curvature_of_the_prior_is_the_derivative_of_its_gradient():

@@ -1,0 +1,157 @@
+"""A stage of a search: rows that are kept, the noise, the kernels, and what was tried on them."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import suppress
+from functools import partial
+from types import MappingProxyType
+
+import numpy as np
+
+from autokernel.data import FitData, NoiseFunction
+from autokernel.deadline import NEVER, Deadline
+from autokernel.evidence import Criterion, Evaluation, Evaluator
+from autokernel.fit.arguments import AUTO, Arguments
+from autokernel.fit.rows import SHARE_OF_TIME, training_data
+from autokernel.fit.space import Space
+from autokernel.inference import TrainingData
+from autokernel.many_rows import (
+    BoundedEvaluator,
+    ByStateSpace,
+    approximation_for,
+    latest_rows,
+    rows_of_groups,
+    rows_of_stages,
+    shuffled_rows,
+)
+from autokernel.search import History, Task
+from autokernel.typing import IntArray
+
+
+class Stage:
+    """The given rows without outliers, which are indices of rows, and the kernels for them.
+
+    On the scales of the target of ``varying``, the noise varies with the columns. Later stages have
+    more rows: ``data`` are all that are kept, ``last`` those of the last stage, and the evaluator
+    has the ``n_searched`` ones of the stage with this number.
+    """
+
+    def __init__(
+        self,
+        given: FitData,
+        arguments: Arguments,
+        seed: int,
+        *,
+        outliers: IntArray,
+        number: int = 0,
+        varying: Mapping[str, NoiseFunction] = MappingProxyType({}),
+        data: TrainingData | None = None,
+        deadline: Deadline = NEVER,
+    ) -> None:
+        self.given, self.outliers, self._arguments, self._seed = given, outliers, arguments, seed
+        kept = given.without(outliers)
+        self.rows = kept.rows  # as the user counts them
+        data = training_data(kept) if data is None else data
+        self.data = data.with_varying(varying)
+        self.columns = self.data.inputs.columns
+        self.approximation = approximation_for(
+            arguments.approximation, len(kept.y), arguments.n_inducing
+        )
+        n_varying = sum(column.varies for column in self.columns.every)
+        reduces = arguments.structure_prior is not None
+        n_of_stages = rows_of_stages(
+            arguments.approximation,
+            len(kept.y),
+            by_bounds=arguments.strategy.scores_by_bounds,
+            climbs=arguments.strategy.climbs(reduces=reduces) and n_varying > 1,
+        )
+        self.number = min(number, len(n_of_stages) - 1)
+        self.is_last = self.number == len(n_of_stages) - 1
+        self.last = self._some(n_of_stages[-1])
+        searched = self._some(n_of_stages[self.number])
+        self.n_searched = len(searched.y)
+        until = deadline.share(SHARE_OF_TIME)
+        self.space = Space(kept, searched, arguments, deadline=until)
+        self.is_by_bounds = arguments.strategy.scores_by_bounds and self.number == 0
+        self.evaluator = self.evaluator_of(searched, by_bounds=self.is_by_bounds)
+        self.task = Task(
+            self.space.grammar,
+            self.evaluator.data,
+            self.evaluator.estimate_changes,
+            priors=arguments.priors,
+            structure_prior=self.space.structure_prior,
+            start=self.space.start,
+            tol=arguments.tol,
+            series=given.series,
+            fingerprint=self.evaluator.fingerprint(),
+        )
+        self.history = History(self.evaluator.n_samples)
+
+    @property
+    def is_exact_on_all(self) -> bool:
+        """Whether scores are exact, and of all rows."""
+        return self.n_searched == len(self.rows) and not self.is_by_bounds
+
+    def _some(self, n: int) -> TrainingData:
+        """Choose rows to search on: at random, the latest of a series, or whole groups."""
+        inputs, (_, groups) = self.data.inputs, self.given.series
+        if n == len(inputs):
+            return self.data
+        if self._column_of_series is not None:
+            return self.data.take(latest_rows(inputs, self._column_of_series, n))
+        if groups and self._arguments.strategy.is_of_series:
+            return self.data.take(rows_of_groups(inputs, groups, n, seed=self._seed))
+        return self.data.take(np.sort(shuffled_rows(len(inputs), self._seed)[:n]))
+
+    @property
+    def _column_of_series(self) -> int | None:
+        """The only column that varies, along which the rows are a series, None if they are not."""
+        arguments, (time, _) = self._arguments, self.given.series
+        n_varying = sum(column.varies for column in self.columns.every)
+        is_series = time is not None and n_varying == 1 and not self.columns[time].n_gaps
+        is_series = is_series and arguments.strategy.is_of_series
+        return time if is_series and arguments.approximation == AUTO else None
+
+    @property
+    def is_long_series(self) -> bool:
+        """Whether the rows are a series that is fitted by state space."""
+        return self.approximation is not None and self._column_of_series is not None
+
+    @property
+    def text(self) -> str:
+        """How all rows are fitted, in one line."""
+        how = "exactly" if self.approximation is None else self.approximation.text
+        how = ByStateSpace.text if self.is_long_series else how
+        by_bounds = ", by bounds" if self.is_by_bounds else ""
+        return (
+            f"{len(self.rows)} rows: kernels are searched on {self.n_searched} of them{by_bounds}, "
+            f"and the best are fitted to all, {how}"
+        )
+
+    def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
+        """Build the evaluator of exact fits to data, or that of a search by bounds."""
+        arguments = self._arguments
+        make: Callable[..., Evaluator] = Evaluator
+        criterion: Criterion | None = arguments.criterion
+        if by_bounds:
+            make = partial(BoundedEvaluator, n_inducing=arguments.n_inducing)
+            criterion = arguments.criterion.for_approximations()
+        if criterion is None:
+            raise ValueError(
+                f"strategy={arguments.strategy!r} bounds the log likelihood, and needs "
+                f"criterion='laplace', 'importance' or 'bic', got {arguments.criterion!r}"
+            )
+        return make(
+            data,
+            priors=arguments.priors,
+            seed=self._seed,
+            criterion=criterion,
+            structure_prior=self.space.structure_prior,
+        )
+
+    def possible(self, fits: Iterable[Evaluation]) -> Iterator[Evaluation]:
+        """Yield the fits of kernels that the search can reach, on scales that these rows have."""
+        for fit in fits:
+            with suppress(ValueError):
+                self.space.check_scales(fit.expression)
+                self.space.checked(fit.expression)
+                yield fit
