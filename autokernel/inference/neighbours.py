@@ -252,6 +252,10 @@ class NeighbourLikelihood(Likelihood):
         made = (Blocks(expression, self.data, part) if keeps else None for part in self._parts)
         self._kept = list(made)
 
+    @property
+    def work(self) -> float:
+        return float(len(self._tail.y) * (1 + self.expression.n_leaves))
+
     def value(self, theta: FloatArray) -> float:
         params, value = np.exp(theta), self._head.value(theta)
         value += self.rows_for_each * self._tail.noise.correction(theta[-1])

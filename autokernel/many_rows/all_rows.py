@@ -1,6 +1,5 @@
 """The fit of the best kernels of a search to all rows: race, climb, choose."""
 
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,8 +11,10 @@ from autokernel.deadline import Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import KERNEL_ERRORS, OutOfTimeError, reason_of, warn_user
 from autokernel.inference import (
+    ExactLikelihood,
     ExactPredictor,
     MakePredictor,
+    exact_work,
     has_memory_for_exact,
     log_normal,
     one_blas_thread,
@@ -33,7 +34,6 @@ N_ROUNDS = 2  # thorough fits of the best kernel, each with its own neighbours o
 MIN_HELD_OUT_ROWS = 20  # with fewer, nothing is chosen by them
 WORTHWHILE_GAIN = 0.02  # nats per row for which a more expensive predictor is taken
 ALLOWED_LOSS = 0.005  # nats per row by which the predictor of the rival may be worse
-N_TIMED_ROWS = 1000  # whose exact conditioning is timed, to know how long that of all takes
 
 
 def fit_all_rows(
@@ -217,7 +217,9 @@ def _best_predictor(fit: Evaluation, rows: ManyRows) -> MakePredictor:
     """Choose the exact predictor if memory and time suffice, another one by held-out rows."""
     made, *others = rows.approximation.predictors
     if _can_be_exact(rows):
-        return ExactPredictor if _has_time_for_exact(fit, rows) else made
+        work = exact_work(len(rows.data.y), fit.expression.n_leaves)
+        seconds = rows.deadline.expected_seconds(ExactLikelihood, work / 3)
+        return ExactPredictor if seconds < rows.deadline.seconds_left else made
     best = _compared(fit, made, rows) if others else -np.inf
     for other in others:
         density = _compared(fit, other, rows)
@@ -233,9 +235,10 @@ def _best_predictor(fit: Evaluation, rows: ManyRows) -> MakePredictor:
 
 def _compared(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
     """Compute the density of held-out rows if they are enough, and there is time, or ``-inf``."""
-    if n_held_out(len(rows.data.y)) < MIN_HELD_OUT_ROWS or rows.deadline.has_passed:
-        return -np.inf
-    return held_out_density(fit, make_predictor, rows)
+    if n_held_out(len(rows.data.y)) >= MIN_HELD_OUT_ROWS:
+        with suppress(OutOfTimeError):
+            return held_out_density(fit, make_predictor, rows)
+    return -np.inf
 
 
 def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
@@ -243,7 +246,8 @@ def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyR
     expression, theta = fit.expression, fit.theta
     given, held_out = rows.given_and_held_out
     try:
-        predictor = make_predictor(expression, theta, given)
+        with rows.deadline.timed(make_predictor, len(given.y)):
+            predictor = make_predictor(expression, theta, given)
         mean, variance = predictor.mean_and_variance(held_out.X)
     except (*KERNEL_ERRORS, MemoryError) as error:
         rows.record_failure(fit, f"held-out rows could not be predicted ({reason_of(error)})")
@@ -268,19 +272,3 @@ def _can_be_exact(rows: ManyRows) -> bool:
             ConvergenceWarning,
         )
     return has_memory
-
-
-def _has_time_for_exact(fit: Evaluation, rows: ManyRows) -> bool:
-    """Whether exact predictions can be made before the deadline, by the time of some rows."""
-    if rows.deadline.seconds_left == np.inf:
-        return True
-    n_rows = len(rows.data.y)
-    some = rows.data.take(np.arange(min(N_TIMED_ROWS, n_rows)))
-    began = time.perf_counter()
-    try:
-        ExactPredictor(fit.expression, fit.theta, some)
-    except (*KERNEL_ERRORS, MemoryError) as error:
-        rows.record_failure(fit, f"exact predictions could not be made ({reason_of(error)})")
-        return False
-    seconds = time.perf_counter() - began
-    return seconds * (n_rows / len(some.y)) ** 3 < rows.deadline.seconds_left

@@ -45,7 +45,6 @@ class ManyRows:
     evaluator: Evaluator
     deadline: Deadline = field(default=NEVER, kw_only=True)
     history: list[Evaluation] = field(default_factory=list, kw_only=True, repr=False)
-    _seconds: dict[bool, float] = field(default_factory=dict, init=False)  # to build a likelihood
 
     @cached_property
     def criterion(self) -> Criterion | None:
@@ -69,14 +68,10 @@ class ManyRows:
         the highest score of other kernels, in nats.
         """
         rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
-        expected = TIMES_THOROUGH * self._seconds.get(False, 0)
-        self.deadline.check(self._seconds.get(thorough, expected))
-        began = time.perf_counter()
+        make, work = self.approximation.likelihood, TIMES_THOROUGH if thorough else 1.0
         try:
-            likelihood = self.approximation.likelihood(
-                before, self.data, thorough=thorough, rng=rng
-            )
-            self._seconds[thorough] = time.perf_counter() - began
+            with self.deadline.timed(type(self.approximation), work):
+                likelihood = make(before, self.data, thorough=thorough, rng=rng)
             found = self._climb(before, likelihood, completes=thorough, best=best)
         except (*KERNEL_ERRORS, MemoryError) as error:
             return self.record_failure(before, reason_of(error))
