@@ -246,7 +246,7 @@ def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyR
     expression, theta = fit.expression, fit.theta
     given, held_out = rows.given_and_held_out
     try:
-        with rows.deadline.timed(make_predictor, len(given.y)):
+        with rows.deadline.timed(str(make_predictor), len(given.y)):
             predictor = make_predictor(expression, theta, given)
         mean, variance = predictor.mean_and_variance(held_out.X)
     except (*KERNEL_ERRORS, MemoryError) as error:

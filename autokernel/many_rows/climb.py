@@ -23,8 +23,8 @@ from autokernel.typing import FloatArray
 
 MAX_STEPS = 25  # of a run
 ACCURACY = 1e-2  # nats that it may still gain
-MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
 TIMES_THOROUGH = 4.0  # the time to build the likelihood of a fit, for that of a thorough one
+MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
 N_DRAWS = 100
 MAX_GIVEN_ROWS = 2**15  # from which held-out rows are predicted
 _CLIMB_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the search have the seed
@@ -67,11 +67,8 @@ class ManyRows:
         ``thorough``, more rows enter the likelihood, and the score is that of all rows. ``best`` is
         the highest score of other kernels, in nats.
         """
-        rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
-        make, work = self.approximation.likelihood, TIMES_THOROUGH if thorough else 1.0
         try:
-            with self.deadline.timed(type(self.approximation), work):
-                likelihood = make(before, self.data, thorough=thorough, rng=rng)
+            likelihood = self._likelihood(before, thorough=thorough)
             found = self._climb(before, likelihood, completes=thorough, best=best)
         except (*KERNEL_ERRORS, MemoryError) as error:
             return self.record_failure(before, reason_of(error))
@@ -107,12 +104,19 @@ class ManyRows:
         white = rng.normal(size=(len(theta), N_DRAWS))
         return theta + np.linalg.solve(L.T, white).T
 
+    def _likelihood(self, fit: Evaluation, *, thorough: bool) -> Likelihood:
+        """Build the likelihood near the parameters of a fit."""
+        rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
+        with self.deadline.timed(type(self.approximation), TIMES_THOROUGH if thorough else 1.0):
+            return self.approximation.likelihood(fit, self.data, thorough=thorough, rng=rng)
+
     def _climb(
         self, start: Evaluation, likelihood: Likelihood, *, completes: bool, best: float = -np.inf
     ) -> Evaluation:
         """Maximise a likelihood from the parameters of an earlier fit, and score the maximum.
 
-        With ``completes``, the score is that of all rows at the maximum.
+        With ``completes``, the score is that of all rows at the maximum, with the Hessian there;
+        otherwise the run's estimate of the Hessian serves.
         """
         began = time.perf_counter()
         log_structure_prior = self.evaluator.structure_prior(start.expression)
@@ -128,11 +132,12 @@ class ManyRows:
         mode = maximise(
             posterior, theta, max_iterations=MAX_STEPS, tolerance=ACCURACY, curvature=curvature
         )
+        maximum, fitted = measure_maximum(posterior, mode, mode.curvature), posterior
         least = best - FAR_BELOW_BEST - log_structure_prior
-        if len(likelihood.data.y) / likelihood.rows_for_each > MAX_MEASURED_ROWS:
-            least = np.inf
-        maximum = _measured(posterior, mode, least)
-        fitted = posterior
+        n_entered = len(likelihood.data.y) / likelihood.rows_for_each
+        is_worth_it = completes and n_entered <= MAX_MEASURED_ROWS
+        if is_worth_it and log_evidence_or_nothing(posterior, maximum) >= least:
+            maximum = self._measured(start, posterior, maximum)
         if completes and n_rows < self.data.noise.n_readings:
             fitted, maximum = self._completed(likelihood, maximum)
         # rows that have not entered are as likely as those that have, less one nat a parameter
@@ -158,6 +163,21 @@ class ManyRows:
     def _posterior(self, likelihood: Likelihood) -> LogPosterior:
         return LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
 
+    def _measured(self, start: Evaluation, posterior: LogPosterior, maximum: Maximum) -> Maximum:
+        """Compute the Hessian on the rows of a race, unless it is not that of a maximum there."""
+        theta, few = maximum.mode.theta, posterior
+        if start.expression.leaves and not self.approximation.is_exact:
+            at = replace(start, theta=theta)
+            few = self._posterior(self._likelihood(at, thorough=False))
+        times = posterior.data.noise.n_readings / few.data.noise.n_readings
+        with suppress(NotAMaximumError):
+            found = few.hessian(theta, maximum.hessian)
+            hessian = found if few is posterior else _scaled_hessian(found, times, few, theta)
+            measured = maximum if hessian is None else replace(maximum, hessian=hessian)
+            if np.isfinite(log_evidence_or_nothing(posterior, measured)):
+                return measured
+        return maximum
+
     def _completed(self, of_some: Likelihood, maximum: Maximum) -> tuple[LogPosterior, Maximum]:
         """Take the maximum on some rows, with the same inducing points, as that on all rows."""
         kernel, data, theta = of_some.expression, self.data, maximum.mode.theta
@@ -171,17 +191,6 @@ class ManyRows:
         return posterior, replace(
             maximum, mode=Point(theta, posterior.value(theta)), hessian=hessian
         )
-
-
-def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
-    """Compute the Hessian, or take the run's estimate if the evidence is less than ``least``."""
-    estimate = measure_maximum(posterior, mode, mode.curvature)
-    if log_evidence_or_nothing(posterior, estimate) >= least:
-        with suppress(NotAMaximumError):
-            measured = measure_maximum(posterior, mode)
-            if np.isfinite(log_evidence_or_nothing(posterior, measured)):
-                return measured
-    return estimate
 
 
 def _scaled_hessian(
