@@ -29,7 +29,6 @@ N_BEST = 4  # best kernels of the search that race on all rows
 MAX_BEHIND = 10.0  # nats on the rows of the search, from which no kernel comes back on all rows
 N_FLEXIBLE = 6  # best kernels that use all columns, for what few rows do not show
 N_COMPARED = 3  # best fits of the race that are compared on held-out rows
-N_ROUNDS = 2  # thorough fits of the best kernel, each with its own neighbours or points
 
 MIN_HELD_OUT_ROWS = 20  # with fewer, nothing is chosen by them
 WORTHWHILE_GAIN = 0.02  # nats per row for which a more expensive predictor is taken
@@ -72,15 +71,14 @@ def _race_climb_choose(
     noise = [one for one in entrants if not one.expression.leaves]
     kernels = [one for one in entrants if one.expression.leaves]
     winner = _race(kernels, rows, task) if races else kernels
-    fits = _climb(winner, rows) or noise
+    [fit, *_] = _fitted(winner, rows, thorough=True) or winner or noise
     if noise:
-        fits = _against_noise(fits, noise[0], rows, was_best=not best_first[0].expression.leaves)
-    if fits[0].expression.leaves:
-        [fit] = _best_on_held_out(fits, rows)
+        fit = _against_noise(fit, noise[0], rows, was_best=not best_first[0].expression.leaves)
+    if fit.expression.leaves:
         return fit, _best_predictor(fit, rows)
     with suppress(OutOfTimeError):
-        return rows.fit_exactly(fits[0]), ExactPredictor
-    return fits[0], ExactPredictor
+        fit = rows.fit_exactly(fit)
+    return fit, ExactPredictor
 
 
 def race_exactly(
@@ -161,11 +159,11 @@ def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> S
     return _fitted(list(wider)[-1:], rows) or winner
 
 
-def _fitted(kernels: Sequence[Evaluation], rows: ManyRows) -> list[Evaluation]:
+def _fitted(
+    kernels: Sequence[Evaluation], rows: ManyRows, *, thorough: bool = False
+) -> list[Evaluation]:
     """Fit kernels to all rows while there is time, and return what succeeds, the best first."""
-    fits: list[Evaluation] = []
-    for fit in in_time(rows.fit(kernel, best=_highest(fits)) for kernel in kernels):
-        fits.append(fit)
+    fits = in_time(rows.fit(kernel, thorough=thorough) for kernel in kernels)
     return _best_first(fit for fit in fits if np.isfinite(fit.score))
 
 
@@ -177,18 +175,9 @@ def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
     return sorted(fits, key=lambda fit: -fit.score)
 
 
-def _climb(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
-    """Fit a kernel further while there is time, and return all of its fits, the latest first."""
-    n_rounds = 1 if rows.approximation.is_exact else N_ROUNDS
-    rounds = range(n_rounds if fits else 0)
-    for found in in_time(rows.fit(fits[0], thorough=True) for _ in rounds):
-        fits = [found, *fits] if np.isfinite(found.score) else fits
-    return fits
-
-
 def _against_noise(
-    fits: Sequence[Evaluation], noise: Evaluation, rows: ManyRows, *, was_best: bool
-) -> Sequence[Evaluation]:
+    fit: Evaluation, noise: Evaluation, rows: ManyRows, *, was_best: bool
+) -> Evaluation:
     """Return noise alone if it is better on all rows; without time to see, if it was the best.
 
     A weak signal that is not an accident has more evidence on all rows.
@@ -196,8 +185,8 @@ def _against_noise(
     try:
         again = rows.fit(noise, thorough=True)
     except OutOfTimeError:
-        return [noise] if was_best else fits
-    return [again] if again.score > fits[0].score else fits
+        return noise if was_best else fit
+    return again if again.score > fit.score else fit
 
 
 def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
