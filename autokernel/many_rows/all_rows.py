@@ -16,12 +16,12 @@ from autokernel.inference import (
     MakePredictor,
     exact_work,
     has_memory_for_exact,
-    log_normal,
     one_blas_thread,
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
 from autokernel.many_rows.climb import ManyRows
 from autokernel.many_rows.terms import with_another_level, with_more_terms, with_rough_term
+from autokernel.search.left_out import left_out_density
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
@@ -232,20 +232,13 @@ def _compared(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) ->
 
 def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
     """Compute the mean log density of held-out targets in nats, ``-inf`` on failure."""
-    expression, theta = fit.expression, fit.theta
     given, held_out = rows.given_and_held_out
     try:
         with rows.deadline.timed(str(make_predictor), len(given.y)):
-            predictor = make_predictor(expression, theta, given)
-        mean, variance = predictor.mean_and_variance(held_out.X)
+            return left_out_density(fit, given, held_out, make_predictor)
     except (*KERNEL_ERRORS, MemoryError) as error:
         rows.record_failure(fit, f"held-out rows could not be predicted ({reason_of(error)})")
         return -np.inf
-    held_out, noise = held_out.on(expression.target), float(np.exp(theta[-1]))
-    of_rows = held_out.noise.variance(noise + predictor.jitter)
-    variance += of_rows - predictor.noise_at(held_out.X, mean)  # that of these rows
-    density = log_normal(held_out.y - mean, variance) + held_out.noise.corrections(theta[-1])
-    return float(density.sum() / held_out.noise.n_readings)
 
 
 def _can_be_exact(rows: ManyRows) -> bool:
