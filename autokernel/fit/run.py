@@ -40,6 +40,7 @@ from autokernel.model import MixturePredictor, condition
 from autokernel.search import (
     MEANINGS,
     History,
+    LeftOut,
     Observer,
     Search,
     StopReason,
@@ -136,6 +137,14 @@ class Run:
             return rows_of_groups(inputs, groups, n, seed=self.seed)
         return np.sort(shuffled_rows(len(inputs), self.seed)[:n])
 
+    def _left_out(self) -> LeftOut | None:
+        """Return the rows that the search does not have, in random order, None if it has all."""
+        order = shuffled_rows(len(self.rows), self.seed)
+        if self.n_searched == len(order):
+            return None
+        others = order[~np.isin(order, self._searched_rows())]
+        return LeftOut(self.evaluator.data, self.data.take(others))
+
     @property
     def _column_of_series(self) -> int | None:
         """The only column that varies, along which the rows are a series, None if they are not."""
@@ -173,6 +182,7 @@ class Run:
             batch_size=self.arguments.batch_size,
             tol=self.arguments.tol,
             store=self.store,
+            left_out=self._left_out(),
         )
 
     def search(self, observer: Observer, *, deadline: Deadline = NEVER) -> StopReason:

@@ -31,6 +31,7 @@ from autokernel.expression import (
 from autokernel.kernels import UNPICKLABLE
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
+from autokernel.search.left_out import LeftOut
 from autokernel.search.store import Store
 from autokernel.search.strategy import Strategy, Task
 
@@ -74,7 +75,8 @@ class Search:
     evaluated in parallel; each batch has its own random stream, numbered by the trials before it.
     The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats together.
     The ``design`` is that of the task, that of the strategy, and noise alone on each scale of the
-    target. Proposals that are in the ``store`` are read instead of made again.
+    target. Proposals that are in the ``store`` are read instead of made again. The rows that are
+    ``left_out`` may end the search too.
     """
 
     def __init__(
@@ -88,7 +90,9 @@ class Search:
         batch_size: int = 1,
         tol: float = 0.0,
         store: Store | None = None,
+        left_out: LeftOut | None = None,
     ) -> None:
+        self._left_out = left_out
         self._strategy, self.task, self._history = strategy, task, history
         self._store = store or Store()
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
@@ -173,12 +177,17 @@ class Search:
             return StopReason.N_ITER
         if self.task.deadline.has_passed:
             return StopReason.MAX_TIME
-        if self._history.has_converged(self._tol, max_steps=self._max_steps):
+        if self._has_converged():
             return StopReason.CONVERGED
         evaluated = (evaluation.expression for evaluation in self._history.evaluations)
         known = [expression for expression in evaluated if expression.leaves]  # not NOISE
         is_exhausted = self.task.any_unknown(known) is None
         return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
+
+    def _has_converged(self) -> bool:
+        if self._history.has_converged(self._tol, max_steps=self._max_steps):
+            return True
+        return self._left_out is not None and self._left_out.end(self._history)
 
     def _batches(
         self, safe: Sequence[Estimate], latest: Deadline | None
@@ -207,7 +216,7 @@ class Search:
                 history.n_searched < self._n_iter
                 and any(one.expression.leaves for one in history.evaluations)
                 and not self.task.deadline.has_passed
-                and not history.has_converged(self._tol, max_steps=self._max_steps)
+                and not self._has_converged()
                 and (batch := self._proposed()).kernels
             ):
                 yield batch
