@@ -163,7 +163,7 @@ def _of_all_rows(
         how = by_states or run.approximation
         return _approximated(run, how, best_first, deadline, task)
     evaluator = run.evaluator_of(run.data)
-    first, *others = race_exactly(best_first, evaluator, task, deadline=deadline) or best_first
+    first, *others = race_exactly(best_first, evaluator, deadline=deadline) or best_first
     point = first, condition(first, run.data)
     if first is best[0]:  # there is no fit to all rows
         return point, [_only(first)], point[1]

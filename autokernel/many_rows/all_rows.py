@@ -20,7 +20,7 @@ from autokernel.inference import (
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
 from autokernel.many_rows.climb import ManyRows
-from autokernel.many_rows.terms import with_another_level, with_more_terms, with_rough_term
+from autokernel.many_rows.terms import with_another_level, with_rough_term
 from autokernel.search.left_out import left_out_density
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
@@ -82,16 +82,11 @@ def _race_climb_choose(
 
 
 def race_exactly(
-    best_first: Sequence[Evaluation],
-    evaluator: Evaluator,
-    task: Task | None = None,
-    *,
-    deadline: Deadline,
+    best_first: Sequence[Evaluation], evaluator: Evaluator, *, deadline: Deadline
 ) -> list[Evaluation]:
     """Fit the best kernels of a search exactly to all rows, which ``evaluator`` has.
 
-    With the ``task`` of the search, the best one may have terms that its rows did not show. The
-    fits are returned, the best first. If there is not one, the list is empty, with a warning.
+    The fits are returned, the best first. If there is not one, the list is empty, with a warning.
     """
     fits: list[Evaluation] = []
     jobs = (  # scores of fewer rows are no measure
@@ -104,11 +99,7 @@ def race_exactly(
     if best_first[0].expression.leaves and not any(fit.expression.leaves for fit in found):
         found = []  # noise wins against kernels, not against failures
     _warn_of_failures(fits, "exactly", n_rows=len(evaluator.data.y), has_fit=bool(found))
-    found = _best_first(found)
-    if found and task is not None:
-        for more in in_time(with_more_terms(found[0], evaluator, task, deadline)):
-            found.insert(0, more)
-    return found
+    return _best_first(found)
 
 
 def _warn_of_failures(
@@ -146,17 +137,10 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
 def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Sequence[Evaluation]:
     """Return the kernel that is best on all rows, the first one if none could be fitted."""
     raced = _fitted(kernels, rows)
-    if not raced:
-        return kernels[:1]
-    if rows.approximation.is_exact and task is not None:
-        raced += _fitted(with_another_level(raced[0], rows.data, task), rows)
-        return _best_first(raced)[:1]
-    if task is None:
-        return _best_on_held_out(raced[:N_COMPARED], rows)
-    raced += _fitted(with_rough_term(raced[0], rows.data, task), rows)
-    winner = _best_on_held_out(_best_first(raced)[:N_COMPARED], rows)
-    wider = in_time(with_more_terms(winner[0], rows.evaluator, task, rows.deadline))
-    return _fitted(list(wider)[-1:], rows) or winner
+    if raced and task is not None:
+        with_term = with_another_level if rows.approximation.is_exact else with_rough_term
+        raced += _fitted(with_term(raced[0], rows.data, task), rows)
+    return _best_on_held_out(_best_first(raced)[:N_COMPARED], rows) or kernels[:1]
 
 
 def _fitted(
@@ -194,7 +178,7 @@ def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Ev
 
     Exact scores need no such rows.
     """
-    if len(fits) == 1 or rows.approximation.is_exact:
+    if len(fits) <= 1 or rows.approximation.is_exact:
         return fits[:1]
     cheapest = rows.approximation.predictors[0]
     densities = [_compared(fit, cheapest, rows) for fit in fits]

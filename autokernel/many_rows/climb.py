@@ -17,8 +17,19 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import KERNEL_ERRORS, NotAMaximumError, custom_part, reason_of
-from autokernel.inference import ExactLikelihood, InducingLikelihood, Likelihood, TrainingData
-from autokernel.many_rows.approximation import Approximation, n_held_out, shuffled_rows
+from autokernel.inference import (
+    ExactLikelihood,
+    InducingLikelihood,
+    Likelihood,
+    NeighbourLikelihood,
+    TrainingData,
+)
+from autokernel.many_rows.approximation import (
+    RACE_BLOCKS,
+    Approximation,
+    n_held_out,
+    shuffled_rows,
+)
 from autokernel.typing import FloatArray
 
 MAX_STEPS = 25  # of a run
@@ -67,8 +78,12 @@ class ManyRows:
         ``thorough``, more rows enter the likelihood, and the score is that of all rows. ``best`` is
         the highest score of other kernels, in nats.
         """
+        rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
         try:
-            likelihood = self._likelihood(before, thorough=thorough)
+            with self.deadline.timed(type(self.approximation), TIMES_THOROUGH if thorough else 1.0):
+                likelihood = self.approximation.likelihood(
+                    before, self.data, thorough=thorough, rng=rng
+                )
             found = self._climb(before, likelihood, completes=thorough, best=best)
         except (*KERNEL_ERRORS, MemoryError) as error:
             return self.record_failure(before, reason_of(error))
@@ -104,12 +119,6 @@ class ManyRows:
         white = rng.normal(size=(len(theta), N_DRAWS))
         return theta + np.linalg.solve(L.T, white).T
 
-    def _likelihood(self, fit: Evaluation, *, thorough: bool) -> Likelihood:
-        """Build the likelihood near the parameters of a fit."""
-        rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
-        with self.deadline.timed(type(self.approximation), TIMES_THOROUGH if thorough else 1.0):
-            return self.approximation.likelihood(fit, self.data, thorough=thorough, rng=rng)
-
     def _climb(
         self, start: Evaluation, likelihood: Likelihood, *, completes: bool, best: float = -np.inf
     ) -> Evaluation:
@@ -137,7 +146,7 @@ class ManyRows:
         n_entered = len(likelihood.data.y) / likelihood.rows_for_each
         is_worth_it = completes and n_entered <= MAX_MEASURED_ROWS
         if is_worth_it and log_evidence_or_nothing(posterior, maximum) >= least:
-            maximum = self._measured(start, posterior, maximum)
+            maximum = self._measured(posterior, maximum)
         if completes and n_rows < self.data.noise.n_readings:
             fitted, maximum = self._completed(likelihood, maximum)
         # rows that have not entered are as likely as those that have, less one nat a parameter
@@ -163,17 +172,17 @@ class ManyRows:
     def _posterior(self, likelihood: Likelihood) -> LogPosterior:
         return LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
 
-    def _measured(self, start: Evaluation, posterior: LogPosterior, maximum: Maximum) -> Maximum:
-        """Compute the Hessian on the rows of a race, unless it is not that of a maximum there."""
-        theta, few = maximum.mode.theta, posterior
-        if start.expression.leaves and not self.approximation.is_exact:
-            at = replace(start, theta=theta)
-            few = self._posterior(self._likelihood(at, thorough=False))
-        times = posterior.data.noise.n_readings / few.data.noise.n_readings
+    def _measured(self, posterior: LogPosterior, maximum: Maximum) -> Maximum:
+        """Compute the Hessian, on fewer blocks of neighbours, unless it is not that of a maximum.
+
+        A thousand blocks show it to a few hundredths.
+        """
+        likelihood, few = posterior.likelihood, posterior
+        if isinstance(likelihood, NeighbourLikelihood):
+            few = self._posterior(likelihood.with_fewer_blocks(RACE_BLOCKS))
         with suppress(NotAMaximumError):
-            found = few.hessian(theta, maximum.hessian)
-            hessian = found if few is posterior else _scaled_hessian(found, times, few, theta)
-            measured = maximum if hessian is None else replace(maximum, hessian=hessian)
+            hessian = few.hessian(maximum.mode.theta, maximum.hessian)
+            measured = replace(maximum, hessian=hessian)
             if np.isfinite(log_evidence_or_nothing(posterior, measured)):
                 return measured
         return maximum
