@@ -181,7 +181,7 @@ def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Ev
     if len(fits) <= 1 or rows.approximation.is_exact:
         return fits[:1]
     cheapest = rows.approximation.predictors[0]
-    densities = [_compared(fit, cheapest, rows) for fit in fits]
+    densities = [held_out_density(fit, cheapest, rows) for fit in fits]
     best = int(np.argmax(densities))
     return [fits[best if densities[best] > densities[0] + WORTHWHILE_GAIN else 0]]
 
@@ -193,33 +193,32 @@ def _best_predictor(fit: Evaluation, rows: ManyRows) -> MakePredictor:
         work = exact_work(len(rows.data.y), fit.expression.n_leaves)
         seconds = rows.deadline.expected_seconds(ExactLikelihood, work / 3)
         return ExactPredictor if seconds < rows.deadline.seconds_left else made
-    best = _compared(fit, made, rows) if others else -np.inf
+    best = held_out_density(fit, made, rows) if others else -np.inf
     for other in others:
-        density = _compared(fit, other, rows)
+        density = held_out_density(fit, other, rows)
         if not density > best + WORTHWHILE_GAIN:
             break
         made, best = other, density
     rival = rows.approximation.rival
     if rival is not None:
         smooth = rival.predictors[0]
-        made = smooth if _compared(fit, smooth, rows) > best - ALLOWED_LOSS else made
+        made = smooth if held_out_density(fit, smooth, rows) > best - ALLOWED_LOSS else made
     return made
 
 
-def _compared(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
-    """Compute the density of held-out rows if they are enough, and there is time, or ``-inf``."""
-    if n_held_out(len(rows.data.y)) >= MIN_HELD_OUT_ROWS:
-        with suppress(OutOfTimeError):
-            return held_out_density(fit, make_predictor, rows)
-    return -np.inf
-
-
 def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
-    """Compute the mean log density of held-out targets in nats, ``-inf`` on failure."""
+    """Compute the mean log density of held-out targets in nats.
+
+    It is ``-inf`` on failure, without enough time, and with few such rows.
+    """
+    if n_held_out(len(rows.data.y)) < MIN_HELD_OUT_ROWS:
+        return -np.inf
     given, held_out = rows.given_and_held_out
     try:
         with rows.deadline.timed(str(make_predictor), len(given.y)):
             return left_out_density(fit, given, held_out, make_predictor)
+    except OutOfTimeError:
+        return -np.inf
     except (*KERNEL_ERRORS, MemoryError) as error:
         rows.record_failure(fit, f"held-out rows could not be predicted ({reason_of(error)})")
         return -np.inf
