@@ -1,6 +1,5 @@
 """The model that results from a search: the best kernels on all rows, averaged, with its tails."""
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -22,7 +21,6 @@ from autokernel.many_rows import (
     fit_all_rows,
     race_exactly,
 )
-from autokernel.many_rows.approximation import MAX_EXACT_ROWS, n_held_out, shuffled_rows
 from autokernel.model import (
     TAIL_SHARE,
     FittedModel,
@@ -38,7 +36,6 @@ from autokernel.search import StopReason, Task
 from autokernel.search.loop import MAX_ERROR_OF_ESTIMATE
 from autokernel.typing import FloatArray
 
-N_PARTS = 10  # of all rows, one of which is conditioned on to know how long all take
 TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
 EQUAL_SHARE = 0.5  # of averages over kernels of series, for kinds of walks and for scales
 
@@ -177,15 +174,9 @@ def _approximated(
     deadline: Deadline,
     task: Task | None,
 ) -> Result:
-    n = len(run.data.y)
-    chosen = shuffled_rows(n, run.seed)[: min(MAX_EXACT_ROWS, n - n_held_out(n))]
-    evaluator = run.evaluator_of(run.data.take(np.sort(chosen)))
-    rows = ManyRows(approximation, run.data, evaluator, deadline=deadline)
+    rows = ManyRows(approximation, run.data, run.evaluator, deadline=deadline)
     evaluation, draws, make_predictor = fit_all_rows(best_first, rows, task)
-    if deadline.seconds_left < np.inf:
-        began, some = time.perf_counter(), run.data.take(np.arange(0, len(run.data.y), N_PARTS))
-        condition(evaluation, some, approximation.predictors[0])
-        deadline.check(N_PARTS * (time.perf_counter() - began))
+    deadline.check(deadline.expected_seconds(str(make_predictor), len(run.data.y)))
     mixture = None
     with fallback("predictions are approximated"):
         mixture = condition(evaluation, run.data, make_predictor)
