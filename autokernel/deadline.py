@@ -1,10 +1,10 @@
-"""The deadline of a fit with limited time."""
+"""The deadline of a fit with limited time, and the clock that expects how long steps take."""
 
 import math
 import platform
 import time
-from collections.abc import Callable, Iterable, Iterator
-from contextlib import suppress
+from collections.abc import Callable, Hashable, Iterable, Iterator
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from autokernel.exceptions import OutOfTimeError
@@ -16,7 +16,8 @@ class Deadline:
     A pickled deadline keeps its moment in other processes of this machine. On another machine,
     whose clock has another zero, it allows the seconds that were left when it was pickled.
     ``on_check`` is called at each check, also of earlier deadlines that are made once it is set. It
-    is not pickled.
+    is not pickled. Deadlines that are made from each other share a clock: what the largest step of
+    each kind took, from which the time of others is expected.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -24,6 +25,7 @@ class Deadline:
         self._moment = self.began + seconds
         self.on_check: Callable[[], object] | None = None
         self._latest: Deadline | None = None  # it passes with this one, which may be cancelled
+        self._largest: dict[Hashable, tuple[float, float]] = {}  # work and seconds by kind of step
 
     @property
     def seconds_left(self) -> float:
@@ -48,6 +50,7 @@ class Deadline:
         earlier = Deadline(math.inf)
         earlier._moment = self._end - seconds
         earlier._latest, earlier.on_check = self, self.on_check
+        earlier._largest = self._largest
         return earlier
 
     def share(self, fraction: float) -> "Deadline":
@@ -62,6 +65,31 @@ class Deadline:
             self.on_check()
         if self.seconds_left <= seconds:
             raise OutOfTimeError("the time is over")
+
+    def expected_seconds(self, kind: Hashable, work: float) -> float:
+        """Expect the time of a step from the largest one of its kind so far, 0 without any.
+
+        The ``work`` is in any unit to which the time of large steps is proportional.
+        """
+        known, seconds = self._largest.get(kind, (1.0, 0.0))
+        return seconds * work / known
+
+    @contextmanager
+    def timed(self, kind: Hashable, work: float) -> Iterator[None]:
+        """Time a step, unless it is expected to miss the deadline: then an error is raised.
+
+        Raises
+        ------
+        OutOfTimeError
+            If less than the expected seconds are left.
+        """
+        self.check(self.expected_seconds(kind, work))
+        began = time.perf_counter()
+        yield
+        seconds = time.perf_counter() - began
+        known, longest = self._largest.get(kind, (0.0, 0.0))
+        if work >= known:
+            self._largest[kind] = work, seconds if work > known else max(longest, seconds)
 
     def __reduce__(self) -> tuple[object, ...]:
         return _rebuilt_deadline, (self._moment, self.seconds_left, platform.node())

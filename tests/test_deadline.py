@@ -88,3 +88,23 @@ def test_it_keeps_its_moment_in_another_process():
         # looked at between our two looks; no process starts and imports in less than 0.01 s
         assert deadline.seconds_left - ROUNDING <= left < earlier - 0.01
         assert has_passed == deadline.has_passed
+
+
+def test_the_time_of_a_step_is_expected_from_the_largest_one_of_its_kind():
+    deadline = Deadline(1000.0)
+    assert deadline.expected_seconds("step", 5.0) == 0.0  # nothing is known
+    with deadline.timed("step", 2.0):
+        time.sleep(0.05)
+    expected = deadline.expected_seconds("step", 2.0)
+    assert expected >= 0.05
+    assert deadline.expected_seconds("step", 6.0) == pytest.approx(3 * expected)
+    assert deadline.expected_seconds("other", 2.0) == 0.0
+    for quick in (2.0, 1.0):  # the longest one of the largest counts, on one clock for all
+        with deadline.earlier(1.0).timed("step", quick):
+            pass
+        assert deadline.expected_seconds("step", 2.0) == expected
+    with pytest.raises(OutOfTimeError), deadline.timed("step", 1e9):
+        pytest.fail("a step begins that takes years")
+    with deadline.share(0.5).timed("step", 4.0):  # a larger one is known better
+        pass
+    assert deadline.expected_seconds("step", 2.0) < 0.05

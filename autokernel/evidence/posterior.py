@@ -1,6 +1,5 @@
 """The log posterior of the parameters of a kernel, its gradient and Hessian."""
 
-import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import cache
@@ -16,7 +15,7 @@ from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
 from autokernel.kernels import LogGammaPrior, Priors, Role
 from autokernel.typing import BoolArray, FloatArray
 
-N_TIMED_ROWS = 500  # rows of a call that is timed, to know how long one of more rows takes
+N_TIMED_ROWS = 500  # of a call that is made to know how long one of many rows takes
 _ONE_SIDED = 3e-5  # one-sided step in a log parameter
 _LONGEST_ONE_SIDED = 1e-3  # longest one-sided step in standard deviations
 _FIRST = 3e-3  # first central step in a log parameter
@@ -118,7 +117,7 @@ class LogPosterior:
         self.likelihood, self.deadline = likelihood, deadline
         self.expression, self.data = likelihood.expression, likelihood.data
         self._priors = priors
-        self.n_evaluations, self._seconds = 0, 0.0  # of the longest call
+        self.n_evaluations = 0
         self._gradients: dict[bytes, tuple[float, FloatArray]] = {}  # with the value, by point
         self.prior = LogGammaPrior.of(likelihood.parameters, priors=priors)
         self.centre = np.log(self.prior.shape / self.prior.rate)
@@ -172,7 +171,7 @@ class LogPosterior:
 
         This is a third of the work of :meth:`value_and_gradient`.
         """
-        with self._call():
+        with self._call(self.likelihood.work / 3):
             value = self.likelihood.value(theta) + float(self.prior.log_density(theta))
         self._remember(theta, value)
         return value
@@ -181,7 +180,7 @@ class LogPosterior:
         """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
         known = self._gradients.get(theta.tobytes())
         if known is None:
-            with self._call():
+            with self._call(self.likelihood.work):
                 value, gradient = self.likelihood.value_and_gradient(theta)
             value += float(self.prior.log_density(theta))
             self._remember(theta, value)
@@ -193,33 +192,27 @@ class LogPosterior:
         """Compute the log predictive density (n_samples,) of each target given all others."""
         if not isinstance(self.likelihood, ExactLikelihood):
             raise NotImplementedError("criterion='loo' needs approximation='exact'")
-        with self._call():
+        with self._call(self.likelihood.work):
             return self.likelihood.leave_one_out(theta)
 
     def _remember(self, theta: FloatArray, value: float) -> None:
         if value > self.best_value:
             self.best, self.best_value = theta.copy(), value
 
-    def _expected_seconds(self) -> float:
-        """Expect the time of the first call of an exact likelihood of many rows, by that of few."""
-        n = len(self.data.y)
-        if n <= 2 * N_TIMED_ROWS or not isinstance(self.likelihood, ExactLikelihood):
-            return 0.0
-        some = self.data.take(np.arange(N_TIMED_ROWS))
-        few = self.exact(self.expression, some, priors=self._priors, deadline=self.deadline)
-        few.value_and_gradient(self.centre)
-        return few._seconds * (n / N_TIMED_ROWS) ** 3
-
     @contextmanager
-    def _call(self) -> Iterator[None]:
-        """Count a call, and time it, unless it is expected to miss the deadline."""
-        if self.n_evaluations == 0 and self.deadline.seconds_left < np.inf:
-            self._seconds = self._expected_seconds()
-        self.deadline.check(self._seconds)
-        self.n_evaluations += 1
-        began = time.perf_counter()
-        yield
-        self._seconds = max(self._seconds, time.perf_counter() - began)
+    def _call(self, work: float) -> Iterator[None]:
+        """Count a call, and time it, unless it is expected to miss the deadline.
+
+        The first exact one of many rows comes after one of few, from which its time is expected.
+        """
+        is_many = len(self.data.y) > 2 * N_TIMED_ROWS and self.deadline.seconds_left < np.inf
+        if is_many and self.n_evaluations == 0 and isinstance(self.likelihood, ExactLikelihood):
+            some = self.data.take(np.arange(N_TIMED_ROWS))
+            few = self.exact(self.expression, some, priors=self._priors, deadline=self.deadline)
+            few.value_and_gradient(self.centre)
+        with self.deadline.timed(type(self.likelihood), work):
+            self.n_evaluations += 1
+            yield
 
     def hessian(self, theta: FloatArray, guess: FloatArray | None = None) -> FloatArray:
         """Compute the Hessian (n_params, n_params) of the *negative* log posterior.

@@ -1,6 +1,5 @@
 """The model that results from a search: the best kernels on all rows, averaged, with its tails."""
 
-import time
 from collections.abc import Sequence
 from contextlib import suppress
 
@@ -18,7 +17,6 @@ from autokernel.fit.stage import Stage
 from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
 from autokernel.many_rows import Approximation, ManyRows, approximation_of_kernels, fit_all_rows
 from autokernel.many_rows.all_rows import warn_of_failures
-from autokernel.many_rows.approximation import MAX_EXACT_ROWS, n_held_out, shuffled_rows
 from autokernel.model import (
     TAIL_SHARE,
     FittedModel,
@@ -34,7 +32,6 @@ from autokernel.search import StopReason, Task
 from autokernel.search.loop import MAX_LOSS_AT_END
 from autokernel.typing import FloatArray
 
-N_PARTS = 10  # of all rows, one of which is conditioned on to know how long all take
 TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
 EQUAL_SHARE = 0.5  # of averages over kernels of series, for kinds of walks and for scales
 
@@ -175,14 +172,9 @@ def _approximated(
     task: Task | None,
 ) -> Result:
     data, n = run.stage.data, len(run.stage.data.y)
-    chosen = shuffled_rows(n, run.seed)[: min(MAX_EXACT_ROWS, n - n_held_out(n))]
-    evaluator = run.stage.evaluator_of(data.take(np.sort(chosen)))
-    rows = ManyRows(approximation, data, evaluator, deadline=deadline)
+    rows = ManyRows(approximation, data, run.stage.evaluator, deadline=deadline)
     evaluation, draws, make_predictor = fit_all_rows(best_first, rows, task)
-    if deadline.seconds_left < np.inf:
-        began, some = time.perf_counter(), data.take(np.arange(0, n, N_PARTS))
-        condition(evaluation, some, approximation.predictors[0])
-        deadline.check(N_PARTS * (time.perf_counter() - began))
+    deadline.check(deadline.expected_seconds(str(make_predictor), n))
     mixture = None
     with fallback("predictions are approximated"):
         mixture = condition(evaluation, data, make_predictor)

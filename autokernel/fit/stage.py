@@ -23,7 +23,7 @@ from autokernel.many_rows import (
     rows_of_stages,
     shuffled_rows,
 )
-from autokernel.search import History, Task
+from autokernel.search import History, LeftOut, Task
 from autokernel.typing import IntArray
 
 
@@ -66,9 +66,12 @@ class Stage:
         )
         self.number = min(number, len(n_of_stages) - 1)
         self.is_last = self.number == len(n_of_stages) - 1
-        self.last = self._some(n_of_stages[-1])
-        searched = self._some(n_of_stages[self.number])
-        self.n_searched = len(searched.y)
+        order = self._in_order(n_of_stages[0])
+        self.last = self._some(order[: n_of_stages[-1]])
+        self.n_searched = n_of_stages[self.number]
+        searched = self._some(order[: self.n_searched])
+        others = order[self.n_searched :]
+        self.left_out = LeftOut(searched, self.data.take(others)) if len(others) else None
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, deadline=until)
         self.is_by_bounds = arguments.strategy.scores_by_bounds and self.number == 0
@@ -91,16 +94,20 @@ class Stage:
         """Whether scores are exact, and of all rows."""
         return self.n_searched == len(self.rows) and not self.is_by_bounds
 
-    def _some(self, n: int) -> TrainingData:
-        """Choose rows to search on: at random, the latest of a series, or whole groups."""
+    def _some(self, rows: IntArray) -> TrainingData:
+        return self.data if len(rows) == len(self.data.y) else self.data.take(np.sort(rows))
+
+    def _in_order(self, n_first: int) -> IntArray:
+        """Order the rows to search on: at random, the latest of a series, or whole groups first."""
         inputs, (_, groups) = self.data.inputs, self.given.series
-        if n == len(inputs):
-            return self.data
+        order = shuffled_rows(len(inputs), self._seed)
         if self._column_of_series is not None:
-            return self.data.take(latest_rows(inputs, self._column_of_series, n))
-        if groups and self._arguments.strategy.is_of_series:
-            return self.data.take(rows_of_groups(inputs, groups, n, seed=self._seed))
-        return self.data.take(np.sort(shuffled_rows(len(inputs), self._seed)[:n]))
+            first = latest_rows(inputs, self._column_of_series, n_first)
+        elif groups and self._arguments.strategy.is_of_series:
+            first = rows_of_groups(inputs, groups, n_first, seed=self._seed)
+        else:
+            return order
+        return np.concatenate([first, order[~np.isin(order, first)]])
 
     @property
     def _column_of_series(self) -> int | None:

@@ -20,6 +20,7 @@ from autokernel.inference.exact import (
     ExactLikelihood,
     ExactPredictor,
     check_memory_of_exact,
+    exact_work,
     has_memory_for_exact,
 )
 from autokernel.inference.inducing import (

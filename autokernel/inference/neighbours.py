@@ -241,6 +241,7 @@ class NeighbourLikelihood(Likelihood):
         self, expression: Expression, data: TrainingData, head: IntArray, blocks: IntArray
     ) -> None:
         super().__init__(expression, data)
+        self.head, self._blocks = head, blocks
         self._head = ExactLikelihood(expression, data.take(head))
         # rows outside of the head for each one that has neighbours
         self.rows_for_each = max(1.0, (len(data.y) - len(head)) / max(1, len(blocks)))
@@ -251,6 +252,17 @@ class NeighbourLikelihood(Likelihood):
         keeps = len(blocks) * n_pairs * expression.n_leaves <= MAX_KEPT_LEAF_VALUES
         made = (Blocks(expression, self.data, part) if keeps else None for part in self._parts)
         self._kept = list(made)
+
+    @property
+    def work(self) -> float:
+        return float((len(self._head.data.y) + len(self._blocks)) * (1 + self.expression.n_leaves))
+
+    def with_fewer_blocks(self, n_blocks: int) -> "NeighbourLikelihood":
+        """Return the likelihood by some of the blocks, which stand for more rows each."""
+        step = -(-len(self._blocks) // n_blocks)
+        if step <= 1:
+            return self
+        return NeighbourLikelihood(self.expression, self.data, self.head, self._blocks[::step])
 
     def value(self, theta: FloatArray) -> float:
         params, value = np.exp(theta), self._head.value(theta)

@@ -1,6 +1,5 @@
 """The fit of the best kernels of a search to all rows: race, climb, choose."""
 
-import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -12,15 +11,17 @@ from autokernel.deadline import in_time
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import KERNEL_ERRORS, OutOfTimeError, reason_of, warn_user
 from autokernel.inference import (
+    ExactLikelihood,
     ExactPredictor,
     MakePredictor,
+    exact_work,
     has_memory_for_exact,
-    log_normal,
     one_blas_thread,
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
 from autokernel.many_rows.climb import ManyRows
-from autokernel.many_rows.terms import with_another_level, with_more_terms, with_rough_term
+from autokernel.many_rows.terms import with_another_level, with_rough_term
+from autokernel.search.left_out import left_out_density
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
@@ -28,12 +29,10 @@ N_BEST = 4  # best kernels of the search that race on all rows
 MAX_BEHIND = 10.0  # nats on the rows of the search, from which no kernel comes back on all rows
 N_FLEXIBLE = 6  # best kernels that use all columns, for what few rows do not show
 N_COMPARED = 3  # best fits of the race that are compared on held-out rows
-N_ROUNDS = 2  # thorough fits of the best kernel, each with its own neighbours or points
 
 MIN_HELD_OUT_ROWS = 20  # with fewer, nothing is chosen by them
 WORTHWHILE_GAIN = 0.02  # nats per row for which a more expensive predictor is taken
 ALLOWED_LOSS = 0.005  # nats per row by which the predictor of the rival may be worse
-N_TIMED_ROWS = 1000  # whose exact conditioning is timed, to know how long that of all takes
 
 
 def fit_all_rows(
@@ -72,15 +71,14 @@ def _race_climb_choose(
     noise = [one for one in entrants if not one.expression.leaves]
     kernels = [one for one in entrants if one.expression.leaves]
     winner = _race(kernels, rows, task) if races else kernels
-    fits = _climb(winner, rows) or noise
+    [fit, *_] = _fitted(winner, rows, thorough=True) or winner or noise
     if noise:
-        fits = _against_noise(fits, noise[0], rows, was_best=not best_first[0].expression.leaves)
-    if fits[0].expression.leaves:
-        [fit] = _best_on_held_out(fits, rows)
+        fit = _against_noise(fit, noise[0], rows, was_best=not best_first[0].expression.leaves)
+    if fit.expression.leaves:
         return fit, _best_predictor(fit, rows)
     with suppress(OutOfTimeError):
-        return rows.fit_exactly(fits[0]), ExactPredictor
-    return fits[0], ExactPredictor
+        fit = rows.fit_exactly(fit)
+    return fit, ExactPredictor
 
 
 def warn_of_failures(
@@ -118,24 +116,17 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
 def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Sequence[Evaluation]:
     """Return the kernel that is best on all rows, the first one if none could be fitted."""
     raced = _fitted(kernels, rows)
-    if not raced:
-        return kernels[:1]
-    if rows.approximation.is_exact and task is not None:
-        raced += _fitted(with_another_level(raced[0], rows.data, task), rows)
-        return _best_first(raced)[:1]
-    if task is None:
-        return _best_on_held_out(raced[:N_COMPARED], rows)
-    raced += _fitted(with_rough_term(raced[0], rows.data, task), rows)
-    winner = _best_on_held_out(_best_first(raced)[:N_COMPARED], rows)
-    wider = in_time(with_more_terms(winner[0], rows.evaluator, task, rows.deadline))
-    return _fitted(list(wider)[-1:], rows) or winner
+    if raced and task is not None:
+        with_term = with_another_level if rows.approximation.is_exact else with_rough_term
+        raced += _fitted(with_term(raced[0], rows.data, task), rows)
+    return _best_on_held_out(_best_first(raced)[:N_COMPARED], rows) or kernels[:1]
 
 
-def _fitted(kernels: Sequence[Evaluation], rows: ManyRows) -> list[Evaluation]:
+def _fitted(
+    kernels: Sequence[Evaluation], rows: ManyRows, *, thorough: bool = False
+) -> list[Evaluation]:
     """Fit kernels to all rows while there is time, and return what succeeds, the best first."""
-    fits: list[Evaluation] = []
-    for fit in in_time(rows.fit(kernel, best=_highest(fits)) for kernel in kernels):
-        fits.append(fit)
+    fits = in_time(rows.fit(kernel, thorough=thorough) for kernel in kernels)
     return _best_first(fit for fit in fits if np.isfinite(fit.score))
 
 
@@ -147,18 +138,9 @@ def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
     return sorted(fits, key=lambda fit: -fit.score)
 
 
-def _climb(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
-    """Fit a kernel further while there is time, and return all of its fits, the latest first."""
-    n_rounds = 1 if rows.approximation.is_exact else N_ROUNDS
-    rounds = range(n_rounds if fits else 0)
-    for found in in_time(rows.fit(fits[0], thorough=True) for _ in rounds):
-        fits = [found, *fits] if np.isfinite(found.score) else fits
-    return fits
-
-
 def _against_noise(
-    fits: Sequence[Evaluation], noise: Evaluation, rows: ManyRows, *, was_best: bool
-) -> Sequence[Evaluation]:
+    fit: Evaluation, noise: Evaluation, rows: ManyRows, *, was_best: bool
+) -> Evaluation:
     """Return noise alone if it is better on all rows; without time to see, if it was the best.
 
     A weak signal that is not an accident has more evidence on all rows.
@@ -166,8 +148,8 @@ def _against_noise(
     try:
         again = rows.fit(noise, thorough=True)
     except OutOfTimeError:
-        return [noise] if was_best else fits
-    return [again] if again.score > fits[0].score else fits
+        return noise if was_best else fit
+    return again if again.score > fit.score else fit
 
 
 def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
@@ -175,10 +157,10 @@ def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Ev
 
     Exact scores need no such rows.
     """
-    if len(fits) == 1 or rows.approximation.is_exact:
+    if len(fits) <= 1 or rows.approximation.is_exact:
         return fits[:1]
     cheapest = rows.approximation.predictors[0]
-    densities = [_compared(fit, cheapest, rows) for fit in fits]
+    densities = [held_out_density(fit, cheapest, rows) for fit in fits]
     best = int(np.argmax(densities))
     return [fits[best if densities[best] > densities[0] + WORTHWHILE_GAIN else 0]]
 
@@ -187,42 +169,38 @@ def _best_predictor(fit: Evaluation, rows: ManyRows) -> MakePredictor:
     """Choose the exact predictor if memory and time suffice, another one by held-out rows."""
     made, *others = rows.approximation.predictors
     if _can_be_exact(rows):
-        return ExactPredictor if _has_time_for_exact(fit, rows) else made
-    best = _compared(fit, made, rows) if others else -np.inf
+        work = exact_work(len(rows.data.y), fit.expression.n_leaves)
+        seconds = rows.deadline.expected_seconds(ExactLikelihood, work / 3)
+        return ExactPredictor if seconds < rows.deadline.seconds_left else made
+    best = held_out_density(fit, made, rows) if others else -np.inf
     for other in others:
-        density = _compared(fit, other, rows)
+        density = held_out_density(fit, other, rows)
         if not density > best + WORTHWHILE_GAIN:
             break
         made, best = other, density
     rival = rows.approximation.rival
     if rival is not None:
         smooth = rival.predictors[0]
-        made = smooth if _compared(fit, smooth, rows) > best - ALLOWED_LOSS else made
+        made = smooth if held_out_density(fit, smooth, rows) > best - ALLOWED_LOSS else made
     return made
 
 
-def _compared(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
-    """Compute the density of held-out rows if they are enough, and there is time, or ``-inf``."""
-    if n_held_out(len(rows.data.y)) < MIN_HELD_OUT_ROWS or rows.deadline.has_passed:
-        return -np.inf
-    return held_out_density(fit, make_predictor, rows)
-
-
 def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
-    """Compute the mean log density of held-out targets in nats, ``-inf`` on failure."""
-    expression, theta = fit.expression, fit.theta
+    """Compute the mean log density of held-out targets in nats.
+
+    It is ``-inf`` on failure, without enough time, and with few such rows.
+    """
+    if n_held_out(len(rows.data.y)) < MIN_HELD_OUT_ROWS:
+        return -np.inf
     given, held_out = rows.given_and_held_out
     try:
-        predictor = make_predictor(expression, theta, given)
-        mean, variance = predictor.mean_and_variance(held_out.X)
+        with rows.deadline.timed(str(make_predictor), len(given.y)):
+            return left_out_density(fit, given, held_out, make_predictor)
+    except OutOfTimeError:
+        return -np.inf
     except (*KERNEL_ERRORS, MemoryError) as error:
         rows.record_failure(fit, f"held-out rows could not be predicted ({reason_of(error)})")
         return -np.inf
-    held_out, noise = held_out.on(expression.target), float(np.exp(theta[-1]))
-    of_rows = held_out.noise.variance(noise + predictor.jitter)
-    variance += of_rows - predictor.noise_at(held_out.X, mean)  # that of these rows
-    density = log_normal(held_out.y - mean, variance) + held_out.noise.corrections(theta[-1])
-    return float(density.sum() / held_out.noise.n_readings)
 
 
 def _can_be_exact(rows: ManyRows) -> bool:
@@ -238,19 +216,3 @@ def _can_be_exact(rows: ManyRows) -> bool:
             ConvergenceWarning,
         )
     return has_memory
-
-
-def _has_time_for_exact(fit: Evaluation, rows: ManyRows) -> bool:
-    """Whether exact predictions can be made before the deadline, by the time of some rows."""
-    if rows.deadline.seconds_left == np.inf:
-        return True
-    n_rows = len(rows.data.y)
-    some = rows.data.take(np.arange(min(N_TIMED_ROWS, n_rows)))
-    began = time.perf_counter()
-    try:
-        ExactPredictor(fit.expression, fit.theta, some)
-    except (*KERNEL_ERRORS, MemoryError) as error:
-        rows.record_failure(fit, f"exact predictions could not be made ({reason_of(error)})")
-        return False
-    seconds = time.perf_counter() - began
-    return seconds * (n_rows / len(some.y)) ** 3 < rows.deadline.seconds_left

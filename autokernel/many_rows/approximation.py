@@ -39,8 +39,8 @@ MAX_EXACT_PREDICTION_ROWS = 2**13
 MAX_HELD_OUT_ROWS = 500
 
 N_HEAD_ROWS = 500  # whose joint density is exact in a likelihood of neighbours
-N_NEIGHBOURS = 30  # in such a likelihood
-RACE_BLOCKS, FINAL_BLOCKS = 1000, 4000  # rows that stand for all others, in the race and after it
+N_NEIGHBOURS, N_FINAL_NEIGHBOURS = 30, 45  # in such a likelihood, in the race and after it
+RACE_BLOCKS, FINAL_BLOCKS = 1000, 2000  # rows that stand for all others, in the race and after it
 RACE_ROWS, FINAL_ROWS = 2**11, 2**13  # rows of a bound, in the race and after it
 LATEST_ROWS = 2**12  # of a series, in the race
 NEIGHBOURS_OF_PREDICTIONS = (32, 64, 128, 256)
@@ -109,13 +109,14 @@ class ByNeighbours(Approximation):
     ) -> Likelihood:
         """Build Vecchia's likelihood with the neighbours of some rows; it is of all rows."""
         n_head = min(N_HEAD_ROWS, len(data.y))
+        n_neighbours = min(N_FINAL_NEIGHBOURS if thorough else N_NEIGHBOURS, n_head)
         head, blocks = draw_neighbourhoods(
             fit.expression,
             fit.theta,
             data.inputs,
             n_head=n_head,
             n_blocks=FINAL_BLOCKS if thorough else RACE_BLOCKS,
-            n_neighbours=min(N_NEIGHBOURS, n_head) if fit.expression.leaves else 0,
+            n_neighbours=n_neighbours if fit.expression.leaves else 0,
             rng=rng,
         )
         return NeighbourLikelihood(fit.expression, data, head, blocks)

@@ -17,14 +17,21 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.maximum import Maximum, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import KERNEL_ERRORS, NotAMaximumError, custom_part, reason_of
-from autokernel.inference import ExactLikelihood, InducingLikelihood, Likelihood, TrainingData
+from autokernel.inference import (
+    ExactLikelihood,
+    InducingLikelihood,
+    Likelihood,
+    NeighbourLikelihood,
+    TrainingData,
+)
 from autokernel.many_rows.approximation import Approximation, n_held_out, shuffled_rows
 from autokernel.typing import FloatArray
 
 MAX_STEPS = 25  # of a run
 ACCURACY = 1e-2  # nats that it may still gain
-MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
 TIMES_THOROUGH = 4.0  # the time to build the likelihood of a fit, for that of a thorough one
+MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
+HESSIAN_BLOCKS = 500  # of neighbours, in a likelihood whose Hessian is computed
 N_DRAWS = 100
 MAX_GIVEN_ROWS = 2**15  # from which held-out rows are predicted
 _CLIMB_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the search have the seed
@@ -45,7 +52,6 @@ class ManyRows:
     evaluator: Evaluator
     deadline: Deadline = field(default=NEVER, kw_only=True)
     history: list[Evaluation] = field(default_factory=list, kw_only=True, repr=False)
-    _seconds: dict[bool, float] = field(default_factory=dict, init=False)  # to build a likelihood
 
     @cached_property
     def criterion(self) -> Criterion | None:
@@ -69,14 +75,11 @@ class ManyRows:
         the highest score of other kernels, in nats.
         """
         rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
-        expected = TIMES_THOROUGH * self._seconds.get(False, 0)
-        self.deadline.check(self._seconds.get(thorough, expected))
-        began = time.perf_counter()
         try:
-            likelihood = self.approximation.likelihood(
-                before, self.data, thorough=thorough, rng=rng
-            )
-            self._seconds[thorough] = time.perf_counter() - began
+            with self.deadline.timed(type(self.approximation), TIMES_THOROUGH if thorough else 1.0):
+                likelihood = self.approximation.likelihood(
+                    before, self.data, thorough=thorough, rng=rng
+                )
             found = self._climb(before, likelihood, completes=thorough, best=best)
         except (*KERNEL_ERRORS, MemoryError) as error:
             return self.record_failure(before, reason_of(error))
@@ -117,7 +120,8 @@ class ManyRows:
     ) -> Evaluation:
         """Maximise a likelihood from the parameters of an earlier fit, and score the maximum.
 
-        With ``completes``, the score is that of all rows at the maximum.
+        With ``completes``, the score is that of all rows at the maximum, with the Hessian there;
+        otherwise the run's estimate of the Hessian serves.
         """
         began = time.perf_counter()
         log_structure_prior = self.evaluator.structure_prior(start.expression)
@@ -133,11 +137,12 @@ class ManyRows:
         mode = maximise(
             posterior, theta, max_iterations=MAX_STEPS, tolerance=ACCURACY, curvature=curvature
         )
+        maximum, fitted = measure_maximum(posterior, mode, mode.curvature), posterior
         least = best - FAR_BELOW_BEST - log_structure_prior
-        if len(likelihood.data.y) / likelihood.rows_for_each > MAX_MEASURED_ROWS:
-            least = np.inf
-        maximum = _measured(posterior, mode, least)
-        fitted = posterior
+        n_entered = len(likelihood.data.y) / likelihood.rows_for_each
+        is_worth_it = completes and n_entered <= MAX_MEASURED_ROWS
+        if is_worth_it and log_evidence_or_nothing(posterior, maximum) >= least:
+            maximum = self._measured(posterior, maximum)
         if completes and n_rows < self.data.noise.n_readings:
             fitted, maximum = self._completed(likelihood, maximum)
         # rows that have not entered are as likely as those that have, less one nat a parameter
@@ -163,6 +168,21 @@ class ManyRows:
     def _posterior(self, likelihood: Likelihood) -> LogPosterior:
         return LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
 
+    def _measured(self, posterior: LogPosterior, maximum: Maximum) -> Maximum:
+        """Compute the Hessian, on fewer blocks of neighbours, unless it is not that of a maximum.
+
+        A thousand rows, with those of the head, show it to a few hundredths.
+        """
+        likelihood, few = posterior.likelihood, posterior
+        if isinstance(likelihood, NeighbourLikelihood):
+            few = self._posterior(likelihood.with_fewer_blocks(HESSIAN_BLOCKS))
+        with suppress(NotAMaximumError):
+            hessian = few.hessian(maximum.mode.theta, maximum.hessian)
+            measured = replace(maximum, hessian=hessian)
+            if np.isfinite(log_evidence_or_nothing(posterior, measured)):
+                return measured
+        return maximum
+
     def _completed(self, of_some: Likelihood, maximum: Maximum) -> tuple[LogPosterior, Maximum]:
         """Take the maximum on some rows, with the same inducing points, as that on all rows."""
         kernel, data, theta = of_some.expression, self.data, maximum.mode.theta
@@ -176,17 +196,6 @@ class ManyRows:
         return posterior, replace(
             maximum, mode=Point(theta, posterior.value(theta)), hessian=hessian
         )
-
-
-def _measured(posterior: LogPosterior, mode: Point, least: float) -> Maximum:
-    """Compute the Hessian, or take the run's estimate if the evidence is less than ``least``."""
-    estimate = measure_maximum(posterior, mode, mode.curvature)
-    if log_evidence_or_nothing(posterior, estimate) >= least:
-        with suppress(NotAMaximumError):
-            measured = measure_maximum(posterior, mode)
-            if np.isfinite(log_evidence_or_nothing(posterior, measured)):
-                return measured
-    return estimate
 
 
 def _scaled_hessian(

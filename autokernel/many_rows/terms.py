@@ -1,6 +1,6 @@
 """Terms of a kernel that few rows of a search take for noise."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import reduce
 from operator import mul
@@ -8,61 +8,25 @@ from operator import mul
 import numpy as np
 from scipy.spatial import KDTree
 
-from autokernel.deadline import Deadline
-from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence import Evaluation
 from autokernel.expression import (
     IDENTITY,
     Expression,
     Grammar,
     Leaf,
     View,
-    arrange,
     normal_form,
-    with_numbers,
 )
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, MULTIPLY, RETURNING, Role
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 
-MIN_GAIN = 1.0  # nats of a term that is added by more rows
 SHARE_OF_NOISE = 0.5  # of the variance, which a rough term explains at first
 TIME_SCALES = 10.0  # ratio of the lengthscales of two levels of a series
 FEWEST_STEPS = 3.0  # of a series, for a lengthscale
 N_PROBES = 200  # rows whose nearest neighbours are looked for
 MAX_ROWS_OF_DISTANCES = 2**17  # among which these are looked for
-
-
-def with_more_terms(
-    fit: Evaluation, evaluator: Evaluator, task: Task, deadline: Deadline
-) -> Iterator[Evaluation]:
-    """Add smooth terms to a kernel, one after the other, as long as its score rises by them.
-
-    Columns that the kernel uses get terms too, as more rows may show a curve where the search found
-    a straight line. Nothing is added unless the evaluator has more rows than the search. An
-    ``OutOfTimeError`` is raised after the deadline.
-    """
-    if len(evaluator.data.y) <= len(task.data.y):
-        return
-    if fit.n_rows != evaluator.n_samples:
-        fit = evaluator.run(evaluator.prepare(fit.expression, [fit]), deadline=deadline)
-    columns: Sequence[int] = task.grammar.columns
-    while np.isfinite(fit.score):
-        parent = with_numbers(fit.expression)
-        sums = [task.grammar.tidy(task.with_terms(parent, [column])) for column in columns]
-        changed = [arrange(one)[0] for one in sums if task.grammar.spans(one)]
-        found = evaluator.estimate_changes(fit, parent, changed, deadline, on_all_rows=True)
-        better = [one for one in found if one.score > fit.score + MIN_GAIN]
-        if not better:
-            return
-        start = evaluator.prepare(better[0].expression, [fit], better[0].start)
-        more = evaluator.run(start, deadline=deadline)
-        if not more.score > fit.score + MIN_GAIN:
-            return
-        yield more
-        texts = {one.expression.canonical for one in better}
-        columns = [c for c, one in zip(columns, sums, strict=True) if one.canonical in texts]
-        fit = more
 
 
 def with_rough_term(fit: Evaluation, data: TrainingData, task: Task) -> list[Evaluation]:

@@ -45,7 +45,7 @@ MEANINGS = {
     StopReason.CALLBACK: "a callback ended it",
     StopReason.EXHAUSTED: "no kernel was left to try",
     StopReason.LOCAL_MAXIMUM: "no kernel one operation away from the best is expected to be better",
-    StopReason.CONVERGED: "the last kernels gained less than tol together",
+    StopReason.CONVERGED: "the last kernels gained less than tol, or nothing on other rows",
     "refit": "there was none",
 }
 """What the reasons to end a search mean, after "the search ended: "."""

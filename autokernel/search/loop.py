@@ -32,6 +32,7 @@ from autokernel.kernels import UNPICKLABLE
 from autokernel.search.climb import Climb
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
+from autokernel.search.left_out import LeftOut
 from autokernel.search.store import Store
 from autokernel.search.strategy import Strategy, Task
 
@@ -84,8 +85,9 @@ class Search:
     evaluated in parallel; each batch has its own random stream, numbered by the trials before it.
     The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats together.
     The ``design`` is that of the task, that of the strategy, and noise alone on each scale of the
-    target. Proposals that are in the ``store`` are read instead of made again. After the design and
-    at its end, a search may :meth:`go_on` with other data.
+    target. Proposals that are in the ``store`` are read instead of made again. The rows that are
+    ``left_out`` may end the search too. After the design and at its end, a search may
+    :meth:`go_on` with other data.
     """
 
     def __init__(
@@ -99,7 +101,9 @@ class Search:
         batch_size: int = 1,
         tol: float = 0.0,
         store: Store | None = None,
+        left_out: LeftOut | None = None,
     ) -> None:
+        self._left_out = left_out
         self._strategy, self.task, self._history = strategy, task, history
         self._store = store or Store()
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
@@ -181,7 +185,13 @@ class Search:
                             return StopReason.CALLBACK
         return self._reason_to_stop()
 
-    def go_on(self, task: Task, history: History, fits: Sequence[Evaluation]) -> None:
+    def go_on(
+        self,
+        task: Task,
+        history: History,
+        fits: Sequence[Evaluation],
+        left_out: LeftOut | None = None,
+    ) -> None:
         """Go on with other data, on which the kernels of these fits come first."""
         before = self._history
         times = history.n_samples / before.n_samples
@@ -194,7 +204,7 @@ class Search:
                 yield Estimate(fit.expression, start=start, gains=() if number else gains)
 
         self._rescored = self._remembered("kernels of other data", before, again)
-        self._n_iter, self.design = self._n_iter - before.n_searched, ()
+        self._n_iter, self.design, self._left_out = self._n_iter - before.n_searched, (), left_out
         chosen, deadline = self.task.chosen, self.task.deadline
         self.task, self._history = replace(task, chosen=chosen, deadline=deadline), history
 
@@ -207,12 +217,17 @@ class Search:
             return StopReason.N_ITER
         if self.task.deadline.has_passed:
             return StopReason.MAX_TIME
-        if self._history.has_converged(self._tol, max_steps=self._max_steps):
+        if self._has_converged():
             return StopReason.CONVERGED
         evaluated = (evaluation.expression for evaluation in self._history.evaluations)
         known = [expression for expression in evaluated if expression.leaves]  # not NOISE
         is_exhausted = self.task.any_unknown(known) is None
         return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
+
+    def _has_converged(self) -> bool:
+        if self._history.has_converged(self._tol, max_steps=self._max_steps):
+            return True
+        return self._left_out is not None and self._left_out.end(self._history)
 
     def _batches(
         self, safe: Sequence[Estimate], latest: Deadline | None, after_design: Callable[[], object]
@@ -233,7 +248,7 @@ class Search:
                 and any(one.expression.leaves for one in history.evaluations)
                 and not self.task.deadline.has_passed
                 and (self._goes_on or not self._rescored)
-                and not history.has_converged(self._tol, max_steps=self._max_steps)
+                and not self._has_converged()
                 and (batch := self._proposed()).kernels
             ):
                 yield batch

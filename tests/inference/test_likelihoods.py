@@ -358,6 +358,26 @@ def test_neighbours_are_earlier_rows_and_each_row_is_chosen_once():
         assert all(position[one] < position[row] for one in chosen)
 
 
+def test_fewer_blocks_stand_for_as_many_rows():
+    """A third of the rows outside of the head shows the likelihood of all to a few hundredths."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(size=(1210, 1))
+    data = TrainingData(x, np.sin(6 * x[:, 0]) + 0.3 * rng.normal(size=1210))
+    expression, theta = parse_expression("SE[0]"), np.log([0.2, 0.5, 0.09])
+    rows = draw_neighbourhoods(
+        expression, theta, data.inputs, n_head=10, n_blocks=1200, n_neighbours=5, rng=rng
+    )
+    every = NeighbourLikelihood(expression, data, *rows)
+    assert every.with_fewer_blocks(1200) is every
+    few = every.with_fewer_blocks(500)
+    assert few.rows_for_each == 3.0  # of 400 blocks
+    assert few.work < every.work / 2.5
+    by_hand = NeighbourLikelihood(expression, data, rows[0], rows[1][::3])
+    assert few.value(theta) == by_hand.value(theta)
+    # a log density has a standard deviation of 0.7
+    assert few.value(theta) == pytest.approx(every.value(theta), abs=3 * 3 * 0.7 * np.sqrt(400))
+
+
 @pytest.mark.parametrize("n_samples", [2000, 6000], ids=["all are candidates", "tree"])
 def test_neighbours_are_the_rows_of_highest_correlation(n_samples):
     rng = np.random.default_rng(0)

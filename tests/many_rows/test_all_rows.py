@@ -11,15 +11,15 @@ from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import AutoKernelGPRegressor, Laplace, parse_expression
-from autokernel.deadline import NEVER, Deadline
+from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE, Grammar, Leaf
 from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import ADD, BASE_KERNELS, MULTIPLY, PRESETS
+from autokernel.kernels import ADD, BASE_KERNELS, PRESETS
 from autokernel.many_rows import ManyRows, approximation_for, fit_all_rows
-from autokernel.many_rows.terms import with_more_terms, with_rough_term
+from autokernel.many_rows.terms import with_rough_term
 from autokernel.search import Task
 from tests.fits import At, interrupt, rows, small
 from tests.own_kernels import OrnsteinUhlenbeck
@@ -170,29 +170,6 @@ def test_a_rough_term_may_win_that_the_search_has_not_met(n_missing):
     assert found.score > max(plain) + 10
 
 
-def weak_rows(n):
-    """A function of one column, a weak one of the next, and nothing of the last."""
-    X = np.random.default_rng(0).uniform(size=(n, 3))
-    y = np.sin(6 * X[:, 0]) + 0.3 * np.cos(5 * X[:, 1])
-    return X, y + 0.6 * np.random.default_rng(1).normal(size=n)
-
-
-def test_a_weak_column_enters_by_more_rows():
-    X, y = weak_rows(400)
-    data = TrainingData(X, (y - y.mean()) / y.std())
-    grammar = Grammar((BASE_KERNELS["SE"],), (ADD, MULTIPLY), (0, 1, 2), max_leaves=4)
-    few, more = (
-        Evaluator(data.take(np.arange(n)), priors=PRESETS["default"], seed=0) for n in (60, 400)
-    )
-    task = Task(grammar, few.data, few.estimate_changes)
-    fit, wider = (few(parse_expression(text)) for text in ("SE[0]", "SE[0] + SE[1]"))
-    assert wider.score < fit.score  # what the search has seen
-    [found] = with_more_terms(fit, more, task, NEVER)
-    assert str(found.expression) == "SE[0] + SE[1]"
-    assert found.score == pytest.approx(more(found.expression).score, abs=0.02)
-    assert not list(with_more_terms(fit, few, task, NEVER))
-
-
 @pytest.mark.slow
 def test_a_rough_term_is_said_by_the_model_and_not_by_its_search():
     x, function, noise = rough(N, 1e-3)
@@ -304,7 +281,7 @@ class Fragile(OrnsteinUhlenbeck):
 def test_a_fit_to_all_rows_that_fails_says_why_and_what_the_score_is_of(column, n):
     X, y = (part[:n] for part in column)
     fragile = Fragile(ZeroDivisionError("once too often"))
-    with pytest.warns(UserWarning) as caught:
+    with pytest.warns(UserWarning, match="once too often") as caught:
         model = fragile.fit((X, y))
     said = [str(one.message) for one in caught if one.category is ConvergenceWarning]
     first, *_, last = said  # the other ones are of the kernel

@@ -12,7 +12,16 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.search import SOT, History, Search, StopReason, Store, evaluate_in_parallel
+from autokernel.search import (
+    SOT,
+    History,
+    LeftOut,
+    Search,
+    StopReason,
+    Store,
+    evaluate_in_parallel,
+)
+from autokernel.search.left_out import MAX_INVISIBLE_STEPS
 from tests.search.stand_ins import (
     Diary,
     Laboratory,
@@ -79,6 +88,17 @@ def test_a_rough_fit_is_a_start_only_if_there_was_no_time_for_a_kernel(is_short)
     search.run(evaluate_all, deadline=Deadline(1000.0), rough=rough, latest=Deadline(1000.0))
     known = [start.theta.tolist() for start in starts if start is not None]
     assert known == ([rough.theta.tolist()] if is_short else [])
+
+
+def test_a_search_ends_when_its_last_steps_are_not_seen_on_other_rows():
+    rng = np.random.default_rng(0)
+    rows = TrainingData(rng.uniform(size=(120, 1)), rng.normal(size=120))
+    judge = LeftOut(rows.take(np.arange(20)), rows.take(np.arange(20, 120)))
+    script = Script(fixed=["SE[0]"], proposals=[" + ".join(n * ["RQ[0]"]) for n in range(1, 15)])
+    subject = Laboratory(script, task_of(), lambda one: -float(one.n_leaves or 99))
+    subject.search(n_iter=14, left_out=judge)
+    assert subject.reason is StopReason.CONVERGED
+    assert subject.history.n_searched == MAX_INVISIBLE_STEPS
 
 
 def test_what_was_proposed_after_the_same_trials_is_read_from_the_store():

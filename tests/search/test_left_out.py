@@ -1,0 +1,66 @@
+"""The end of a search whose gains are not seen in predictions of other rows."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from scipy.stats import norm
+
+from autokernel import parse_expression
+from autokernel.evidence import Evaluator
+from autokernel.inference import TrainingData
+from autokernel.kernels import PRESETS
+from autokernel.search import History
+from autokernel.search.history import Phase, Trial
+from autokernel.search.left_out import MAX_INVISIBLE_STEPS, LeftOut, left_out_density
+from tests.model.cases import dense_covariance as covariance_of
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Rows of a function without noise: forty for the fits of two kernels, and others."""
+    X = np.random.default_rng(0).uniform(size=(240, 1))
+    data = TrainingData(X, np.sin(6 * X[:, 0]))
+    given, left_out = data.take(np.arange(40)), data.take(np.arange(40, 240))
+    evaluator = Evaluator(given, priors=PRESETS["default"], seed=0)
+    return given, left_out, *(evaluator(parse_expression(text)) for text in ("LIN[0]", "SE[0]"))
+
+
+def climb(*fits):
+    """A history in which the first kernel is of the design; the score rises by a nat each step."""
+    trials = [
+        Trial(replace(one, score=one.score + n), Phase.SEARCH if n else Phase.INITIAL, 0.0, 0.0)
+        for n, one in enumerate(fits)
+    ]
+    return History(40.0, trials)
+
+
+def test_a_climb_ends_when_its_last_steps_predict_other_rows_no_better(rows):
+    given, left_out, line, curve = rows
+    judge, n = LeftOut(given, left_out), MAX_INVISIBLE_STEPS
+    assert not judge.end(History(40.0))
+    assert not judge.end(climb(line, *(n - 1) * [line]))  # too few steps
+    assert judge.end(climb(line, *n * [line]))  # although the score has risen by ten nats
+    assert not judge.end(climb(line, *(n - 1) * [line], curve))
+    assert not judge.end(climb(line, curve, *(n - 1) * [curve]))
+    assert judge.end(climb(line, curve, *n * [curve]))  # the curve was known before them
+    assert not LeftOut(given, left_out.take(np.arange(99))).end(climb(line, *n * [line]))
+
+
+def test_a_climb_does_not_end_by_rows_that_cannot_be_predicted(rows):
+    given, left_out, line, _ = rows
+    broken = replace(line, theta=np.full(len(line.theta), np.nan))
+    assert not LeftOut(given, left_out).end(climb(line, *MAX_INVISIBLE_STEPS * [broken]))
+
+
+def test_the_density_of_left_out_rows_is_that_of_their_prediction(rows):
+    given, left_out, _, curve = rows
+    *variance, noise = np.exp(curve.theta)
+    K = covariance_of(curve.expression, variance, given.X, given.X) + noise * np.eye(40)
+    k = covariance_of(curve.expression, variance, given.X, left_out.X)
+    mean = k.T @ np.linalg.solve(K, given.y)
+    prior = covariance_of(curve.expression, variance, left_out.X, left_out.X)
+    var = np.diag(prior - k.T @ np.linalg.solve(K, k)) + noise
+    expected = norm.logpdf(left_out.y, mean, np.sqrt(var)).mean()
+    found = left_out_density(curve, given, left_out)
+    assert found == pytest.approx(expected, abs=1e-3)  # nats; without noise, K is nearly singular
