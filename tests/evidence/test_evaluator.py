@@ -49,9 +49,9 @@ def test_a_fit_is_a_maximum_of_the_dense_log_posterior(text, table, fits, dense_
     ends = fit.theta + np.stack([1, -1])[:, None, None] * np.diag(step * width)
     gradient = np.subtract(*log_posterior(ends)) / (2 * step)
     scaled_hessian = fit.hessian * np.outer(width, width)
-    # what a Newton step would still gain, in nats: a run stops at 1e-11 by its estimate of the
+    # what a Newton step would still gain, in nats: a run stops at 1e-9 by its estimate of the
     # Hessian, which may be off by a factor of ten; without the Jacobian it is above 0.1
-    assert 0.5 * gradient @ np.linalg.solve(scaled_hessian, gradient) < 1e-9
+    assert 0.5 * gradient @ np.linalg.solve(scaled_hessian, gradient) < 1e-8
 
 
 def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(fits):
@@ -76,9 +76,9 @@ def test_parameters_name_the_leaves_from_left_to_right_and_the_noise_last(fits):
 
 
 def test_another_random_state_starts_elsewhere_and_ends_at_the_same_evidence(table):
-    one, other = (evaluate_kernel("SE[0]", *table, random_state=seed) for seed in (0, 1))
+    one, other = (evaluate_kernel("PER[0]", *table, random_state=seed) for seed in (0, 1))
     assert not np.array_equal(one.theta, other.theta)
-    same = evaluate_kernel("SE[0]", *table, random_state=np.int64(1))
+    same = evaluate_kernel("PER[0]", *table, random_state=np.int64(1))
     np.testing.assert_array_equal(same.theta, other.theta)
     assert one.score == pytest.approx(other.score, abs=1e-4)  # the optimiser's tolerance
 
