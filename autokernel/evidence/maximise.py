@@ -16,7 +16,7 @@ from autokernel.typing import BoolArray, FloatArray
 MAX_STEPS = 300  # of a run to full precision
 HOPELESS_NATS = 10.0  # nats below the best mode at which a point is given up
 
-_FULL_PRECISION = 1e-9  # nats that a Newton step is expected to gain at most, at the end of a run
+_FULL_PRECISION = 1e-11  # nats that a Newton step is expected to gain at most, at the end of a run
 _MAX_STEP = 3.0  # standard deviations, before a step is doubled
 _MAX_FIRST_STEP = 1.0  # standard deviations, without a known curvature
 _MIN_GAIN = 1e-4  # fraction of the gain expected by the slope with which a step is accepted

@@ -196,15 +196,16 @@ _distinct_modes = partial(distinct_points, distance=_DISTINCT_DISTANCE)
 
 _MAX_NATS_OF_OTHER = 6.0  # below the best mode
 _N_OTHER_PERIODS = 16  # starts, at as many quantiles of the prior
-_MAX_OTHER_PERIODS = 12  # modes that are returned
+_MAX_OTHER_PERIODS = 4  # starts of each period from which runs are made, the highest
 
 
 def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
     """Find modes that have other periods than the best one and are nearly as probable, best first.
 
-    Each run starts from the mode with one period at a quantile of its prior, and ends at full
-    precision. At most twelve modes within six nats are returned. Periods with a declared range of
-    starting values, such as those that the user knows, are not varied.
+    Each run starts from the mode with one period at a quantile of its prior, one of the four with
+    the highest log posterior, and ends at full precision. Modes within six nats are returned.
+    Periods with a declared range of starting values, such as those that the user knows, are not
+    varied.
     """
     levels = (np.arange(_N_OTHER_PERIODS)[:, None] + 0.5) / _N_OTHER_PERIODS
     quantiles = posterior.prior.quantile(levels, posterior.upper)
@@ -213,12 +214,12 @@ def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
         if posterior.likelihood.parameters[entry].start is None:
             thetas = np.tile(mode.theta, (_N_OTHER_PERIODS, 1))
             thetas[:, entry] = quantiles[:, entry]
-            starts += map(Point, thetas)
+            starts += highest(posterior, list(map(Point, thetas)), _MAX_OTHER_PERIODS)
     ends = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), [mode]), mode)
     run = partial(maximise, posterior, max_iterations=MAX_STEPS)  # to full precision
     ends = _new(_distinct_modes(run(end.theta, curvature=end.curvature) for end in ends), [mode])
     least = mode.log_posterior - _MAX_NATS_OF_OTHER
-    return [end for end in ends if end.log_posterior > least][:_MAX_OTHER_PERIODS]
+    return [end for end in ends if end.log_posterior > least]
 
 
 _MAX_FULL_ROWS = 250  # with more rows, modes are searched on a subsample
@@ -370,7 +371,8 @@ class ModeSearch:
     def _scan(self, posterior: LogPosterior, known: Iterable[int]) -> CoordinateScan:
         """Scan the nodes that are not known; without a period, the starting points suffice."""
         expression = posterior.expression
-        n_nodes = len(expression.nodes) if expression.has_many_modes else 0
+        scanned = expression.has_many_modes and not expression.has_few_modes
+        n_nodes = len(expression.nodes) if scanned else 0
         nodes = set(range(n_nodes)).difference(known)
         return CoordinateScan(posterior, self._magnitudes_on(expression.target), nodes)
 
