@@ -123,11 +123,10 @@ class Evaluator:
         itself, such as one to other rows, leads to such a start. It then is the only one.
         """
         known, arranged = list(known), arrange(expression)[0]
-        for one in known:
-            is_same = one.expression.canonical == expression.canonical
-            if start is None and is_same and np.isfinite(one.score):
-                times = self.n_samples / one.n_rows
-                start = WarmStart.taken(one, align(arranged, one.expression), times=times)
+        same = (one for one in known if one.expression.canonical == expression.canonical)
+        if start is None and (fit := next(same, None)) and np.isfinite(fit.score):
+            times = self.n_samples / fit.n_rows
+            start = WarmStart.taken(fit, align(arranged, fit.expression), times=times)
         warm_starts = [[start]] if start else warm_starts_from_similar(arranged, known)
         if not warm_starts:
             return Job(expression)

@@ -138,11 +138,6 @@ def _refine(
     return _distinct_modes([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
 
 
-def _highest_first(posterior: LogPosterior, starts: Sequence[Point]) -> list[Point]:
-    values = np.array([posterior.value(start.theta) for start in starts])
-    return [starts[number] for number in np.argsort(-values, kind="stable")]
-
-
 def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> list[Point]:
     """Take at most this number of steps from each start; return the distinct ends, best first."""
     run = partial(maximise, posterior, max_iterations=steps, tolerance=_MODE_GAIN)
@@ -260,22 +255,20 @@ class ModeSearch:
         }
 
     def __call__(
-        self,
-        posterior: LogPosterior,
-        warm_starts: WarmStarts = (),
+        self, posterior: LogPosterior, warm_starts: WarmStarts = ()
     ) -> tuple[list[Point], int]:
         """Search for the modes of the log posterior of an arranged kernel on all rows.
 
         The search starts from the warm starts of the highest log posterior, and scans only nodes
-        that the first of them does not have. A single warm start of all nodes is close to a mode,
-        and leads to it by one run. The deadline of the posterior applies to all of it.
+        that the first of them does not have. If that has all nodes, it is close to a mode, to which
+        one run leads. The deadline of the posterior applies to all of it.
 
         Returns distinct modes, the best first, and the number of likelihood calls on a subsample,
         those for the modes of parts included.
         """
         expression, subsample = posterior.expression, None
         known, variants = (warm_starts[0][0].nodes if warm_starts else ()), None
-        if len(warm_starts) == 1 and len(known) == len(expression.nodes):
+        if warm_starts and len(known) == len(expression.nodes):
             thetas = with_warm_starts(expression, posterior.centre[None], warm_starts[0])
             (start,) = warm_points(posterior, thetas, warm_starts[0])
             curvature = start.curvature
@@ -290,11 +283,8 @@ class ModeSearch:
             budget = PERIODIC if expression.has_many_modes else WITHOUT_PERIOD
             variants = partial(self._terms_as_noise, posterior)
             warm_starts, calls = self._from_parts(expression, posterior.deadline)
-        starts = self._starting_points(posterior, warm_starts, purpose="whole")
-        if variants is None:
-            starts += self._taken_from_noise(posterior, warm_starts)
         cheap = subsample or posterior
-        starts = [*self._even_starts(cheap, warm_starts), *_highest_first(cheap, starts)]
+        starts = self._starting_points(cheap, warm_starts, purpose="whole")
         scan = self._scan(cheap, known)
         modes = find_modes(
             posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
@@ -312,7 +302,7 @@ class ModeSearch:
         first.value(first.centre)
         with suppress(OutOfTimeError):
             starts = self._starting_points(rough, [], purpose="rough")
-            _runs(rough, highest(rough, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)
+            _runs(rough, starts[:_N_ROUGH_RUNS], steps=_SHORT_STEPS)
         best = max(rough, first, key=lambda one: one.best_value)
         return best, Point(best.best, best.best_value)
 
@@ -363,7 +353,6 @@ class ModeSearch:
         posterior = self._on_subsample(expression, deadline)
         warm_starts, calls = self._from_parts(expression, deadline)
         starts = self._starting_points(posterior, warm_starts, purpose="part")
-        starts = [*self._even_starts(posterior, warm_starts), *_highest_first(posterior, starts)]
         known = range(len(expression.nodes)) if warm_starts else ()
         modes = find_modes(posterior, starts, self._scan(posterior, known), budget=OF_PARTS)
         return modes, {**calls, expression.canonical: posterior.n_evaluations}
@@ -379,7 +368,7 @@ class ModeSearch:
     def _starting_points(
         self, posterior: LogPosterior, warm_starts: WarmStarts, *, purpose: str
     ) -> list[Point]:
-        """Draw starting points, most of them with warm starts."""
+        """List starting points: even ones or warm starts, and drawn ones, the highest first."""
         expression = posterior.expression
         n_own = _N_STARTS_OF_FEW_MODES if expression.has_few_modes else _N_STARTS
         n_own = _N_STARTS_WITH_WARM if warm_starts else n_own
@@ -394,16 +383,18 @@ class ModeSearch:
         starts = [Point(theta) for theta in own]
         for some, fits in zip(others, warm_starts, strict=True):
             starts += warm_points(posterior, with_warm_starts(expression, some, fits), fits)
-        return starts
+        starts += self._taken_from_noise(posterior, warm_starts)
+        even = [] if warm_starts or purpose == "rough" else self._even_starts(posterior)
+        return [*even, *highest(posterior, starts, len(starts))]
 
-    def _even_starts(self, posterior: LogPosterior, warm_starts: WarmStarts) -> Iterator[Point]:
+    def _even_starts(self, posterior: LogPosterior) -> Iterator[Point]:
         """Yield starts at which all columns are as rough, from rough to smooth.
 
         Several leaves on one column have different lengthscales. Of functions that vary fast in
         several columns, random starts rarely show anything but noise.
         """
         expression = posterior.expression
-        if warm_starts or expression.has_many_modes or expression.has_few_modes:
+        if expression.has_many_modes or expression.has_few_modes:
             return
         magnitudes = self._magnitudes_on(expression.target)
         is_wide = len(expression.columns) > 1
