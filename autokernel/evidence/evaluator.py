@@ -5,7 +5,7 @@ import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any
 
 import joblib
@@ -43,6 +43,7 @@ from autokernel.exceptions import (
 from autokernel.expression import (
     Expression,
     StructurePrior,
+    align,
     arrange,
     parse_expression,
     uniform_prior,
@@ -60,8 +61,7 @@ from autokernel.kernels import (
 from autokernel.typing import FloatArray
 from autokernel.validation import check_seed, resolve
 
-FAR_BELOW_BEST = 5.0  # nats below the best score at which an estimate of the Hessian suffices
-BELOW_BEST = 2.0  # nats below it at which no other mode than that of an estimate is searched
+FAR_BELOW_BEST = 2.0  # nats below the best score at which an estimate of the Hessian suffices
 _RELIABLE_PARETO_K = 0.7  # of the first draws, above which more are made; Vehtari et al. 2024
 _MAX_ARRIVED = 2  # evaluators that a process keeps
 
@@ -76,7 +76,6 @@ class Job:
     expression: Expression
     warm_starts: tuple[tuple[WarmStart, ...], ...] = ()
     best: float = -np.inf  # log evidence that equals the highest score of the warm starts, in nats
-    is_estimated: bool = False  # whether the first warm start is that of an estimate
 
 
 class Evaluator:
@@ -120,18 +119,21 @@ class Evaluator:
     ) -> Job:
         """Find the warm starts of a kernel among known fits, and what would equal the best one.
 
-        ``start`` is one of all parameters of the arranged kernel, which comes first.
+        ``start`` is one of all parameters of the arranged kernel, and a known fit of the kernel
+        itself, such as one to other rows, leads to such a start. It then is the only one.
         """
-        known = list(known)
-        warm_starts = warm_starts_from_similar(arrange(expression)[0], known)
-        if start is not None:
-            warm_starts = [[start], *warm_starts[:1]]
+        known, arranged = list(known), arrange(expression)[0]
+        same = (one for one in known if one.expression.canonical == expression.canonical)
+        if start is None and (fit := next(same, None)) and np.isfinite(fit.score):
+            times = self.n_samples / fit.n_rows
+            start = WarmStart.taken(fit, align(arranged, fit.expression), times=times)
+        warm_starts = [[start]] if start else warm_starts_from_similar(arranged, known)
         if not warm_starts:
             return Job(expression)
         best = max((evaluation.score for evaluation in known), default=-np.inf)
         best -= self.structure_prior(expression)
         alternatives = tuple(tuple(together) for together in warm_starts)
-        return Job(expression, alternatives, best, is_estimated=start is not None)
+        return Job(expression, alternatives, best)
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel, or raise an ``OutOfTimeError``.
@@ -143,12 +145,7 @@ class Evaluator:
         try:
             with one_blas_thread():
                 posterior = self._posterior(arrange(job.expression)[0], deadline)
-                modes, n_on_subsample = self._find_modes(
-                    posterior,
-                    job.warm_starts,
-                    is_estimated=job.is_estimated,
-                    is_hopeless=partial(self._is_below, posterior, job.best - BELOW_BEST),
-                )
+                modes, n_on_subsample = self._find_modes(posterior, job.warm_starts)
                 maximum, score, status = self._score(posterior, modes, job.best)
                 evidence = log_evidence_or_nothing(posterior, maximum) if maximum else -np.inf
                 return record_fit(
@@ -298,7 +295,6 @@ class Evaluator:
         return digest(
             self.fingerprint(),
             float(job.best),
-            job.is_estimated,
             *parts_of_kernel(job.expression),
             *((*start.definition, "and") for together in job.warm_starts for start in together),
             tuple(len(together) for together in job.warm_starts),
@@ -320,10 +316,7 @@ class Evaluator:
                 raise NotAMaximumError(
                     "the covariance matrix has no Cholesky factor at any starting point"
                 )
-            if self._is_below(posterior, best - FAR_BELOW_BEST, modes[0]):
-                # Such a kernel is not averaged, and the search needs no exact score of it. The
-                # estimate of the last run saves the calls for an exact Hessian.
-                maximum = estimate_maximum(posterior, modes[0])
+            maximum = self._far_below(best, posterior, modes[0])
             maximum = maximum or find_best_maximum(posterior, modes)
             rng = random_stream(self.seed, posterior.expression, "criterion")
             with custom_part(self.criterion, type(self.criterion).__name__):
@@ -335,13 +328,17 @@ class Evaluator:
             return maximum, NO_SCORE, str(error)
         return maximum, score, "ok"
 
-    def _is_below(self, posterior: LogPosterior, least: float, mode: Point) -> bool:
-        """Return whether the log evidence at a mode is below this one, by the run's Hessian."""
-        if not self.score_is_laplace or not np.isfinite(least):
-            return False
-        with suppress(NotAMaximumError):
-            return log_evidence_at(estimate_maximum(posterior, mode)) < least
-        return False
+    def _far_below(self, best: float, posterior: LogPosterior, mode: Point) -> Maximum | None:
+        """Return the maximum by the run's own Hessian, if the log evidence is then far below.
+
+        The search needs no exact score of such a kernel, and an exact Hessian takes many calls.
+        """
+        if self.score_is_laplace and np.isfinite(best):
+            with suppress(NotAMaximumError):
+                maximum = estimate_maximum(posterior, mode)
+                if log_evidence_at(maximum) < best - FAR_BELOW_BEST:
+                    return maximum
+        return None
 
     def __reduce__(self) -> tuple[object, ...]:
         name = f"{self.fingerprint()} {joblib.hash(self.structure_prior)}"

@@ -1,5 +1,6 @@
 """The search of the highest mode: many short runs, long runs of the best, scans."""
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -22,40 +23,35 @@ from autokernel.evidence.starts import (
     with_warm_starts,
 )
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import Expression, Leaf, arrange, splits
+from autokernel.expression import Expression, Leaf, View, arrange, slots_of, splits
 from autokernel.inference import TrainingData
-from autokernel.kernels import ADD, Priors, Role
+from autokernel.kernels import ADD, Priors, Role, role_index
 
 _MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
 _SHORT_STEPS = 15  # of a run from a starting point
 _SCREENING_STEPS = 6  # of a run that ranks its start
-_PATIENCE = 8  # short runs in a row without a gain, of a kernel of several columns and no period
 _MIN_GAIN = 0.1  # nats
 _HOPELESS_AFTER_SCREENING = 20.0  # nats below the best one, after a run that ranks its start
 _MIN_SCAN_GAIN = 0.05  # nats of a scan after which another scan is made
 _MAX_VARIANTS = 2  # of the best mode that are followed
 _NEW_DISTANCE, _DISTINCT_DISTANCE = 0.05, 0.1  # in a log parameter, from a known or a better mode
-_MAX_KNOWN = 2  # starts with a known curvature that are followed on all rows after a subsample
 
 
 @dataclass(frozen=True, slots=True)
 class Budget:
     """The numbers of runs and scans in the search for the modes of one kernel."""
 
-    n_tried: int | None  # starting points from which short runs start, None for all
+    patience: int  # short runs in a row without a gain, after which no more are made
     n_followed: int  # ends of short runs from which long runs start
     n_scanned: tuple[int, int, int] = (0, 0, 0)  # runs from points of a scan, in three stages
     max_scans: int = 0  # each around a new best mode
-    n_refined: tuple[int, int] = (8, 4)  # short runs of all rows after a subsample, and long ones
-    scans_coarsely: bool = False  # whether scans take every other lengthscale of a period
-    patience: int | None = None  # short runs in a row without a gain, after which no more are made
+    n_refined: tuple[int, int] = (2, 1)  # short runs of all rows after a subsample, and long ones
 
 
-THOROUGH = Budget(None, 4, n_scanned=(14, 6, 3), max_scans=4)
-PATIENT = Budget(None, 4, patience=_PATIENCE)
-OF_PARTS = Budget(None, 3, n_scanned=(6, 3, 2), max_scans=1)
-LIGHT = Budget(4, 3, n_scanned=(6, 3, 1), max_scans=1, n_refined=(2, 1), scans_coarsely=True)
-WITHOUT_SCANS = Budget(3, 2, n_refined=(2, 1))
+WITHOUT_PERIOD = Budget(3, 2)
+PERIODIC = Budget(4, 3, n_scanned=(8, 4, 2), max_scans=2, n_refined=(4, 2))
+OF_PARTS = Budget(3, 2, n_scanned=(4, 2, 2), max_scans=1)
+LIGHT = Budget(1, 1, n_scanned=(6, 3, 1), max_scans=1)
 
 
 def find_modes(
@@ -65,12 +61,13 @@ def find_modes(
     *,
     variants: Callable[[Point], Iterable[Point]] | None = None,
     subsample: LogPosterior | None = None,
-    budget: Budget = THOROUGH,
+    budget: Budget = PERIODIC,
 ) -> list[Point]:
     """Search for the highest mode of the log posterior.
 
-    The points ``starts`` have a curvature if they are from the fit of a similar kernel, and
-    ``scan`` finds further ones around a mode. ``variants`` lists points that may lead to a higher
+    The points ``starts`` are tried in this order, until some in a row have gained nothing. They
+    have a curvature if they are from the fit of a similar kernel. ``scan`` finds further ones
+    around a mode. ``variants`` lists points that may lead to a higher
     mode than the best one; those of the highest posterior are followed on all rows. ``subsample``
     is a cheaper posterior of the same parameters, such as one on some of the rows. The search uses
     it, and its best modes are starting points for runs on ``posterior``.
@@ -78,12 +75,8 @@ def find_modes(
     The modes are distinct, the best one first and to full precision. If the covariance could not be
     factorised at any start, there is one point with the log posterior ``-inf``.
     """
-    starts = highest(posterior, starts, budget.n_tried or len(starts))
     cheap = subsample or posterior
-    if budget.patience is not None:
-        ends = _runs_until_no_gain(cheap, starts, budget.patience)
-    else:
-        ends = _runs(cheap, starts, steps=_SHORT_STEPS)
+    ends = _runs_until_no_gain(cheap, starts, budget.patience)
     modes = _search(cheap, ends, scan, budget)
     if subsample is not None:
         modes = _refine(posterior, starts, [*modes, *ends], budget)
@@ -131,11 +124,11 @@ def _refine(
 ) -> list[Point]:
     """Run from the best points found on a subsample, which may have ranked them wrongly.
 
-    The best starts with a known curvature are followed on all rows too: the subsample may lack the
+    The best start with a known curvature is followed on all rows too: the subsample may lack the
     few rows that a mode explains.
     """
     with_curvature = [start for start in starts if start.curvature is not None]
-    known = highest(posterior, with_curvature, _MAX_KNOWN)
+    known = highest(posterior, with_curvature, 1)
     seen = _distinct_modes(
         Point(mode.theta, posterior.value(mode.theta), mode.curvature) for mode in found
     )
@@ -157,16 +150,14 @@ def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> li
 def _runs_until_no_gain(
     posterior: LogPosterior, starts: Sequence[Point], patience: int
 ) -> list[Point]:
-    """Run from the highest starts, until this number of runs in a row has not found a better end.
+    """Run from the starts, until this number of runs in a row has not found a better end.
 
     Returns the distinct ends, best first. A run that is far below the best end is given up early.
     """
-    values = np.array([posterior.value(start.theta) for start in starts])
     ends: list[Point] = []
     best, n_in_vain = -np.inf, 0
-    for number in np.argsort(-values, kind="stable"):
+    for start in starts:
         run = partial(maximise, posterior, tolerance=_MODE_GAIN, known=ends)
-        start = starts[number]
         end = run(start.theta, max_iterations=_SCREENING_STEPS, curvature=start.curvature)
         if end.log_posterior > best - _HOPELESS_AFTER_SCREENING:
             steps = _SHORT_STEPS - _SCREENING_STEPS
@@ -200,15 +191,16 @@ _distinct_modes = partial(distinct_points, distance=_DISTINCT_DISTANCE)
 
 _MAX_NATS_OF_OTHER = 6.0  # below the best mode
 _N_OTHER_PERIODS = 16  # starts, at as many quantiles of the prior
-_MAX_OTHER_PERIODS = 12  # modes that are returned
+_MAX_OTHER_PERIODS = 4  # starts of each period from which runs are made, the highest
 
 
 def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
     """Find modes that have other periods than the best one and are nearly as probable, best first.
 
-    Each run starts from the mode with one period at a quantile of its prior, and ends at full
-    precision. At most twelve modes within six nats are returned. Periods with a declared range of
-    starting values, such as those that the user knows, are not varied.
+    Each run starts from the mode with one period at a quantile of its prior, one of the four with
+    the highest log posterior, and ends at full precision. Modes within six nats are returned.
+    Periods with a declared range of starting values, such as those that the user knows, are not
+    varied.
     """
     levels = (np.arange(_N_OTHER_PERIODS)[:, None] + 0.5) / _N_OTHER_PERIODS
     quantiles = posterior.prior.quantile(levels, posterior.upper)
@@ -217,12 +209,12 @@ def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
         if posterior.likelihood.parameters[entry].start is None:
             thetas = np.tile(mode.theta, (_N_OTHER_PERIODS, 1))
             thetas[:, entry] = quantiles[:, entry]
-            starts += map(Point, thetas)
+            starts += highest(posterior, list(map(Point, thetas)), _MAX_OTHER_PERIODS)
     ends = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), [mode]), mode)
     run = partial(maximise, posterior, max_iterations=MAX_STEPS)  # to full precision
     ends = _new(_distinct_modes(run(end.theta, curvature=end.curvature) for end in ends), [mode])
     least = mode.log_posterior - _MAX_NATS_OF_OTHER
-    return [end for end in ends if end.log_posterior > least][:_MAX_OTHER_PERIODS]
+    return [end for end in ends if end.log_posterior > least]
 
 
 _MAX_FULL_ROWS = 250  # with more rows, modes are searched on a subsample
@@ -230,8 +222,9 @@ _SUBSAMPLE_ROWS, _SUBSAMPLE_ROWS_PERIODIC = 150, 250  # fewer would be too few p
 _ROUGH_ROWS = 100  # of a rough fit
 _N_ROUGH_RUNS = 2
 
-_N_STARTS, _N_STARTS_PERIODIC = 24, 12  # 24 are enough for kernels without a period
-_N_STARTS_OF_FEW_MODES = 8
+_N_STARTS, _N_STARTS_OF_FEW_MODES = 12, 8
+_LENGTHSCALES = (0.015, 0.08, 0.4)  # of the first starts, in extents of the column
+_SHARE_OF_NOISE, _SHARE_OF_NOISE_IN_SERIES = 0.2, 0.005  # of mean squares, at the first starts
 _N_STARTS_WITH_WARM = 4  # starting points in addition to warm starts
 _N_DRAWS = 2  # draws of the parameters that a warm start lacks
 _MAX_MODES_OF_PART = 2
@@ -262,48 +255,37 @@ class ModeSearch:
         }
 
     def __call__(
-        self,
-        posterior: LogPosterior,
-        warm_starts: WarmStarts = (),
-        *,
-        is_estimated: bool = False,
-        is_hopeless: Callable[[Point], bool] = lambda _: False,
+        self, posterior: LogPosterior, warm_starts: WarmStarts = ()
     ) -> tuple[list[Point], int]:
         """Search for the modes of the log posterior of an arranged kernel on all rows.
 
         The search starts from the warm starts of the highest log posterior, and scans only nodes
-        that the first of them does not have. With ``is_estimated`` the first one is a point close
-        to a mode, and few runs are made: none but the first, if it ends at a mode that
-        ``is_hopeless``. The deadline of the posterior applies to all of it.
+        that the first of them does not have. If that has all nodes, it is close to a mode, to which
+        one run leads. The deadline of the posterior applies to all of it.
 
         Returns distinct modes, the best first, and the number of likelihood calls on a subsample,
         those for the modes of parts included.
         """
         expression, subsample = posterior.expression, None
-        if is_estimated:
+        known, variants = (warm_starts[0][0].nodes if warm_starts else ()), None
+        if warm_starts and len(known) == len(expression.nodes):
             thetas = with_warm_starts(expression, posterior.centre[None], warm_starts[0])
-            (estimate,) = warm_points(posterior, thetas, warm_starts[0])
-            theta, curvature = estimate.theta, estimate.curvature
-            mode = maximise(posterior, theta, max_iterations=MAX_STEPS, curvature=curvature)
-            if is_hopeless(mode):
+            (start,) = warm_points(posterior, thetas, warm_starts[0])
+            curvature = start.curvature
+            mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
+            if np.isfinite(mode.log_posterior):
                 return [mode], 0
         if self._has_subsample:
             subsample = self._on_subsample(expression, posterior.deadline)
         calls: Mapping[str, int] = {}
-        known, variants = (warm_starts[0][0].nodes if warm_starts else ()), None
-        budget = LIGHT if warm_starts and not is_estimated else WITHOUT_SCANS
+        budget = LIGHT
         if not warm_starts and not expression.has_few_modes:
-            is_wide = len(expression.columns) > 1 and not expression.has_many_modes
-            budget = PATIENT if is_wide else THOROUGH
+            budget = PERIODIC if expression.has_many_modes else WITHOUT_PERIOD
             variants = partial(self._terms_as_noise, posterior)
             warm_starts, calls = self._from_parts(expression, posterior.deadline)
-        starts = self._starting_points(posterior, warm_starts, purpose="whole")
-        if variants is None:
-            starts += self._taken_from_noise(posterior, warm_starts)
-        if is_estimated:  # the mode replaces the estimate from which it was reached
-            similar = (start for start in starts if start.curvature is not None)
-            starts = [mode, *(one for one in similar if (one.theta != estimate.theta).any())]
-        scan = self._scan(subsample or posterior, known, coarse=budget.scans_coarsely)
+        cheap = subsample or posterior
+        starts = self._starting_points(cheap, warm_starts, purpose="whole")
+        scan = self._scan(cheap, known)
         modes = find_modes(
             posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
         )
@@ -320,7 +302,7 @@ class ModeSearch:
         first.value(first.centre)
         with suppress(OutOfTimeError):
             starts = self._starting_points(rough, [], purpose="rough")
-            _runs(rough, highest(rough, starts, _N_ROUGH_RUNS), steps=_SHORT_STEPS)
+            _runs(rough, starts[:_N_ROUGH_RUNS], steps=_SHORT_STEPS)
         best = max(rough, first, key=lambda one: one.best_value)
         return best, Point(best.best, best.best_value)
 
@@ -375,24 +357,20 @@ class ModeSearch:
         modes = find_modes(posterior, starts, self._scan(posterior, known), budget=OF_PARTS)
         return modes, {**calls, expression.canonical: posterior.n_evaluations}
 
-    def _scan(
-        self, posterior: LogPosterior, known: Iterable[int], *, coarse: bool = False
-    ) -> CoordinateScan:
+    def _scan(self, posterior: LogPosterior, known: Iterable[int]) -> CoordinateScan:
         """Scan the nodes that are not known; without a period, the starting points suffice."""
         expression = posterior.expression
-        n_nodes = len(expression.nodes) if expression.has_many_modes else 0
+        scanned = expression.has_many_modes and not expression.has_few_modes
+        n_nodes = len(expression.nodes) if scanned else 0
         nodes = set(range(n_nodes)).difference(known)
-        return CoordinateScan(
-            posterior, self._magnitudes_on(expression.target), nodes, coarse=coarse
-        )
+        return CoordinateScan(posterior, self._magnitudes_on(expression.target), nodes)
 
     def _starting_points(
         self, posterior: LogPosterior, warm_starts: WarmStarts, *, purpose: str
     ) -> list[Point]:
-        """Draw starting points, most of them with warm starts."""
+        """List starting points: even ones or warm starts, and drawn ones, the highest first."""
         expression = posterior.expression
-        n_own = _N_STARTS_PERIODIC if expression.has_many_modes else _N_STARTS
-        n_own = _N_STARTS_OF_FEW_MODES if expression.has_few_modes else n_own
+        n_own = _N_STARTS_OF_FEW_MODES if expression.has_few_modes else _N_STARTS
         n_own = _N_STARTS_WITH_WARM if warm_starts else n_own
         n_known = [sum(len(fit.nodes) for fit in fits) for fits in warm_starts]
         sizes = [1 if n >= len(expression.nodes) else _N_DRAWS for n in n_known]
@@ -405,7 +383,33 @@ class ModeSearch:
         starts = [Point(theta) for theta in own]
         for some, fits in zip(others, warm_starts, strict=True):
             starts += warm_points(posterior, with_warm_starts(expression, some, fits), fits)
-        return starts
+        starts += self._taken_from_noise(posterior, warm_starts)
+        even = [] if warm_starts or purpose == "rough" else self._even_starts(posterior)
+        return [*even, *highest(posterior, starts, len(starts))]
+
+    def _even_starts(self, posterior: LogPosterior) -> Iterator[Point]:
+        """Yield starts at which all columns are as rough, from rough to smooth.
+
+        Several leaves on one column have different lengthscales. Of functions that vary fast in
+        several columns, random starts rarely show anything but noise.
+        """
+        expression = posterior.expression
+        if expression.has_many_modes or expression.has_few_modes:
+            return
+        magnitudes = self._magnitudes_on(expression.target)
+        is_wide = len(expression.columns) > 1
+        share = _SHARE_OF_NOISE if is_wide else _SHARE_OF_NOISE_IN_SERIES
+        for first in range(len(_LENGTHSCALES)):
+            theta, n_before = posterior.centre.copy(), Counter[View | None]()
+            theta[-1] = np.log(share * magnitudes.mean_square)
+            for node, entries in slots_of(expression):
+                entry = role_index(node.parameters, Role.LENGTHSCALE)
+                if entry is not None and node.view is not None:
+                    level = (first + n_before[node.view]) % len(_LENGTHSCALES)
+                    extent = magnitudes.spacing_and_extent(node.view)[1]
+                    theta[entries.start + entry] = np.log(_LENGTHSCALES[level] * extent)
+                    n_before[node.view] += 1
+            yield Point(np.clip(theta, posterior.lower, posterior.upper))
 
     def _taken_from_noise(
         self, posterior: LogPosterior, warm_starts: WarmStarts

@@ -23,7 +23,6 @@ from autokernel.typing import FloatArray
 
 _SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle that make it smooth
 _MAX_IN_CYCLE = 3.0  # lengthscale within a cycle after an exchange of leaves
-_SHARP_CYCLE_LENGTHSCALE = 0.3  # below it a periodic leaf explains more, and leaves less noise
 _N_DECAY_LENGTHSCALES = 3  # of the decay of a product of smooth cycles
 _N_LENGTHSCALES = 8
 _MIN_VARIANCE = 0.1  # of a periodic leaf, in mean squares of the target
@@ -38,19 +37,13 @@ _MIN_DISTANCE = 0.02  # in a log parameter, between two points of a scan
 class CoordinateScan:
     """Starting points, derived from one mode of a posterior, that may lead to higher modes.
 
-    ``nodes`` are the indices of the nodes to scan. With ``coarse``, periods are scanned at every
-    other lengthscale, and with the noise as it is.
+    ``nodes`` are the indices of the nodes to scan.
     """
 
     def __init__(
-        self,
-        posterior: LogPosterior,
-        magnitudes: Magnitudes,
-        nodes: Iterable[int],
-        *,
-        coarse: bool = False,
+        self, posterior: LogPosterior, magnitudes: Magnitudes, nodes: Iterable[int]
     ) -> None:
-        self._posterior, self._magnitudes, self._coarse = posterior, magnitudes, coarse
+        self._posterior, self._magnitudes = posterior, magnitudes
         slots = slots_of(posterior.expression)
         periodic = [n for n in sorted(nodes) if _is_periodic(slots[n])]
         others = [n for n in sorted(nodes) if n not in periodic and _has_grid(slots[n])]
@@ -75,18 +68,13 @@ class CoordinateScan:
         return distinct_points(found, _MIN_DISTANCE)
 
     def _periodic(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
-        """Scan the period at several lengthscales, and at short ones also with less noise."""
-        lengthscales = _cycle_lengthscales(leaf.node)[:: 2 if self._coarse else 1]
-        least = np.log(_MIN_VARIANCE * self._magnitudes.mean_square)
-        variance = _entry(leaf, Role.VARIANCE)
-        for length in lengthscales:
-            is_sharp = length < _SHARP_CYCLE_LENGTHSCALE and not self._coarse
-            for noise in (0.0, np.log(10.0)) if is_sharp else (0.0,):
-                base = theta.copy()
-                if variance is not None:
-                    base[variance] = max(base[variance], least)
-                base[-1] -= noise
-                yield from self._periods(base, leaf, length)
+        """Scan the period at several lengthscales."""
+        base, variance = theta.copy(), _entry(leaf, Role.VARIANCE)
+        if variance is not None:
+            least = np.log(_MIN_VARIANCE * self._magnitudes.mean_square)
+            base[variance] = max(base[variance], least)
+        for length in _cycle_lengthscales(leaf.node):
+            yield from self._periods(base, leaf, length)
 
     def _periods(self, base: FloatArray, leaf: Slot, length: float) -> list[Point]:
         """Scan the period of one leaf at one lengthscale, with all else as in ``base``.

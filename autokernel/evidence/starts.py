@@ -166,9 +166,7 @@ def sobol_points(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatA
 
 
 def highest(posterior: LogPosterior, starts: Sequence[Point], n: int) -> Sequence[Point]:
-    """Return the ``n`` points of the highest log posterior with their values, or all as given."""
-    if n >= len(starts):
-        return starts
+    """Return the ``n`` points of the highest log posterior with their values, the highest first."""
     values = np.array([posterior.value(start.theta) for start in starts])
     best = np.argsort(-values, kind="stable")[:n]
     return [replace(starts[number], log_posterior=float(values[number])) for number in best]

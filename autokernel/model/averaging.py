@@ -26,8 +26,8 @@ from autokernel.expression import Expression
 from autokernel.kernels import WANDERING, BaseKernel
 from autokernel.typing import FloatArray, IntArray
 
-_SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
-_MAX_KERNELS = 12
+_SCORE_WINDOW = 4.0  # nats below the best score beyond which a kernel is left out
+_MAX_KERNELS = 8
 _MIN_PROBABILITY = 1e-3
 _N_DRAWS, _N_FEW_DRAWS = 512, 128  # at most of each kernel, and of one that is not probable
 _PROBABLE = 0.1

@@ -259,7 +259,8 @@ def test_the_log_determinant_is_that_of_sixty_digits(text, n_samples, target, no
         found, expected = np.diag(hessian), np.diag(exact)
         np.testing.assert_allclose(found[free], expected[free], rtol=0.02)
         # the slope from the bound, half the rows, squared is a thousand times the curvature, whose
-        # rounding errors depend on the machine: what they change is the mass beyond the bound
+        # rounding errors depend on the machine: what they change is the mass beyond the bound, by
+        # up to 1.7e-3 at points 1e-6 apart
         slope = -posterior.value_and_gradient(fit.theta)[1][~free].item()
         mass = boundary_log_mass(slope, expected[~free].item())
-        assert boundary_log_mass(slope, found[~free].item()) == pytest.approx(mass, abs=1e-3)
+        assert boundary_log_mass(slope, found[~free].item()) == pytest.approx(mass, abs=3e-3)
