@@ -146,6 +146,15 @@ def _newton_step(
     return hessian, np.asarray(step)
 
 
+def expected_gain(
+    hessian: FloatArray, gradient: FloatArray, free: BoolArray, longest: FloatArray
+) -> float:
+    """Expect what a Newton step of the free parameters gains, each cut off at a longest step."""
+    hessian, step = _newton_step(_positive_definite(hessian), gradient, free)
+    step = np.clip(step, -longest, longest)
+    return float(gradient @ step - 0.5 * step @ hessian @ step)
+
+
 def _search_along(
     posterior: LogPosterior,
     theta: FloatArray,

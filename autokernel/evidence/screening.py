@@ -6,9 +6,10 @@ few steps of the maximiser.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
+from heapq import nlargest
 from itertools import product
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.laplace import laplace_log_evidence
-from autokernel.evidence.maximise import Point, maximise
+from autokernel.evidence.maximise import Point, expected_gain, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import (
     NOISE_LEFT,
@@ -59,9 +60,8 @@ from autokernel.typing import FloatArray, IntArray
 MAX_ROWS = 250  # on which neighbours are screened
 FIRST_ROWS = 80  # on which the starting points of a new leaf are compared
 MIN_ROWS_OF_TWO_STAGES = 100  # with which all points are compared on all rows of a screening
-_MAX_COMPARED = 2  # of these points, on all rows of the screening
 _N_STARTS = 14  # of several new nodes
-_STARTS_PER_PARAMETER = 4  # of a new leaf
+_STARTS_PER_PARAMETER = 2  # of a new leaf
 _N_PERIODIC_STARTS = 28  # of a new leaf with a period; most are at peaks of the periodogram
 _SHAPES_OF_CYCLE = ((0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3))
 """Lengthscales in the cycle, and variances between those of the noise and of the target."""
@@ -69,9 +69,12 @@ _SIZES = (1.0, 0.4, 2.5)  # of lengthscales, or of the noise, on another scale
 _SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
-_STEPS = (2, 4, 12)  # of the maximiser, in rounds for fewer and fewer kernels
-_FAR_BELOW = (14.0, 6.0, 3.5)  # nats below the best one, beyond which a kernel is not in a round
-_MAX_POOR = 12  # kernels in a row that fall below the next limit, with which a round ends
+_STEPS = (2, 4, 12)  # of the maximiser, the last ones for kernels that have come near the best one
+_N_BEST = 5  # kernels whose estimates are refined as far as those of none below them can reach
+_MAY_GAIN = (2.0, 0.5)  # nats, after the first steps and the second ones
+_MAX_POOR = 80  # kernels in a row that do not come near, with which refinement ends
+_LONGEST_STEP = 1.0  # in units of a parameter, whose expected gain counts
+_N_KEPT = 4  # log posteriors
 _TOLERANCE = 1e-2  # nats that a further step may gain
 _COST_OF_PARAMETER = 1.0  # nats of evidence, where no Hessian is known
 
@@ -115,10 +118,10 @@ class Screening:
         deadline: Deadline = NEVER,
     ) -> None:
         self._fit, self._data, self._seed = fit, values.data, seed
-        self._values = [values] if first_values in (None, values) else [first_values, values]
+        self._values, self._few = values, values if first_values is None else first_values
         self._deadline, self._priors = deadline, priors
-        self._posterior = partial(
-            LogPosterior.exact, data=values.data, priors=priors, deadline=deadline
+        self._posterior = lru_cache(_N_KEPT)(
+            partial(LogPosterior.exact, data=values.data, priors=priors, deadline=deadline)
         )
         self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
         self._starts: dict[tuple[str, bytes], tuple[FloatArray, list[float]]] = {}
@@ -140,14 +143,18 @@ class Screening:
             return []
         fit, posterior = self._fit, self._posterior(self.parent)
         start = Point(fit.theta, posterior.value(fit.theta))
-        before = _screened(posterior, _with_curvature(posterior, start, self._known(self.parent)))
+        itself = [(node, node) for node in range(len(self.parent.nodes))]
+        own = WarmStart.taken(fit, itself, times=1 / self._rows_for_each)
+        before = _screened(posterior, _with_curvature(posterior, start, own))
         if self._rows_for_each > 1:  # the others adapt to these rows too
-            for n_steps in _STEPS:
-                before = self._refined(before, n_steps)
+            before = self._refined(before, sum(_STEPS))
         own_prior = structure_prior(fit.expression)
 
+        volume = _log_volume(before.point)
+
         def gain_of(one: Screened) -> float:
-            return self._gain(one, before) + structure_prior(one.expression) - own_prior
+            gain = self._gain(one, before, volume)
+            return gain + structure_prior(one.expression) - own_prior
 
         found = self._screen_all(changed, gain_of)
         self._refine_best(found, gain_of)
@@ -182,7 +189,8 @@ class Screening:
 
     def screened(self, neighbour: Expression) -> Screened:
         """Find the best starting point of an arranged neighbour by values only."""
-        known, slots = self._known(neighbour), slots_of(neighbour)
+        shared, slots = self._shared_nodes(neighbour), slots_of(neighbour)
+        known = WarmStart.taken(self._fit, [*shared.items()], times=1 / self._rows_for_each)
         theta = np.full(slots[-1].entries.stop + 1, np.nan)
         theta[theta_order(neighbour, known.nodes)] = known.theta
         new = [node for node in range(len(slots)) if node not in known.nodes]
@@ -190,7 +198,7 @@ class Screening:
         has_other_target = neighbour.target != self._fit.expression.target
         is_rescaled = has_other_target or (len(new) > 1 and are_leaves)
         if len(new) == 1 and are_leaves and not has_other_target:
-            return self._with_leaf(neighbour, theta, new[0], known)
+            return self._with_leaf(neighbour, theta, new[0], known, set(shared.values()))
         posterior = self._posterior(neighbour)
         if is_rescaled:
             thetas = self._on_other_scales(theta, [slots[node] for node in new])
@@ -202,7 +210,7 @@ class Screening:
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
         found = _screened(posterior, _with_curvature(posterior, best, known))
-        return self._refined(found, _STEPS[1]) if is_rescaled else found
+        return self._refined(found, _STEPS[0]) if has_other_target else found
 
     def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
         """Return starting points on another scale of the target, or of a column of several leaves.
@@ -239,25 +247,25 @@ class Screening:
         return np.stack([theta, scaled])
 
     def _with_leaf(
-        self, neighbour: Expression, theta: FloatArray, node: int, known: WarmStart
+        self,
+        neighbour: Expression,
+        theta: FloatArray,
+        node: int,
+        known: WarmStart,
+        kept: AbstractSet[int],
     ) -> Screened:
         """Find the best starting point of one new leaf, given the parameters of the others.
 
-        All points are compared on the first rows, and the best ones on all rows of the screening.
+        These are of the nodes of the fitted kernel that are ``kept``. All points are compared on
+        the first rows.
         """
         slots = slots_of(neighbour)
-        groups = self._points_with_leaf(neighbour, slots, theta, node)
+        groups = self._points_with_leaf(neighbour, slots, theta, node, kept)
         own = [one for each in neighbour.nodes for one in self._data.parameters(each)]
         prior = LogGammaPrior.of([*own, NOISE_VARIANCE], priors=self._priors)
-        n_rows = self._data.noise.n_readings
-        for rows in self._values:
-            times = n_rows / rows.data.noise.n_readings
-            likelihoods = [rows.log_likelihoods(neighbour, slots, node, group) for group in groups]
-            thetas = np.concatenate(groups)
-            values = times * np.concatenate(likelihoods) + prior.log_density(thetas)
-            least = np.sort(values)[-_MAX_COMPARED:][0]
-            is_high = np.split(values >= least, np.cumsum([len(one) for one in groups])[:-1])
-            groups = [one[high] for one, high in zip(groups, is_high, strict=True) if high.any()]
+        likelihoods = [self._few.log_likelihoods(neighbour, slots, node, one) for one in groups]
+        thetas = np.concatenate(groups)
+        values = self._on_all_rows(np.concatenate(likelihoods)) + prior.log_density(thetas)
         best = int(np.argmax(values))
         theta, (leaf, entries) = thetas[best], slots[node]
         assert isinstance(leaf, Leaf)
@@ -266,8 +274,28 @@ class Screening:
         point = Point(theta, float(values[best]), curvature_from(neighbour, [known], units))
         return Screened(neighbour, point, float(prior.log_density(theta)))
 
+    def _on_all_rows(self, log_likelihoods: FloatArray) -> FloatArray:
+        """Expect what log likelihoods on the first rows are on all rows of the screening."""
+        if self._few is self._values:
+            return log_likelihoods
+        times = self._data.noise.n_readings / self._few.data.noise.n_readings
+        of_few, of_all = self._of_parent
+        return of_all + times * (log_likelihoods - of_few)
+
+    @cached_property
+    def _of_parent(self) -> tuple[float, float]:
+        """The log likelihood of the fitted kernel on the first rows, and on all."""
+        rows, theta = (self._few.data, self._data), self._fit.theta
+        few, every = (ExactLikelihood(self.parent, one).value(theta) for one in rows)
+        return few, every
+
     def _points_with_leaf(
-        self, neighbour: Expression, slots: Sequence[Slot], theta: FloatArray, node: int
+        self,
+        neighbour: Expression,
+        slots: Sequence[Slot],
+        theta: FloatArray,
+        node: int,
+        kept: AbstractSet[int],
     ) -> list[FloatArray]:
         """Return starting points of one new leaf, in arrays with the same parameters of the others.
 
@@ -281,7 +309,7 @@ class Screening:
             if isinstance(slot.node, Leaf) and number != node
             if meeting_operator(neighbour, node, number) == MULTIPLY
         ]
-        variance = self._variance_to_keep(neighbour, is_factor=bool(factors))
+        variance = self._variance_to_keep(kept, is_factor=bool(factors))
         found = [self._with_starts(neighbour, theta, new, variance)]
         lengths = [
             entries.start + index
@@ -323,7 +351,7 @@ class Screening:
             return None
         slots = slots_of(neighbour)
         node = slots.index(new)
-        if (affine := self._values[-1].without_leaf(neighbour, slots, node, theta)) is not None:
+        if (affine := self._values.without_leaf(neighbour, slots, node, theta)) is not None:
             n = len(self._data.y)
             return np.broadcast_to(affine[0], (n * (n + 1) // 2,))
         theta = theta.copy()
@@ -353,14 +381,13 @@ class Screening:
             self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
         return self._starts[key]
 
-    def _variance_to_keep(self, neighbour: Expression, *, is_factor: bool) -> float | None:
+    def _variance_to_keep(self, kept: AbstractSet[int], *, is_factor: bool) -> float | None:
         """Return the mean variance that a new leaf should have; None for a new term of a sum.
 
         It is that of the leaf in whose place it comes, and one for a new factor.
         """
-        shared = self._shared_nodes(neighbour).values()
-        before = enumerate(slots_of(self._fit.expression))
-        removed = [n for n, one in before if n not in shared and isinstance(one.node, Leaf)]
+        before = enumerate(self._fit.expression.nodes)
+        removed = [n for n, one in before if n not in kept and isinstance(one, Leaf)]
         if len(removed) == 1:
             return self._variances[removed[0]]
         return 1.0 if is_factor else None
@@ -376,11 +403,6 @@ class Screening:
     def _variance(self, expression: Expression, theta: FloatArray) -> float:
         """Compute the mean prior variance of the rows, without noise."""
         return float(self._diagonal_of(expression).forward(np.exp(theta)).mean())
-
-    def _known(self, neighbour: Expression) -> WarmStart:
-        """Return the parameters that a neighbour shares with the fitted kernel."""
-        pairs = list(self._shared_nodes(neighbour).items())
-        return WarmStart.taken(self._fit, pairs, times=1 / self._rows_for_each)
 
     def _shared_nodes(self, neighbour: Expression) -> dict[int, int]:
         """Map the nodes of a neighbour to those of the fitted kernel from which they come.
@@ -410,17 +432,18 @@ class Screening:
         noise, data = np.exp(self._fit.theta[-1]), self._data.on(self._fit.expression.target)
         return Magnitudes(data, unpack(K, len(data.y)) + np.diag(data.noise.variance(noise)), noise)
 
-    def _gain(self, one: Screened, before: Screened) -> float:
-        """Estimate the gain of log evidence, in nats, on the rows of the score."""
+    def _gain(self, one: Screened, before: Screened, volume: float | None) -> float:
+        """Estimate the gain of log evidence, in nats, on the rows of the score.
+
+        The posterior has had the log ``volume``, None if that is not known.
+        """
         times, end, start = self._rows_for_each, one.point, before.point
         n_more = len(end.theta) - len(start.theta)
         gain_of_prior = one.log_prior - before.log_prior
         gain = times * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
         of_volume = -_COST_OF_PARAMETER * n_more
-        if end.curvature is not None and start.curvature is not None:
-            log_volume = partial(laplace_log_evidence, 0.0)
-            with suppress(NotAMaximumError):  # else the cost is that of parameters
-                of_volume = log_volume(end.curvature) - log_volume(start.curvature)
+        if volume is not None and (now := _log_volume(end)) is not None:
+            of_volume = now - volume
         return gain + of_volume - 0.5 * n_more * np.log(times)
 
     def _refined(self, one: Screened, n_steps: int) -> Screened:
@@ -428,21 +451,37 @@ class Screening:
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
         return _screened(posterior, run(start.theta, curvature=start.curvature))
 
+    def _judged(self, one: Screened) -> tuple[Screened, float]:
+        """Compute the value on all rows of the screening, and what a short step should gain."""
+        posterior, point = self._posterior(one.expression), one.point
+        theta = np.clip(point.theta, posterior.lower, posterior.upper)
+        value, gradient = posterior.value_and_gradient(theta)
+        units = posterior.step_units(theta)
+        curvature = np.diag(units**-2) if point.curvature is None else point.curvature
+        free = np.where(gradient < 0, theta > posterior.lower, theta < posterior.upper)
+        gain = expected_gain(curvature, gradient, free, _LONGEST_STEP * units)
+        return _screened(posterior, replace(point, theta=theta, log_posterior=value)), gain
+
     def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
-        """Refine the best kernels, by more and more steps of fewer and fewer of them."""
-        rounds = zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True)
-        for n_steps, far, poor in rounds:
-            best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
-            for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
-                if gain < best - far or n_poor == _MAX_POOR:
-                    break
-                try:
-                    refined = self._refined(one, n_steps)
-                    gain = gain_of(refined)
-                    found[text] = gain, refined
-                except KERNEL_ERRORS as error:  # then the estimate is that of before
-                    warn_of_part(error)
-                n_poor = n_poor + 1 if gain < best - poor else 0
+        """Refine the kernels that may be among the best, in the order of what is known of them."""
+        n_poor = 0
+        for text in sorted(found, key=lambda text: -found[text][0]):
+            *_, least = nlargest(_N_BEST, [0.0, *(gain for gain, _ in found.values())])
+            one = found[text][1]
+            try:
+                one, more = self._judged(one)
+                found[text] = gain, one = gain_of(one), one
+                for n_steps, may_gain in zip(_STEPS, (more + 1.0, *_MAY_GAIN), strict=True):
+                    if is_poor := gain + may_gain < least:
+                        break
+                    one = self._refined(one, n_steps)
+                    found[text] = gain, one = gain_of(one), one
+            except KERNEL_ERRORS as error:  # then the estimate is that of before
+                warn_of_part(error)
+                continue
+            n_poor = n_poor + 1 if is_poor else 0
+            if n_poor == _MAX_POOR:
+                break
 
 
 def _origin(leaf: Leaf) -> tuple[int | None, str]:
@@ -453,6 +492,16 @@ def _origin(leaf: Leaf) -> tuple[int | None, str]:
 def _screened(posterior: LogPosterior, point: Point) -> Screened:
     log_prior = float(posterior.prior.log_density(point.theta))
     return Screened(posterior.expression, point, log_prior)
+
+
+def _log_volume(point: Point) -> float | None:
+    """Return the log of the volume of a posterior, None where its Hessian is not known."""
+    if point.curvature is None:
+        return None
+    try:
+        return laplace_log_evidence(0.0, point.curvature)
+    except NotAMaximumError:
+        return None
 
 
 def _with_curvature(posterior: LogPosterior, point: Point, known: WarmStart) -> Point:

@@ -51,7 +51,7 @@ def with_more_terms(
         parent = with_numbers(fit.expression)
         sums = [task.grammar.tidy(task.with_terms(parent, [column])) for column in columns]
         changed = [arrange(one)[0] for one in sums if task.grammar.spans(one)]
-        found = evaluator.estimate_changes(fit, parent, changed, deadline, on_all_rows=True)
+        found = evaluator.estimate_changes(fit, parent, changed, deadline)
         better = [one for one in found if one.score > fit.score + MIN_GAIN]
         if not better:
             return

@@ -235,7 +235,7 @@ def test_estimates_on_other_scales_are_near_the_scores():
 
     own = with_numbers(fit.expression)
     rescaled = [arrange(one)[0] for one in grammar.rescalings(own)]
-    found = evaluator.estimate_changes(fit, own, rescaled, on_all_rows=True)
+    found = evaluator.estimate_changes(fit, own, rescaled)
     assert len(found) == 2
     for one in found:
         assert one.score == pytest.approx(evaluator(one.expression).score, abs=3)
