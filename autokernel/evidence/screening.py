@@ -69,10 +69,12 @@ _SIZES = (1.0, 0.4, 2.5)  # of lengthscales, or of the noise, on another scale
 _SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
-_STEPS = (2, 4, 12)  # of the maximiser, the last ones for kernels that have come near the best one
-_N_BEST = 5  # kernels whose estimates are refined as far as those of none below them can reach
-_MAY_GAIN = (2.0, 0.5)  # nats, after the first steps and the second ones
-_MAX_POOR = 80  # kernels in a row that do not come near, with which refinement ends
+_STEPS = (1, 1, 4, 12)  # of the maximiser, as long as a kernel may be among the best
+_N_BEST = 5  # kernels that the next ones are compared with
+_LEAST = -2.0  # nats, below which a gain is not refined
+_SLACK = 1.0  # nats that a kernel may gain besides what is expected
+_FAR_BELOW = 12.0  # nats below the best ones, beyond which no gradient is computed
+_MAX_POOR = 40  # kernels in a row that no step would take near, with which refinement ends
 _LONGEST_STEP = 1.0  # in units of a parameter, whose expected gain counts
 _N_KEPT = 4  # log posteriors
 _TOLERANCE = 1e-2  # nats that a further step may gain
@@ -467,21 +469,21 @@ class Screening:
         n_poor = 0
         for text in sorted(found, key=lambda text: -found[text][0]):
             *_, least = nlargest(_N_BEST, [0.0, *(gain for gain, _ in found.values())])
-            one = found[text][1]
+            least, (gain, one) = max(least, _LEAST), found[text]
+            if n_poor == _MAX_POOR or gain < least - _FAR_BELOW:
+                break
+            n_poor += 1
             try:
                 one, more = self._judged(one)
                 found[text] = gain, one = gain_of(one), one
-                for n_steps, may_gain in zip(_STEPS, (more + 1.0, *_MAY_GAIN), strict=True):
-                    if is_poor := gain + may_gain < least:
+                for n_steps in _STEPS:
+                    if gain + more < least - _SLACK:
                         break
-                    one = self._refined(one, n_steps)
+                    one, more = self._judged(self._refined(one, n_steps))
                     found[text] = gain, one = gain_of(one), one
+                    n_poor = 0
             except KERNEL_ERRORS as error:  # then the estimate is that of before
                 warn_of_part(error)
-                continue
-            n_poor = n_poor + 1 if is_poor else 0
-            if n_poor == _MAX_POOR:
-                break
 
 
 def _origin(leaf: Leaf) -> tuple[int | None, str]:
