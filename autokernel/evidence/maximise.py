@@ -85,9 +85,7 @@ def maximise(
     if curvature is not None:
         longest, hessian = _MAX_STEP, _positive_definite(curvature)
     for _ in range(max_iterations):
-        free = np.where(  # not held at a bound by the slope
-            gradient < 0, theta > posterior.lower, (gradient == 0) | (theta < posterior.upper)
-        )
+        free = _is_free(posterior, theta, gradient)
         hessian, step = _newton_step(hessian, gradient, free)
         gain, in_units = 0.5 * float(gradient @ step), gradient[free] * units[free]
         if gain <= tolerance and 0.5 * in_units @ in_units <= _MAX_REAL_CURVATURE * tolerance:
@@ -146,13 +144,22 @@ def _newton_step(
     return hessian, np.asarray(step)
 
 
-def expected_gain(
-    hessian: FloatArray, gradient: FloatArray, free: BoolArray, longest: FloatArray
-) -> float:
-    """Expect what a Newton step of the free parameters gains, each cut off at a longest step."""
-    hessian, step = _newton_step(_positive_definite(hessian), gradient, free)
-    step = np.clip(step, -longest, longest)
+def expected_gain(posterior: LogPosterior, point: Point, gradient: FloatArray) -> float:
+    """Expect what the next step from a point with a gradient (n_params,) gains at full length."""
+    theta, units = point.theta, posterior.step_units(point.theta)
+    hessian = np.diag(units**-2)
+    if point.curvature is not None:
+        hessian = _positive_definite(point.curvature)
+    hessian, step = _newton_step(hessian, gradient, _is_free(posterior, theta, gradient))
+    step *= _MAX_STEP / max(_MAX_STEP, float(np.abs(step / units).max()))
     return float(gradient @ step - 0.5 * step @ hessian @ step)
+
+
+def _is_free(posterior: LogPosterior, theta: FloatArray, gradient: FloatArray) -> BoolArray:
+    """Return which parameters the slope does not hold at a bound."""
+    return np.where(
+        gradient < 0, theta > posterior.lower, (gradient == 0) | (theta < posterior.upper)
+    )
 
 
 def _search_along(

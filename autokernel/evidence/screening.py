@@ -62,7 +62,7 @@ FIRST_ROWS = 80  # on which the starting points of a new leaf are compared
 MIN_ROWS_OF_TWO_STAGES = 100  # with which all points are compared on all rows of a screening
 _N_STARTS = 14  # of several new nodes
 _STARTS_PER_PARAMETER = 2  # of a new leaf
-_N_PERIODIC_STARTS = 28  # of a new leaf with a period; most are at peaks of the periodogram
+_N_PERIODIC_STARTS = 16  # of a new leaf with a period; most are at peaks of the periodogram
 _SHAPES_OF_CYCLE = ((0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3))
 """Lengthscales in the cycle, and variances between those of the noise and of the target."""
 _SIZES = (1.0, 0.4, 2.5)  # of lengthscales, or of the noise, on another scale
@@ -75,7 +75,6 @@ _LEAST = -2.0  # nats, below which a gain is not refined
 _SLACK = 1.0  # nats that a kernel may gain besides what is expected
 _FAR_BELOW = 12.0  # nats below the best ones, beyond which no gradient is computed
 _MAX_POOR = 40  # kernels in a row that no step would take near, with which refinement ends
-_LONGEST_STEP = 1.0  # in units of a parameter, whose expected gain counts
 _N_KEPT = 4  # log posteriors
 _TOLERANCE = 1e-2  # nats that a further step may gain
 _COST_OF_PARAMETER = 1.0  # nats of evidence, where no Hessian is known
@@ -454,15 +453,12 @@ class Screening:
         return _screened(posterior, run(start.theta, curvature=start.curvature))
 
     def _judged(self, one: Screened) -> tuple[Screened, float]:
-        """Compute the value on all rows of the screening, and what a short step should gain."""
-        posterior, point = self._posterior(one.expression), one.point
-        theta = np.clip(point.theta, posterior.lower, posterior.upper)
+        """Compute the value on all rows of the screening, and what a step should gain."""
+        posterior = self._posterior(one.expression)
+        theta = np.clip(one.point.theta, posterior.lower, posterior.upper)
         value, gradient = posterior.value_and_gradient(theta)
-        units = posterior.step_units(theta)
-        curvature = np.diag(units**-2) if point.curvature is None else point.curvature
-        free = np.where(gradient < 0, theta > posterior.lower, theta < posterior.upper)
-        gain = expected_gain(curvature, gradient, free, _LONGEST_STEP * units)
-        return _screened(posterior, replace(point, theta=theta, log_posterior=value)), gain
+        point = replace(one.point, theta=theta, log_posterior=value)
+        return _screened(posterior, point), expected_gain(posterior, point, gradient)
 
     def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
         """Refine the kernels that may be among the best, in the order of what is known of them."""
