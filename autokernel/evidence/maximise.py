@@ -18,7 +18,7 @@ HOPELESS_NATS = 10.0  # nats below the best mode at which a point is given up
 
 _FULL_PRECISION = 1e-11  # nats that a Newton step is expected to gain at most, at the end of a run
 _MAX_STEP = 3.0  # standard deviations, before a step is doubled
-_MAX_FIRST_STEP = 1.0  # standard deviations, without a known curvature
+_MAX_FIRST_STEP = 1.0  # standard deviations, without a known curvature, and of a short step
 _MIN_GAIN = 1e-4  # fraction of the gain expected by the slope with which a step is accepted
 _MIN_SHORTENING, _MAX_SHORTENING = 0.1, 0.5  # factors of the length of a rejected step
 _SHORTENING_WITHOUT_FACTOR = 0.25  # of a step to a point where K has no Cholesky factor
@@ -144,14 +144,15 @@ def _newton_step(
     return hessian, np.asarray(step)
 
 
-def expected_gain(posterior: LogPosterior, point: Point, gradient: FloatArray) -> float:
-    """Expect what the next step from a point with a gradient (n_params,) gains at full length."""
-    theta, units = point.theta, posterior.step_units(point.theta)
-    hessian = np.diag(units**-2)
-    if point.curvature is not None:
-        hessian = _positive_definite(point.curvature)
-    hessian, step = _newton_step(hessian, gradient, _is_free(posterior, theta, gradient))
-    step *= _MAX_STEP / max(_MAX_STEP, float(np.abs(step / units).max()))
+def expected_gain(posterior: LogPosterior, end: Point) -> float:
+    """Expect what a short step from the end of a run gains."""
+    if end.curvature is None:
+        return 0.0
+    _, gradient = posterior.value_and_gradient(end.theta)
+    free = _is_free(posterior, end.theta, gradient)
+    hessian, step = _newton_step(end.curvature, gradient, free)
+    in_units = float(np.abs(step / posterior.step_units(end.theta)).max())
+    step *= _MAX_FIRST_STEP / max(_MAX_FIRST_STEP, in_units)
     return float(gradient @ step - 0.5 * step @ hessian @ step)
 
 

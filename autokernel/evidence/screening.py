@@ -6,7 +6,7 @@ few steps of the maximiser.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from collections.abc import Set as AbstractSet
+from contextlib import suppress
 from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
 from heapq import nlargest
@@ -69,13 +69,13 @@ _SIZES = (1.0, 0.4, 2.5)  # of lengthscales, or of the noise, on another scale
 _SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
-_STEPS = (1, 1, 4, 12)  # of the maximiser, as long as a kernel may be among the best
+_STEPS = (0, 1, 1, 4, 12)  # of the maximiser, as long as a kernel may be among the best
 _N_BEST = 5  # kernels that the next ones are compared with
 _LEAST = -2.0  # nats, below which a gain is not refined
-_SLACK = 1.0  # nats that a kernel may gain besides what is expected
+_SLACK = 0.5  # nats that a kernel may gain besides what is expected
 _FAR_BELOW = 12.0  # nats below the best ones, beyond which no gradient is computed
 _MAX_POOR = 40  # kernels in a row that no step would take near, with which refinement ends
-_N_KEPT = 4  # log posteriors
+_N_STEPS_ON_TARGET = 4  # of a kernel on another scale of it, before it is compared
 _TOLERANCE = 1e-2  # nats that a further step may gain
 _COST_OF_PARAMETER = 1.0  # nats of evidence, where no Hessian is known
 
@@ -86,6 +86,7 @@ class Screened(NamedTuple):
     expression: Expression
     point: Point  # with its log posterior and a guess of the curvature
     log_prior: float  # of the point
+    log_volume: float | None  # of the posterior by the curvature, None if that is not known
 
     def start(self, times: float) -> WarmStart:
         """Return the point as the start of a fit to ``times`` as many rows."""
@@ -121,7 +122,7 @@ class Screening:
         self._fit, self._data, self._seed = fit, values.data, seed
         self._values, self._few = values, values if first_values is None else first_values
         self._deadline, self._priors = deadline, priors
-        self._posterior = lru_cache(_N_KEPT)(
+        self._posterior = lru_cache(maxsize=1)(
             partial(LogPosterior.exact, data=values.data, priors=priors, deadline=deadline)
         )
         self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
@@ -144,18 +145,16 @@ class Screening:
             return []
         fit, posterior = self._fit, self._posterior(self.parent)
         start = Point(fit.theta, posterior.value(fit.theta))
-        itself = [(node, node) for node in range(len(self.parent.nodes))]
-        own = WarmStart.taken(fit, itself, times=1 / self._rows_for_each)
-        before = _screened(posterior, _with_curvature(posterior, start, own))
+        own = self._known({node: node for node in range(len(self.parent.nodes))})
+        before = _screened(
+            posterior.expression, posterior.prior, _with_curvature(posterior, start, own)
+        )
         if self._rows_for_each > 1:  # the others adapt to these rows too
-            before = self._refined(before, sum(_STEPS))
+            before, _ = self._refined(before, sum(_STEPS))
         own_prior = structure_prior(fit.expression)
 
-        volume = _log_volume(before.point)
-
         def gain_of(one: Screened) -> float:
-            gain = self._gain(one, before, volume)
-            return gain + structure_prior(one.expression) - own_prior
+            return self._gain(one, before) + structure_prior(one.expression) - own_prior
 
         found = self._screen_all(changed, gain_of)
         self._refine_best(found, gain_of)
@@ -191,7 +190,7 @@ class Screening:
     def screened(self, neighbour: Expression) -> Screened:
         """Find the best starting point of an arranged neighbour by values only."""
         shared, slots = self._shared_nodes(neighbour), slots_of(neighbour)
-        known = WarmStart.taken(self._fit, [*shared.items()], times=1 / self._rows_for_each)
+        known = self._known(shared)
         theta = np.full(slots[-1].entries.stop + 1, np.nan)
         theta[theta_order(neighbour, known.nodes)] = known.theta
         new = [node for node in range(len(slots)) if node not in known.nodes]
@@ -199,7 +198,7 @@ class Screening:
         has_other_target = neighbour.target != self._fit.expression.target
         is_rescaled = has_other_target or (len(new) > 1 and are_leaves)
         if len(new) == 1 and are_leaves and not has_other_target:
-            return self._with_leaf(neighbour, theta, new[0], known, set(shared.values()))
+            return self._with_leaf(neighbour, theta, new[0], shared)
         posterior = self._posterior(neighbour)
         if is_rescaled:
             thetas = self._on_other_scales(theta, [slots[node] for node in new])
@@ -210,8 +209,10 @@ class Screening:
             drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
-        found = _screened(posterior, _with_curvature(posterior, best, known))
-        return self._refined(found, _STEPS[0]) if has_other_target else found
+        found = _screened(
+            posterior.expression, posterior.prior, _with_curvature(posterior, best, known)
+        )
+        return self._refined(found, _N_STEPS_ON_TARGET)[0] if has_other_target else found
 
     def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
         """Return starting points on another scale of the target, or of a column of several leaves.
@@ -248,69 +249,59 @@ class Screening:
         return np.stack([theta, scaled])
 
     def _with_leaf(
-        self,
-        neighbour: Expression,
-        theta: FloatArray,
-        node: int,
-        known: WarmStart,
-        kept: AbstractSet[int],
+        self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
     ) -> Screened:
-        """Find the best starting point of one new leaf, given the parameters of the others.
-
-        These are of the nodes of the fitted kernel that are ``kept``. All points are compared on
-        the first rows.
-        """
+        """Find the best starting point of one new leaf on the first rows, given all others."""
         slots = slots_of(neighbour)
-        groups = self._points_with_leaf(neighbour, slots, theta, node, kept)
+        groups = self._points_with_leaf(neighbour, theta, node, shared)
         own = [one for each in neighbour.nodes for one in self._data.parameters(each)]
         prior = LogGammaPrior.of([*own, NOISE_VARIANCE], priors=self._priors)
         likelihoods = [self._few.log_likelihoods(neighbour, slots, node, one) for one in groups]
-        thetas = np.concatenate(groups)
-        values = self._on_all_rows(np.concatenate(likelihoods)) + prior.log_density(thetas)
+        thetas, (of_few, of_all) = np.concatenate(groups), self._of_parent
+        times = self._data.noise.n_readings / self._few.data.noise.n_readings
+        values = of_all + times * (np.concatenate(likelihoods) - of_few)
+        values += prior.log_density(thetas)
         best = int(np.argmax(values))
         theta, (leaf, entries) = thetas[best], slots[node]
         assert isinstance(leaf, Leaf)
         units, of_leaf = np.ones(len(theta)), np.append(theta[entries], theta[-1])
         units[entries] = self._posterior_of(leaf).step_units(of_leaf)[:-1]
-        point = Point(theta, float(values[best]), curvature_from(neighbour, [known], units))
-        return Screened(neighbour, point, float(prior.log_density(theta)))
-
-    def _on_all_rows(self, log_likelihoods: FloatArray) -> FloatArray:
-        """Expect what log likelihoods on the first rows are on all rows of the screening."""
-        if self._few is self._values:
-            return log_likelihoods
-        times = self._data.noise.n_readings / self._few.data.noise.n_readings
-        of_few, of_all = self._of_parent
-        return of_all + times * (log_likelihoods - of_few)
+        point = Point(
+            theta, float(values[best]), curvature_from(neighbour, [self._known(shared)], units)
+        )
+        return _screened(neighbour, prior, point)
 
     @cached_property
     def _of_parent(self) -> tuple[float, float]:
-        """The log likelihood of the fitted kernel on the first rows, and on all."""
+        """The log likelihoods of the fitted kernel on the first rows and on all of a screening."""
         rows, theta = (self._few.data, self._data), self._fit.theta
         few, every = (ExactLikelihood(self.parent, one).value(theta) for one in rows)
         return few, every
 
     def _points_with_leaf(
-        self,
-        neighbour: Expression,
-        slots: Sequence[Slot],
-        theta: FloatArray,
-        node: int,
-        kept: AbstractSet[int],
+        self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
     ) -> list[FloatArray]:
         """Return starting points of one new leaf, in arrays with the same parameters of the others.
 
         Where a leaf with a period is a factor, what it multiplies may be as before, or vary more
         slowly, since the period explains what was fast.
         """
-        new = slots[node]
+        slots = slots_of(neighbour)
+        new, kept = slots[node], set(shared.values())
         factors = [
             slot
             for number, slot in enumerate(slots)
             if isinstance(slot.node, Leaf) and number != node
             if meeting_operator(neighbour, node, number) == MULTIPLY
         ]
-        variance = self._variance_to_keep(kept, is_factor=bool(factors))
+        removed = [
+            number
+            for number, one in enumerate(self.parent.nodes)
+            if number not in kept and isinstance(one, Leaf)
+        ]
+        variance = 1.0 if factors else None  # None for a new term of a sum
+        if len(removed) == 1:  # in whose place the leaf comes
+            variance = self._variances[removed[0]]
         found = [self._with_starts(neighbour, theta, new, variance)]
         lengths = [
             entries.start + index
@@ -346,18 +337,11 @@ class Screening:
 
     def _others(self, neighbour: Expression, theta: FloatArray, new: Slot) -> FloatArray | None:
         """Compute the packed covariance without a new leaf, None if nothing depends on it."""
-        leaf, entries = new
-        are_variances = _is_variance(leaf)
-        if not leaf.has_many_modes or not are_variances.any():
+        if not new.node.has_many_modes or not _is_variance(new.node).any():
             return None
-        slots = slots_of(neighbour)
-        node = slots.index(new)
-        if (affine := self._values.without_leaf(neighbour, slots, node, theta)) is not None:
-            n = len(self._data.y)
-            return np.broadcast_to(affine[0], (n * (n + 1) // 2,))
-        theta = theta.copy()
-        theta[entries] = np.where(are_variances, -np.inf, 0.0)
-        return _noiseless(self._posterior(neighbour), theta)
+        slots, n = slots_of(neighbour), len(self._data.y)
+        affine = self._values.without_leaf(neighbour, slots, slots.index(new), theta)
+        return None if affine is None else np.broadcast_to(affine[0], (n * (n + 1) // 2,))
 
     def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, list[float]]:
         """Return starting points (n_starts, n_params) of a leaf, and its mean variances there.
@@ -382,17 +366,6 @@ class Screening:
             self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
         return self._starts[key]
 
-    def _variance_to_keep(self, kept: AbstractSet[int], *, is_factor: bool) -> float | None:
-        """Return the mean variance that a new leaf should have; None for a new term of a sum.
-
-        It is that of the leaf in whose place it comes, and one for a new factor.
-        """
-        before = enumerate(self._fit.expression.nodes)
-        removed = [n for n, one in before if n not in kept and isinstance(one, Leaf)]
-        if len(removed) == 1:
-            return self._variances[removed[0]]
-        return 1.0 if is_factor else None
-
     @cached_property
     def _variances(self) -> list[float]:
         """The mean variance of each node of the fitted kernel, one for operators."""
@@ -404,6 +377,10 @@ class Screening:
     def _variance(self, expression: Expression, theta: FloatArray) -> float:
         """Compute the mean prior variance of the rows, without noise."""
         return float(self._diagonal_of(expression).forward(np.exp(theta)).mean())
+
+    def _known(self, shared: Mapping[int, int]) -> WarmStart:
+        """Return the parameters of nodes that are shared with the fitted kernel."""
+        return WarmStart.taken(self._fit, [*shared.items()], times=1 / self._rows_for_each)
 
     def _shared_nodes(self, neighbour: Expression) -> dict[int, int]:
         """Map the nodes of a neighbour to those of the fitted kernel from which they come.
@@ -433,32 +410,22 @@ class Screening:
         noise, data = np.exp(self._fit.theta[-1]), self._data.on(self._fit.expression.target)
         return Magnitudes(data, unpack(K, len(data.y)) + np.diag(data.noise.variance(noise)), noise)
 
-    def _gain(self, one: Screened, before: Screened, volume: float | None) -> float:
-        """Estimate the gain of log evidence, in nats, on the rows of the score.
-
-        The posterior has had the log ``volume``, None if that is not known.
-        """
-        times, end, start = self._rows_for_each, one.point, before.point
-        n_more = len(end.theta) - len(start.theta)
+    def _gain(self, one: Screened, before: Screened) -> float:
+        """Estimate the gain of log evidence, in nats, on the rows of the score."""
+        times, n_more = self._rows_for_each, len(one.point.theta) - len(before.point.theta)
         gain_of_prior = one.log_prior - before.log_prior
-        gain = times * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
+        gain = one.point.log_posterior - before.point.log_posterior - gain_of_prior
         of_volume = -_COST_OF_PARAMETER * n_more
-        if volume is not None and (now := _log_volume(end)) is not None:
-            of_volume = now - volume
-        return gain + of_volume - 0.5 * n_more * np.log(times)
+        if one.log_volume is not None and before.log_volume is not None:
+            of_volume = one.log_volume - before.log_volume
+        return times * gain + gain_of_prior + of_volume - 0.5 * n_more * np.log(times)
 
-    def _refined(self, one: Screened, n_steps: int) -> Screened:
+    def _refined(self, one: Screened, n_steps: int) -> tuple[Screened, float]:
+        """Take steps on all rows of the screening, and expect what the next one gains."""
         posterior, start = self._posterior(one.expression), one.point
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
-        return _screened(posterior, run(start.theta, curvature=start.curvature))
-
-    def _judged(self, one: Screened) -> tuple[Screened, float]:
-        """Compute the value on all rows of the screening, and what a step should gain."""
-        posterior = self._posterior(one.expression)
-        theta = np.clip(one.point.theta, posterior.lower, posterior.upper)
-        value, gradient = posterior.value_and_gradient(theta)
-        point = replace(one.point, theta=theta, log_posterior=value)
-        return _screened(posterior, point), expected_gain(posterior, point, gradient)
+        end = run(start.theta, curvature=start.curvature)
+        return _screened(posterior.expression, posterior.prior, end), expected_gain(posterior, end)
 
     def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
         """Refine the kernels that may be among the best, in the order of what is known of them."""
@@ -470,13 +437,11 @@ class Screening:
                 break
             n_poor += 1
             try:
-                one, more = self._judged(one)
-                found[text] = gain, one = gain_of(one), one
                 for n_steps in _STEPS:
+                    one, more = self._refined(one, n_steps)
+                    found[text] = gain, one = gain_of(one), one
                     if gain + more < least - _SLACK:
                         break
-                    one, more = self._judged(self._refined(one, n_steps))
-                    found[text] = gain, one = gain_of(one), one
                     n_poor = 0
             except KERNEL_ERRORS as error:  # then the estimate is that of before
                 warn_of_part(error)
@@ -487,19 +452,12 @@ def _origin(leaf: Leaf) -> tuple[int | None, str]:
     return leaf.number, leaf.canonical
 
 
-def _screened(posterior: LogPosterior, point: Point) -> Screened:
-    log_prior = float(posterior.prior.log_density(point.theta))
-    return Screened(posterior.expression, point, log_prior)
-
-
-def _log_volume(point: Point) -> float | None:
-    """Return the log of the volume of a posterior, None where its Hessian is not known."""
-    if point.curvature is None:
-        return None
-    try:
-        return laplace_log_evidence(0.0, point.curvature)
-    except NotAMaximumError:
-        return None
+def _screened(expression: Expression, prior: LogGammaPrior, point: Point) -> Screened:
+    log_volume = None
+    if point.curvature is not None:
+        with suppress(NotAMaximumError):
+            log_volume = laplace_log_evidence(0.0, point.curvature)
+    return Screened(expression, point, float(prior.log_density(point.theta)), log_volume)
 
 
 def _with_curvature(posterior: LogPosterior, point: Point, known: WarmStart) -> Point:

@@ -73,7 +73,7 @@ def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its
     neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
     assert len(neighbours) > 15
     for neighbour in map(normal_form if reduces else lambda one: arrange(one)[0], neighbours):
-        _, found, log_prior = screening.screened(neighbour)
+        _, found, log_prior, _ = screening.screened(neighbour)
         exact = ExactLikelihood(neighbour, data).value(found.theta)
         assert found.log_posterior == pytest.approx(exact + log_prior, rel=1e-12), neighbour
         for node, entries in slots_of(neighbour):
@@ -168,7 +168,7 @@ def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(whole)
     screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     neighbour = normal_form([*factorings(screening.parent)][reverse])
-    _, found, log_prior = screening.screened(neighbour)
+    _, found, log_prior, _ = screening.screened(neighbour)
     assert str(neighbour) == "(LIN[0] + PER[0]) * SE[1]"
     exact = ExactLikelihood(neighbour, data).value(found.theta)
     log_likelihood = found.log_posterior - log_prior
@@ -211,7 +211,7 @@ def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     grammar = Grammar((BASE_KERNELS["SE"],), (Squared(),), (0,), 3, reduces=False)
     (grown, *_) = grammar.changes(screening.parent)
-    _, found, log_prior = screening.screened(arrange(grown)[0])
+    _, found, log_prior, _ = screening.screened(arrange(grown)[0])
     exact = ExactLikelihood(arrange(grown)[0], data).value(found.theta)
     log_likelihood = found.log_posterior - log_prior
     assert log_likelihood == pytest.approx(exact, rel=1e-9)
