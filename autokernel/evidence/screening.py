@@ -43,7 +43,7 @@ from autokernel.expression import (
     slots_of,
     theta_order,
 )
-from autokernel.inference import ExactLikelihood, LeafValues, diagonal_covariance
+from autokernel.inference import ExactLikelihood, LeafValues, cross_covariance, diagonal_covariance
 from autokernel.inference.packed import unpack
 from autokernel.kernels import (
     MULTIPLY,
@@ -362,7 +362,8 @@ class Screening:
             else:
                 starts = self._starts_of(leaf, None)[0].copy()
                 parameters = self._data.parameters(leaf)
-                _place_at_peaks(starts[:-1], leaf, parameters, self._magnitudes_beside(others))
+                beside = self._magnitudes_beside(unpack(others, len(self._data.y)))
+                _place_at_peaks(starts[:-1], leaf, parameters, beside)
             self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
         return self._starts[key]
 
@@ -403,12 +404,14 @@ class Screening:
     @cached_property
     def _magnitudes(self) -> Magnitudes:
         """The magnitudes of what the fitted kernel leaves unexplained."""
-        return self._magnitudes_beside(_noiseless(self._posterior(self.parent), self._fit.theta))
+        X = self._data.inputs
+        K = cross_covariance(self.parent, X, X).forward(np.exp(self._fit.theta[:-1]))
+        return self._magnitudes_beside(K)
 
     def _magnitudes_beside(self, K: FloatArray) -> Magnitudes:
-        """Compute the magnitudes of what a packed covariance without noise leaves unexplained."""
+        """Compute the magnitudes of what a covariance without noise leaves unexplained."""
         noise, data = np.exp(self._fit.theta[-1]), self._data.on(self._fit.expression.target)
-        return Magnitudes(data, unpack(K, len(data.y)) + np.diag(data.noise.variance(noise)), noise)
+        return Magnitudes(data, K + np.diag(data.noise.variance(noise)), noise)
 
     def _gain(self, one: Screened, before: Screened) -> float:
         """Estimate the gain of log evidence, in nats, on the rows of the score."""
@@ -463,18 +466,6 @@ def _screened(expression: Expression, prior: LogGammaPrior, point: Point) -> Scr
 def _with_curvature(posterior: LogPosterior, point: Point, known: WarmStart) -> Point:
     units = posterior.step_units(point.theta)
     return replace(point, curvature=curvature_from(posterior.expression, [known], units))
-
-
-def _noiseless(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
-    """Compute the packed covariance of the function, without any noise."""
-    likelihood = posterior.likelihood
-    assert isinstance(likelihood, ExactLikelihood)
-    if not posterior.expression.leaves:  # whose matrix is a diagonal
-        n = len(likelihood.data.y)
-        return np.zeros(n * (n + 1) // 2)
-    K = likelihood.matrix(np.append(theta[:-1], -np.inf))
-    K[likelihood.diagonal] -= likelihood.diagonal_noise(0.0)  # what is known
-    return K
 
 
 def _place_at_peaks(
