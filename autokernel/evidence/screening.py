@@ -146,9 +146,7 @@ class Screening:
         fit, posterior = self._fit, self._posterior(self.parent)
         start = Point(fit.theta, posterior.value(fit.theta))
         own = self._known({node: node for node in range(len(self.parent.nodes))})
-        before = _screened(
-            posterior.expression, posterior.prior, _with_curvature(posterior, start, own)
-        )
+        before = _screened(self.parent, posterior.prior, _with_curvature(posterior, start, own))
         if self._rows_for_each > 1:  # the others adapt to these rows too
             before, _ = self._refined(before, sum(_STEPS))
         own_prior = structure_prior(fit.expression)
@@ -209,9 +207,7 @@ class Screening:
             drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
-        found = _screened(
-            posterior.expression, posterior.prior, _with_curvature(posterior, best, known)
-        )
+        found = _screened(neighbour, posterior.prior, _with_curvature(posterior, best, known))
         return self._refined(found, _N_STEPS_ON_TARGET)[0] if has_other_target else found
 
     def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
@@ -428,7 +424,7 @@ class Screening:
         posterior, start = self._posterior(one.expression), one.point
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
         end = run(start.theta, curvature=start.curvature)
-        return _screened(posterior.expression, posterior.prior, end), expected_gain(posterior, end)
+        return _screened(one.expression, posterior.prior, end), expected_gain(posterior, end)
 
     def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
         """Refine the kernels that may be among the best, in the order of what is known of them."""
