@@ -169,14 +169,12 @@ class Evaluator:
         parent: Expression,
         changed: Sequence[Expression],
         deadline: Deadline = NEVER,
-        *,
-        on_all_rows: bool = False,
     ) -> list[Estimate]:
         """Estimate the scores of kernels to which changes of another one lead, best first.
 
         The kernels are arranged. They share leaves with the ``parent``, which is the expression of
         the fit :func:`with_numbers`. There are no estimates if the fit itself cannot be
-        computed. Of many rows some are used, unless ``on_all_rows``.
+        computed. Of many rows some are used.
         """
         deadline.check()
         text = f"no change of {parent} is tried, as none could be estimated"
@@ -185,8 +183,8 @@ class Evaluator:
             screening = Screening(
                 fit,
                 parent,
-                LeafValues(self.data) if on_all_rows else more,
-                first_values=more if on_all_rows else few,
+                more,
+                first_values=few,
                 n_samples=self.n_samples,
                 priors=self.priors,
                 seed=self.seed,

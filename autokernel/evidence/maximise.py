@@ -18,7 +18,7 @@ HOPELESS_NATS = 10.0  # nats below the best mode at which a point is given up
 
 _FULL_PRECISION = 1e-11  # nats that a Newton step is expected to gain at most, at the end of a run
 _MAX_STEP = 3.0  # standard deviations, before a step is doubled
-_MAX_FIRST_STEP = 1.0  # standard deviations, without a known curvature
+_MAX_FIRST_STEP = 1.0  # standard deviations, without a known curvature, and of a short step
 _MIN_GAIN = 1e-4  # fraction of the gain expected by the slope with which a step is accepted
 _MIN_SHORTENING, _MAX_SHORTENING = 0.1, 0.5  # factors of the length of a rejected step
 _SHORTENING_WITHOUT_FACTOR = 0.25  # of a step to a point where K has no Cholesky factor
@@ -85,9 +85,7 @@ def maximise(
     if curvature is not None:
         longest, hessian = _MAX_STEP, _positive_definite(curvature)
     for _ in range(max_iterations):
-        free = np.where(  # not held at a bound by the slope
-            gradient < 0, theta > posterior.lower, (gradient == 0) | (theta < posterior.upper)
-        )
+        free = _is_free(posterior, theta, gradient)
         hessian, step = _newton_step(hessian, gradient, free)
         gain, in_units = 0.5 * float(gradient @ step), gradient[free] * units[free]
         if gain <= tolerance and 0.5 * in_units @ in_units <= _MAX_REAL_CURVATURE * tolerance:
@@ -144,6 +142,25 @@ def _newton_step(
         hessian = _diagonal(hessian)
         step = np.where(free, gradient / np.diag(hessian), 0.0)
     return hessian, np.asarray(step)
+
+
+def expected_gain(posterior: LogPosterior, end: Point) -> float:
+    """Expect what a short step from the end of a run gains."""
+    if end.curvature is None:
+        return 0.0
+    _, gradient = posterior.value_and_gradient(end.theta)
+    free = _is_free(posterior, end.theta, gradient)
+    hessian, step = _newton_step(end.curvature, gradient, free)
+    in_units = float(np.abs(step / posterior.step_units(end.theta)).max())
+    step *= _MAX_FIRST_STEP / max(_MAX_FIRST_STEP, in_units)
+    return float(gradient @ step - 0.5 * step @ hessian @ step)
+
+
+def _is_free(posterior: LogPosterior, theta: FloatArray, gradient: FloatArray) -> BoolArray:
+    """Return which parameters the slope does not hold at a bound."""
+    return np.where(
+        gradient < 0, theta > posterior.lower, (gradient == 0) | (theta < posterior.upper)
+    )
 
 
 def _search_along(

@@ -8,7 +8,8 @@ few steps of the maximiser.
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import cache, cached_property, partial
+from functools import cache, cached_property, lru_cache, partial
+from heapq import nlargest
 from itertools import product
 from typing import NamedTuple
 
@@ -17,7 +18,7 @@ import numpy as np
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.laplace import laplace_log_evidence
-from autokernel.evidence.maximise import Point, maximise
+from autokernel.evidence.maximise import Point, expected_gain, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import (
     NOISE_LEFT,
@@ -42,7 +43,7 @@ from autokernel.expression import (
     slots_of,
     theta_order,
 )
-from autokernel.inference import ExactLikelihood, LeafValues, diagonal_covariance
+from autokernel.inference import ExactLikelihood, LeafValues, cross_covariance, diagonal_covariance
 from autokernel.inference.packed import unpack
 from autokernel.kernels import (
     MULTIPLY,
@@ -59,19 +60,22 @@ from autokernel.typing import FloatArray, IntArray
 MAX_ROWS = 250  # on which neighbours are screened
 FIRST_ROWS = 80  # on which the starting points of a new leaf are compared
 MIN_ROWS_OF_TWO_STAGES = 100  # with which all points are compared on all rows of a screening
-_MAX_COMPARED = 2  # of these points, on all rows of the screening
 _N_STARTS = 14  # of several new nodes
-_STARTS_PER_PARAMETER = 4  # of a new leaf
-_N_PERIODIC_STARTS = 28  # of a new leaf with a period; most are at peaks of the periodogram
+_STARTS_PER_PARAMETER = 2  # of a new leaf
+_N_PERIODIC_STARTS = 16  # of a new leaf with a period; most are at peaks of the periodogram
 _SHAPES_OF_CYCLE = ((0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3))
 """Lengthscales in the cycle, and variances between those of the noise and of the target."""
 _SIZES = (1.0, 0.4, 2.5)  # of lengthscales, or of the noise, on another scale
 _SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
 _FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
 _FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
-_STEPS = (2, 4, 12)  # of the maximiser, in rounds for fewer and fewer kernels
-_FAR_BELOW = (14.0, 6.0, 3.5)  # nats below the best one, beyond which a kernel is not in a round
-_MAX_POOR = 12  # kernels in a row that fall below the next limit, with which a round ends
+_STEPS = (0, 1, 1, 4, 12)  # of the maximiser, as long as a kernel may be among the best
+_N_BEST = 5  # kernels that the next ones are compared with
+_LEAST = -2.0  # nats, below which a gain is not refined
+_SLACK = 0.5  # nats that a kernel may gain besides what is expected
+_FAR_BELOW = 12.0  # nats below the best ones, beyond which no gradient is computed
+_MAX_POOR = 40  # kernels in a row that no step would take near, with which refinement ends
+_N_STEPS_ON_TARGET = 4  # of a kernel on another scale of it, before it is compared
 _TOLERANCE = 1e-2  # nats that a further step may gain
 _COST_OF_PARAMETER = 1.0  # nats of evidence, where no Hessian is known
 
@@ -82,6 +86,7 @@ class Screened(NamedTuple):
     expression: Expression
     point: Point  # with its log posterior and a guess of the curvature
     log_prior: float  # of the point
+    log_volume: float | None  # of the posterior by the curvature, None if that is not known
 
     def start(self, times: float) -> WarmStart:
         """Return the point as the start of a fit to ``times`` as many rows."""
@@ -115,10 +120,10 @@ class Screening:
         deadline: Deadline = NEVER,
     ) -> None:
         self._fit, self._data, self._seed = fit, values.data, seed
-        self._values = [values] if first_values in (None, values) else [first_values, values]
+        self._values, self._few = values, values if first_values is None else first_values
         self._deadline, self._priors = deadline, priors
-        self._posterior = partial(
-            LogPosterior.exact, data=values.data, priors=priors, deadline=deadline
+        self._posterior = lru_cache(maxsize=1)(
+            partial(LogPosterior.exact, data=values.data, priors=priors, deadline=deadline)
         )
         self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
         self._starts: dict[tuple[str, bytes], tuple[FloatArray, list[float]]] = {}
@@ -140,10 +145,10 @@ class Screening:
             return []
         fit, posterior = self._fit, self._posterior(self.parent)
         start = Point(fit.theta, posterior.value(fit.theta))
-        before = _screened(posterior, _with_curvature(posterior, start, self._known(self.parent)))
+        own = self._known({node: node for node in range(len(self.parent.nodes))})
+        before = _screened(self.parent, posterior.prior, _with_curvature(posterior, start, own))
         if self._rows_for_each > 1:  # the others adapt to these rows too
-            for n_steps in _STEPS:
-                before = self._refined(before, n_steps)
+            before, _ = self._refined(before, sum(_STEPS))
         own_prior = structure_prior(fit.expression)
 
         def gain_of(one: Screened) -> float:
@@ -182,7 +187,8 @@ class Screening:
 
     def screened(self, neighbour: Expression) -> Screened:
         """Find the best starting point of an arranged neighbour by values only."""
-        known, slots = self._known(neighbour), slots_of(neighbour)
+        shared, slots = self._shared_nodes(neighbour), slots_of(neighbour)
+        known = self._known(shared)
         theta = np.full(slots[-1].entries.stop + 1, np.nan)
         theta[theta_order(neighbour, known.nodes)] = known.theta
         new = [node for node in range(len(slots)) if node not in known.nodes]
@@ -190,7 +196,7 @@ class Screening:
         has_other_target = neighbour.target != self._fit.expression.target
         is_rescaled = has_other_target or (len(new) > 1 and are_leaves)
         if len(new) == 1 and are_leaves and not has_other_target:
-            return self._with_leaf(neighbour, theta, new[0], known)
+            return self._with_leaf(neighbour, theta, new[0], shared)
         posterior = self._posterior(neighbour)
         if is_rescaled:
             thetas = self._on_other_scales(theta, [slots[node] for node in new])
@@ -201,8 +207,8 @@ class Screening:
             drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
-        found = _screened(posterior, _with_curvature(posterior, best, known))
-        return self._refined(found, _STEPS[1]) if is_rescaled else found
+        found = _screened(neighbour, posterior.prior, _with_curvature(posterior, best, known))
+        return self._refined(found, _N_STEPS_ON_TARGET)[0] if has_other_target else found
 
     def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
         """Return starting points on another scale of the target, or of a column of several leaves.
@@ -239,49 +245,59 @@ class Screening:
         return np.stack([theta, scaled])
 
     def _with_leaf(
-        self, neighbour: Expression, theta: FloatArray, node: int, known: WarmStart
+        self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
     ) -> Screened:
-        """Find the best starting point of one new leaf, given the parameters of the others.
-
-        All points are compared on the first rows, and the best ones on all rows of the screening.
-        """
+        """Find the best starting point of one new leaf on the first rows, given all others."""
         slots = slots_of(neighbour)
-        groups = self._points_with_leaf(neighbour, slots, theta, node)
+        groups = self._points_with_leaf(neighbour, theta, node, shared)
         own = [one for each in neighbour.nodes for one in self._data.parameters(each)]
         prior = LogGammaPrior.of([*own, NOISE_VARIANCE], priors=self._priors)
-        n_rows = self._data.noise.n_readings
-        for rows in self._values:
-            times = n_rows / rows.data.noise.n_readings
-            likelihoods = [rows.log_likelihoods(neighbour, slots, node, group) for group in groups]
-            thetas = np.concatenate(groups)
-            values = times * np.concatenate(likelihoods) + prior.log_density(thetas)
-            least = np.sort(values)[-_MAX_COMPARED:][0]
-            is_high = np.split(values >= least, np.cumsum([len(one) for one in groups])[:-1])
-            groups = [one[high] for one, high in zip(groups, is_high, strict=True) if high.any()]
+        likelihoods = [self._few.log_likelihoods(neighbour, slots, node, one) for one in groups]
+        thetas, (of_few, of_all) = np.concatenate(groups), self._of_parent
+        times = self._data.noise.n_readings / self._few.data.noise.n_readings
+        values = of_all + times * (np.concatenate(likelihoods) - of_few)
+        values += prior.log_density(thetas)
         best = int(np.argmax(values))
         theta, (leaf, entries) = thetas[best], slots[node]
         assert isinstance(leaf, Leaf)
         units, of_leaf = np.ones(len(theta)), np.append(theta[entries], theta[-1])
         units[entries] = self._posterior_of(leaf).step_units(of_leaf)[:-1]
-        point = Point(theta, float(values[best]), curvature_from(neighbour, [known], units))
-        return Screened(neighbour, point, float(prior.log_density(theta)))
+        point = Point(
+            theta, float(values[best]), curvature_from(neighbour, [self._known(shared)], units)
+        )
+        return _screened(neighbour, prior, point)
+
+    @cached_property
+    def _of_parent(self) -> tuple[float, float]:
+        """The log likelihoods of the fitted kernel on the first rows and on all of a screening."""
+        rows, theta = (self._few.data, self._data), self._fit.theta
+        few, every = (ExactLikelihood(self.parent, one).value(theta) for one in rows)
+        return few, every
 
     def _points_with_leaf(
-        self, neighbour: Expression, slots: Sequence[Slot], theta: FloatArray, node: int
+        self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
     ) -> list[FloatArray]:
         """Return starting points of one new leaf, in arrays with the same parameters of the others.
 
         Where a leaf with a period is a factor, what it multiplies may be as before, or vary more
         slowly, since the period explains what was fast.
         """
-        new = slots[node]
+        slots = slots_of(neighbour)
+        new, kept = slots[node], set(shared.values())
         factors = [
             slot
             for number, slot in enumerate(slots)
             if isinstance(slot.node, Leaf) and number != node
             if meeting_operator(neighbour, node, number) == MULTIPLY
         ]
-        variance = self._variance_to_keep(neighbour, is_factor=bool(factors))
+        removed = [
+            number
+            for number, one in enumerate(self.parent.nodes)
+            if number not in kept and isinstance(one, Leaf)
+        ]
+        variance = 1.0 if factors else None  # None for a new term of a sum
+        if len(removed) == 1:  # in whose place the leaf comes
+            variance = self._variances[removed[0]]
         found = [self._with_starts(neighbour, theta, new, variance)]
         lengths = [
             entries.start + index
@@ -317,18 +333,11 @@ class Screening:
 
     def _others(self, neighbour: Expression, theta: FloatArray, new: Slot) -> FloatArray | None:
         """Compute the packed covariance without a new leaf, None if nothing depends on it."""
-        leaf, entries = new
-        are_variances = _is_variance(leaf)
-        if not leaf.has_many_modes or not are_variances.any():
+        if not new.node.has_many_modes or not _is_variance(new.node).any():
             return None
-        slots = slots_of(neighbour)
-        node = slots.index(new)
-        if (affine := self._values[-1].without_leaf(neighbour, slots, node, theta)) is not None:
-            n = len(self._data.y)
-            return np.broadcast_to(affine[0], (n * (n + 1) // 2,))
-        theta = theta.copy()
-        theta[entries] = np.where(are_variances, -np.inf, 0.0)
-        return _noiseless(self._posterior(neighbour), theta)
+        slots, n = slots_of(neighbour), len(self._data.y)
+        affine = self._values.without_leaf(neighbour, slots, slots.index(new), theta)
+        return None if affine is None else np.broadcast_to(affine[0], (n * (n + 1) // 2,))
 
     def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, list[float]]:
         """Return starting points (n_starts, n_params) of a leaf, and its mean variances there.
@@ -349,21 +358,10 @@ class Screening:
             else:
                 starts = self._starts_of(leaf, None)[0].copy()
                 parameters = self._data.parameters(leaf)
-                _place_at_peaks(starts[:-1], leaf, parameters, self._magnitudes_beside(others))
+                beside = self._magnitudes_beside(unpack(others, len(self._data.y)))
+                _place_at_peaks(starts[:-1], leaf, parameters, beside)
             self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
         return self._starts[key]
-
-    def _variance_to_keep(self, neighbour: Expression, *, is_factor: bool) -> float | None:
-        """Return the mean variance that a new leaf should have; None for a new term of a sum.
-
-        It is that of the leaf in whose place it comes, and one for a new factor.
-        """
-        shared = self._shared_nodes(neighbour).values()
-        before = enumerate(slots_of(self._fit.expression))
-        removed = [n for n, one in before if n not in shared and isinstance(one.node, Leaf)]
-        if len(removed) == 1:
-            return self._variances[removed[0]]
-        return 1.0 if is_factor else None
 
     @cached_property
     def _variances(self) -> list[float]:
@@ -377,10 +375,9 @@ class Screening:
         """Compute the mean prior variance of the rows, without noise."""
         return float(self._diagonal_of(expression).forward(np.exp(theta)).mean())
 
-    def _known(self, neighbour: Expression) -> WarmStart:
-        """Return the parameters that a neighbour shares with the fitted kernel."""
-        pairs = list(self._shared_nodes(neighbour).items())
-        return WarmStart.taken(self._fit, pairs, times=1 / self._rows_for_each)
+    def _known(self, shared: Mapping[int, int]) -> WarmStart:
+        """Return the parameters of nodes that are shared with the fitted kernel."""
+        return WarmStart.taken(self._fit, [*shared.items()], times=1 / self._rows_for_each)
 
     def _shared_nodes(self, neighbour: Expression) -> dict[int, int]:
         """Map the nodes of a neighbour to those of the fitted kernel from which they come.
@@ -403,46 +400,50 @@ class Screening:
     @cached_property
     def _magnitudes(self) -> Magnitudes:
         """The magnitudes of what the fitted kernel leaves unexplained."""
-        return self._magnitudes_beside(_noiseless(self._posterior(self.parent), self._fit.theta))
+        X = self._data.inputs
+        K = cross_covariance(self.parent, X, X).forward(np.exp(self._fit.theta[:-1]))
+        return self._magnitudes_beside(K)
 
     def _magnitudes_beside(self, K: FloatArray) -> Magnitudes:
-        """Compute the magnitudes of what a packed covariance without noise leaves unexplained."""
+        """Compute the magnitudes of what a covariance without noise leaves unexplained."""
         noise, data = np.exp(self._fit.theta[-1]), self._data.on(self._fit.expression.target)
-        return Magnitudes(data, unpack(K, len(data.y)) + np.diag(data.noise.variance(noise)), noise)
+        return Magnitudes(data, K + np.diag(data.noise.variance(noise)), noise)
 
     def _gain(self, one: Screened, before: Screened) -> float:
         """Estimate the gain of log evidence, in nats, on the rows of the score."""
-        times, end, start = self._rows_for_each, one.point, before.point
-        n_more = len(end.theta) - len(start.theta)
+        times, n_more = self._rows_for_each, len(one.point.theta) - len(before.point.theta)
         gain_of_prior = one.log_prior - before.log_prior
-        gain = times * (end.log_posterior - start.log_posterior - gain_of_prior) + gain_of_prior
+        gain = one.point.log_posterior - before.point.log_posterior - gain_of_prior
         of_volume = -_COST_OF_PARAMETER * n_more
-        if end.curvature is not None and start.curvature is not None:
-            log_volume = partial(laplace_log_evidence, 0.0)
-            with suppress(NotAMaximumError):  # else the cost is that of parameters
-                of_volume = log_volume(end.curvature) - log_volume(start.curvature)
-        return gain + of_volume - 0.5 * n_more * np.log(times)
+        if one.log_volume is not None and before.log_volume is not None:
+            of_volume = one.log_volume - before.log_volume
+        return times * gain + gain_of_prior + of_volume - 0.5 * n_more * np.log(times)
 
-    def _refined(self, one: Screened, n_steps: int) -> Screened:
+    def _refined(self, one: Screened, n_steps: int) -> tuple[Screened, float]:
+        """Take steps on all rows of the screening, and expect what the next one gains."""
         posterior, start = self._posterior(one.expression), one.point
         run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
-        return _screened(posterior, run(start.theta, curvature=start.curvature))
+        end = run(start.theta, curvature=start.curvature)
+        return _screened(one.expression, posterior.prior, end), expected_gain(posterior, end)
 
     def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
-        """Refine the best kernels, by more and more steps of fewer and fewer of them."""
-        rounds = zip(_STEPS, _FAR_BELOW, (*_FAR_BELOW[1:], np.inf), strict=True)
-        for n_steps, far, poor in rounds:
-            best, n_poor = max([0.0, *(gain for gain, _ in found.values())]), 0
-            for text, (gain, one) in sorted(found.items(), key=lambda item: -item[1][0]):
-                if gain < best - far or n_poor == _MAX_POOR:
-                    break
-                try:
-                    refined = self._refined(one, n_steps)
-                    gain = gain_of(refined)
-                    found[text] = gain, refined
-                except KERNEL_ERRORS as error:  # then the estimate is that of before
-                    warn_of_part(error)
-                n_poor = n_poor + 1 if gain < best - poor else 0
+        """Refine the kernels that may be among the best, in the order of what is known of them."""
+        n_poor = 0
+        for text in sorted(found, key=lambda text: -found[text][0]):
+            *_, least = nlargest(_N_BEST, [0.0, *(gain for gain, _ in found.values())])
+            least, (gain, one) = max(least, _LEAST), found[text]
+            if n_poor == _MAX_POOR or gain < least - _FAR_BELOW:
+                break
+            n_poor += 1
+            try:
+                for n_steps in _STEPS:
+                    one, more = self._refined(one, n_steps)
+                    found[text] = gain, one = gain_of(one), one
+                    if gain + more < least - _SLACK:
+                        break
+                    n_poor = 0
+            except KERNEL_ERRORS as error:  # then the estimate is that of before
+                warn_of_part(error)
 
 
 def _origin(leaf: Leaf) -> tuple[int | None, str]:
@@ -450,26 +451,17 @@ def _origin(leaf: Leaf) -> tuple[int | None, str]:
     return leaf.number, leaf.canonical
 
 
-def _screened(posterior: LogPosterior, point: Point) -> Screened:
-    log_prior = float(posterior.prior.log_density(point.theta))
-    return Screened(posterior.expression, point, log_prior)
+def _screened(expression: Expression, prior: LogGammaPrior, point: Point) -> Screened:
+    log_volume = None
+    if point.curvature is not None:
+        with suppress(NotAMaximumError):
+            log_volume = laplace_log_evidence(0.0, point.curvature)
+    return Screened(expression, point, float(prior.log_density(point.theta)), log_volume)
 
 
 def _with_curvature(posterior: LogPosterior, point: Point, known: WarmStart) -> Point:
     units = posterior.step_units(point.theta)
     return replace(point, curvature=curvature_from(posterior.expression, [known], units))
-
-
-def _noiseless(posterior: LogPosterior, theta: FloatArray) -> FloatArray:
-    """Compute the packed covariance of the function, without any noise."""
-    likelihood = posterior.likelihood
-    assert isinstance(likelihood, ExactLikelihood)
-    if not posterior.expression.leaves:  # whose matrix is a diagonal
-        n = len(likelihood.data.y)
-        return np.zeros(n * (n + 1) // 2)
-    K = likelihood.matrix(np.append(theta[:-1], -np.inf))
-    K[likelihood.diagonal] -= likelihood.diagonal_noise(0.0)  # what is known
-    return K
 
 
 def _place_at_peaks(

@@ -164,11 +164,8 @@ class Task:
         return self.cached(("changes", expression.canonical), make)
 
     def rescalings(self, fit: Evaluation) -> list[Estimate]:
-        """Estimate the scores of a kernel on another scale of the target or of a column.
-
-        They are few, and are estimated on all rows.
-        """
-        return self._estimates(fit, self._rescalings_of, on_all_rows=True)
+        """Estimate the scores of a kernel on another scale of the target or of a column."""
+        return self._estimates(fit, self._rescalings_of)
 
     def terms(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of a kernel with one more term, on any column that it lacks."""
@@ -203,18 +200,13 @@ class Task:
         return self._estimates(fit, simplifications)
 
     def _estimates(
-        self,
-        fit: Evaluation,
-        changes: Callable[[Expression], list[Expression]],
-        *,
-        on_all_rows: bool = False,
+        self, fit: Evaluation, changes: Callable[[Expression], list[Expression]]
     ) -> list[Estimate]:
         """Estimate the results of changes, once; an ``OutOfTimeError`` after the deadline."""
 
         def make() -> list[Estimate]:
             parent = with_numbers(fit.expression)
-            options = {"on_all_rows": on_all_rows}
-            return self.estimate_changes(fit, parent, changes(parent), self.deadline, **options)
+            return self.estimate_changes(fit, parent, changes(parent), self.deadline)
 
         return self.cached((changes, fit.expression.canonical, fit.theta.tobytes()), make)
 

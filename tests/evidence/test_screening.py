@@ -73,7 +73,7 @@ def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its
     neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
     assert len(neighbours) > 15
     for neighbour in map(normal_form if reduces else lambda one: arrange(one)[0], neighbours):
-        _, found, log_prior = screening.screened(neighbour)
+        _, found, log_prior, _ = screening.screened(neighbour)
         exact = ExactLikelihood(neighbour, data).value(found.theta)
         assert found.log_posterior == pytest.approx(exact + log_prior, rel=1e-12), neighbour
         for node, entries in slots_of(neighbour):
@@ -168,7 +168,7 @@ def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(whole)
     screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     neighbour = normal_form([*factorings(screening.parent)][reverse])
-    _, found, log_prior = screening.screened(neighbour)
+    _, found, log_prior, _ = screening.screened(neighbour)
     assert str(neighbour) == "(LIN[0] + PER[0]) * SE[1]"
     exact = ExactLikelihood(neighbour, data).value(found.theta)
     log_likelihood = found.log_posterior - log_prior
@@ -211,7 +211,7 @@ def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     grammar = Grammar((BASE_KERNELS["SE"],), (Squared(),), (0,), 3, reduces=False)
     (grown, *_) = grammar.changes(screening.parent)
-    _, found, log_prior = screening.screened(arrange(grown)[0])
+    _, found, log_prior, _ = screening.screened(arrange(grown)[0])
     exact = ExactLikelihood(arrange(grown)[0], data).value(found.theta)
     log_likelihood = found.log_posterior - log_prior
     assert log_likelihood == pytest.approx(exact, rel=1e-9)
@@ -235,8 +235,26 @@ def test_estimates_on_other_scales_are_near_the_scores():
 
     own = with_numbers(fit.expression)
     rescaled = [arrange(one)[0] for one in grammar.rescalings(own)]
-    found = evaluator.estimate_changes(fit, own, rescaled, on_all_rows=True)
+    found = evaluator.estimate_changes(fit, own, rescaled)
     assert len(found) == 2
     for one in found:
         assert one.score == pytest.approx(evaluator(one.expression).score, abs=3)
     assert found[0].score > fit.score + 10
+
+
+def test_starts_on_some_of_the_rows_have_the_log_posterior_that_all_rows_are_expected_to_have():
+    """The rows are independent, nearly, so that a gain is proportional to their number."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 2))
+    y = np.sin(9 * X[:, 0]) + 2 * X[:, 1] + 0.3 * rng.normal(size=200)
+    data = TrainingData(X, (y - y.mean()) / y.std())
+    fit = Evaluator(data, priors=PRIORS, seed=0)(parse_expression("SE[0]"))
+    options = {"n_samples": 200, "priors": PRIORS, "seed": 0}
+    by_all = screening_of(fit, data, **options)
+    some = LeafValues(data.take(np.arange(0, 200, 2)))
+    by_some = screening_of(fit, data, first_values=some, **options)
+    expression = arrange(by_all.parent + Leaf(BASE_KERNELS["LIN"], 1))[0]
+    [expected, found] = [one.screened(expression).point for one in (by_all, by_some)]
+    gain = expected.log_posterior - fit.log_posterior
+    assert gain > 30
+    assert found.log_posterior - fit.log_posterior == pytest.approx(gain, rel=0.2)
