@@ -94,7 +94,7 @@ class Run:
             batch_size=arguments.batch_size,
             tol=arguments.tol,
             store=self.store,
-            left_out=first.left_out,
+            is_over=first.is_over,
         )
         self.was_cut = False  # before it could leave out columns of the best kernel
         self._timed = 0, 0.0  # rows on which a kernel was conditioned, and the seconds
@@ -193,7 +193,7 @@ class Run:
         if following is None:
             return False
         self.stages.append(following)
-        self.loop.go_on(following.task, following.history, fits, following.left_out)
+        self.loop.go_on(following.task, following.history, fits, following.is_over)
         self._say_rows(observer)
         return True
 

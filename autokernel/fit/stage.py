@@ -17,13 +17,14 @@ from autokernel.inference import TrainingData
 from autokernel.many_rows import (
     BoundedEvaluator,
     ByStateSpace,
+    LeftOut,
     approximation_for,
     latest_rows,
     rows_of_groups,
     rows_of_stages,
     shuffled_rows,
 )
-from autokernel.search import History, LeftOut, Task
+from autokernel.search import History, Task
 from autokernel.typing import IntArray
 
 
@@ -71,7 +72,9 @@ class Stage:
         self.n_searched = n_of_stages[self.number]
         searched = self._some(order[: self.n_searched])
         others = order[self.n_searched :]
-        self.left_out = LeftOut(searched, self.data.take(others)) if len(others) else None
+        self.is_over = (
+            LeftOut(searched, self.data.take(others)).show_no_gain if len(others) else None
+        )
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, deadline=until)
         self.is_by_bounds = arguments.strategy.scores_by_bounds and self.number == 0

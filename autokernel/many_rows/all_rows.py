@@ -20,8 +20,8 @@ from autokernel.inference import (
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
 from autokernel.many_rows.climb import ManyRows
+from autokernel.many_rows.left_out import left_out_density
 from autokernel.many_rows.terms import with_another_level, with_rough_term
-from autokernel.search.left_out import left_out_density
 from autokernel.search.strategy import Task
 from autokernel.typing import FloatArray
 

@@ -15,7 +15,6 @@ from autokernel.search.arc import Arc
 from autokernel.search.boms import BOMS
 from autokernel.search.greedy import SKC, Greedy
 from autokernel.search.history import CUT, MEANINGS, History, Phase, StopReason, Trial, columns_of
-from autokernel.search.left_out import LeftOut
 from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks
 from autokernel.search.series import SeriesKernels

@@ -32,7 +32,6 @@ from autokernel.kernels import UNPICKLABLE
 from autokernel.search.climb import Climb
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
-from autokernel.search.left_out import LeftOut
 from autokernel.search.store import Store
 from autokernel.search.strategy import Strategy, Task
 
@@ -85,9 +84,8 @@ class Search:
     evaluated in parallel; each batch has its own random stream, numbered by the trials before it.
     The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats together.
     The ``design`` is that of the task, that of the strategy, and noise alone on each scale of the
-    target. Proposals that are in the ``store`` are read instead of made again. The rows that are
-    ``left_out`` may end the search too. After the design and at its end, a search may
-    :meth:`go_on` with other data.
+    target. Proposals that are in the ``store`` are read instead of made again. It ``is_over``
+    if that says so. After the design and at its end, a search may :meth:`go_on` with other data.
     """
 
     def __init__(
@@ -101,9 +99,9 @@ class Search:
         batch_size: int = 1,
         tol: float = 0.0,
         store: Store | None = None,
-        left_out: LeftOut | None = None,
+        is_over: Callable[[History], bool] | None = None,
     ) -> None:
-        self._left_out = left_out
+        self._is_over = is_over
         self._strategy, self.task, self._history = strategy, task, history
         self._store = store or Store()
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
@@ -190,7 +188,7 @@ class Search:
         task: Task,
         history: History,
         fits: Sequence[Evaluation],
-        left_out: LeftOut | None = None,
+        is_over: Callable[[History], bool] | None = None,
     ) -> None:
         """Go on with other data, on which the kernels of these fits come first."""
         before = self._history
@@ -204,7 +202,7 @@ class Search:
                 yield Estimate(fit.expression, start=start, gains=() if number else gains)
 
         self._rescored = self._remembered("kernels of other data", before, again)
-        self._n_iter, self.design, self._left_out = self._n_iter - before.n_searched, (), left_out
+        self._n_iter, self.design, self._is_over = self._n_iter - before.n_searched, (), is_over
         chosen, deadline = self.task.chosen, self.task.deadline
         self.task, self._history = replace(task, chosen=chosen, deadline=deadline), history
 
@@ -227,7 +225,7 @@ class Search:
     def _has_converged(self) -> bool:
         if self._history.has_converged(self._tol, max_steps=self._max_steps):
             return True
-        return self._left_out is not None and self._left_out.end(self._history)
+        return self._is_over is not None and self._is_over(self._history)
 
     def _batches(
         self, safe: Sequence[Estimate], latest: Deadline | None, after_design: Callable[[], object]

@@ -12,16 +12,15 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
+from autokernel.many_rows.left_out import MAX_INVISIBLE_STEPS, LeftOut
 from autokernel.search import (
     SOT,
     History,
-    LeftOut,
     Search,
     StopReason,
     Store,
     evaluate_in_parallel,
 )
-from autokernel.search.left_out import MAX_INVISIBLE_STEPS
 from tests.search.stand_ins import (
     Diary,
     Laboratory,
@@ -96,7 +95,7 @@ def test_a_search_ends_when_its_last_steps_are_not_seen_on_other_rows():
     judge = LeftOut(rows.take(np.arange(20)), rows.take(np.arange(20, 120)))
     script = Script(fixed=["SE[0]"], proposals=[" + ".join(n * ["RQ[0]"]) for n in range(1, 15)])
     subject = Laboratory(script, task_of(), lambda one: -float(one.n_leaves or 99))
-    subject.search(n_iter=14, left_out=judge)
+    subject.search(n_iter=14, is_over=judge.show_no_gain)
     assert subject.reason is StopReason.CONVERGED
     assert subject.history.n_searched == MAX_INVISIBLE_STEPS
 

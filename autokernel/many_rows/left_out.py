@@ -42,7 +42,7 @@ class LeftOut:
         self.given, self.rows = given, rows.take(np.arange(min(len(rows.y), MAX_LEFT_OUT_ROWS)))
         self._density = cache(self._density_of)
 
-    def end(self, history: History) -> bool:
+    def show_no_gain(self, history: History) -> bool:
         """Return whether the last steps of a climb have gained nothing that is seen."""
         numbers = [n for n, one in enumerate(history.trials) if one.phase == Phase.SEARCH]
         if len(self.rows.y) < MIN_LEFT_OUT_ROWS or len(numbers) < MAX_INVISIBLE_STEPS:

@@ -10,9 +10,9 @@ from autokernel import parse_expression
 from autokernel.evidence import Evaluator
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
+from autokernel.many_rows.left_out import MAX_INVISIBLE_STEPS, LeftOut, left_out_density
 from autokernel.search import History
 from autokernel.search.history import Phase, Trial
-from autokernel.search.left_out import MAX_INVISIBLE_STEPS, LeftOut, left_out_density
 from tests.model.cases import dense_covariance as covariance_of
 
 
@@ -38,19 +38,19 @@ def climb(*fits):
 def test_a_climb_ends_when_its_last_steps_predict_other_rows_no_better(rows):
     given, left_out, line, curve = rows
     judge, n = LeftOut(given, left_out), MAX_INVISIBLE_STEPS
-    assert not judge.end(History(40.0))
-    assert not judge.end(climb(line, *(n - 1) * [line]))  # too few steps
-    assert judge.end(climb(line, *n * [line]))  # although the score has risen by ten nats
-    assert not judge.end(climb(line, *(n - 1) * [line], curve))
-    assert not judge.end(climb(line, curve, *(n - 1) * [curve]))
-    assert judge.end(climb(line, curve, *n * [curve]))  # the curve was known before them
-    assert not LeftOut(given, left_out.take(np.arange(99))).end(climb(line, *n * [line]))
+    assert not judge.show_no_gain(History(40.0))
+    assert not judge.show_no_gain(climb(line, *(n - 1) * [line]))  # too few steps
+    assert judge.show_no_gain(climb(line, *n * [line]))  # although the score has risen by ten nats
+    assert not judge.show_no_gain(climb(line, *(n - 1) * [line], curve))
+    assert not judge.show_no_gain(climb(line, curve, *(n - 1) * [curve]))
+    assert judge.show_no_gain(climb(line, curve, *n * [curve]))  # the curve was known before them
+    assert not LeftOut(given, left_out.take(np.arange(99))).show_no_gain(climb(line, *n * [line]))
 
 
 def test_a_climb_does_not_end_by_rows_that_cannot_be_predicted(rows):
     given, left_out, line, _ = rows
     broken = replace(line, theta=np.full(len(line.theta), np.nan))
-    assert not LeftOut(given, left_out).end(climb(line, *MAX_INVISIBLE_STEPS * [broken]))
+    assert not LeftOut(given, left_out).show_no_gain(climb(line, *MAX_INVISIBLE_STEPS * [broken]))
 
 
 def test_the_density_of_left_out_rows_is_that_of_their_prediction(rows):
