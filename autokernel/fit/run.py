@@ -142,22 +142,28 @@ class Run:
             )
         self.was_cut = True  # by Ctrl-C, unless it ends
         self._say_rows(observer)
-        n_left = MAX_REVISIONS
-        while True:
-            reason = self._search_stage(observer, deadline)
-            is_over = reason in EARLY or not (n_left or not self.stages[-1].is_last)
+        reason, n_left = self._search_stage(observer, deadline), MAX_REVISIONS
+        while n_left and not (reason in EARLY and self.stages[-1].is_last):
             n_left -= self.stages[-1].is_last
-            if not self._go_on(observer, deadline, ends=True, is_over=is_over):
+            if not self._go_on(observer, deadline, ends=True, is_over=reason in EARLY):
                 break
+            is_over = reason is StopReason.CALLBACK
+            later = self._search_stage(observer, deadline, is_over=is_over)
+            reason = reason if is_over else later
         self.was_cut = reason in EARLY
         if observer.verbose:  # which neighbours there are takes time
             observer.say(self.end_of_search(reason))
         observer.finish()
         return reason
 
-    def _search_stage(self, observer: Observer, deadline: Deadline) -> StopReason:
+    def _search_stage(
+        self, observer: Observer, deadline: Deadline, *, is_over: bool = False
+    ) -> StopReason:
+        """Search on the rows of the last stage, or only score the best kernel on them."""
         until = deadline.earlier(self._reserved_seconds(deadline))
         latest = deadline.earlier(self.reserved_seconds)
+        if is_over:
+            until.cancel()
         try:
             with one_blas_thread():
                 return self.loop.run(

@@ -1,0 +1,109 @@
+"""One search of a fit in stages: few rows and then all, and what the best kernels show of them."""
+
+import numpy as np
+import pytest
+
+from autokernel import AutoKernelGPRegressor
+from tests.fits import At, interrupt, small, tiny
+
+N = 340  # of which 250 are the first stage
+
+
+def table(n, *, noise=0.1, seed=0):
+    """A smooth function of two columns, and a part that varies between rows that are few."""
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(n, 2))
+    return X, np.sin(5 * X[:, 0]) + X[:, 1] + noise * rng.normal(size=n)
+
+
+def of_row_sets(model):
+    """The kernels and phases of each set of rows."""
+    history = model.search_history_
+    every = range(history["row_set"].max() + 1)
+    return [
+        (history["kernel"][own].tolist(), history["phase"][own].tolist(), history["score"][own])
+        for own in (history["row_set"] == number for number in every)
+    ]
+
+
+def test_a_climb_begins_on_few_rows_and_ends_on_all():
+    X, y = table(N)
+    model = small(n_iter=4).fit(X, y)
+    (kernels, phases, _), (later, phases_later, scores) = of_row_sets(model)
+    assert phases[0] == "initial"
+    assert "initial" not in phases_later
+    n = phases_later.count("rescoring")
+    assert phases_later[:n] == ["rescoring"] * n
+    assert later[0] in kernels
+    assert len(set(later)) == len(later)
+    rows = np.where(model.search_history_["row_set"] == 0, 250, N)
+    np.testing.assert_allclose(
+        model.search_history_["score_per_sample"] * rows, model.search_history_["score"]
+    )
+    assert model.best_score_ == scores.max()
+    again = small().refit(X, y, model.best_expression_)
+    assert model.best_score_ == pytest.approx(again.best_score_, abs=0.05)  # other starts
+    assert len(model.X_train_) == N
+    assert model.approximation_ == "exact"
+
+
+def test_what_few_rows_take_for_noise_is_found_on_all():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(400, 2))
+    centres, weights = rng.uniform(size=(120, 2)), rng.normal(size=120)
+    distances = ((X[:, None] - centres) ** 2).sum(axis=2)
+    y = np.sin(5 * X[:, 0]) + 0.5 * np.exp(-distances / (2 * 0.05**2)) @ weights
+    settings = {"n_iter": 0, "base_kernels": ["SE"], "operators": ["+", "*"], "max_leaves": 6}
+    model = small(**settings).fit(X, y)
+    _, (later, phases, _) = of_row_sets(model)
+    rescored = [one for one, phase in zip(later, phases, strict=True) if phase == "rescoring"]
+    assert any(one.count("SE[0] * SE[1]") + one.count("SE[1] * SE[0]") == 2 for one in rescored)
+
+
+@pytest.mark.parametrize("n_ended", [1, 3])
+def test_a_callback_that_ends_the_search_on_few_rows_leaves_a_fit_to_all(n_ended):
+    X, y = table(N)
+    model = tiny().set_callbacks(At(lambda: True, ended=n_ended)).fit(X, y)
+    assert model.stop_reason_ == "callback"
+    history = model.search_history_
+    assert history["row_set"].tolist() == [0] * n_ended + [1]
+    assert model.best_score_ == history["score"][-1]
+    assert len(model.X_train_) == N
+
+
+def test_ctrl_c_on_few_rows_leaves_a_model_that_predicts_from_all():
+    X, y = table(N)
+    model = tiny().set_callbacks(At(interrupt, begun=3))
+    with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted"):
+        model.fit(X, y)
+    assert model.approximation_ == "exact"
+    assert len(model.X_train_) == N
+
+
+def varying(seed):
+    rng = np.random.default_rng(seed)
+    X = rng.uniform(size=(120, 3))
+    return X, np.sin(5 * X[:, 0]) + 0.02 * 100 ** X[:, 1] * rng.normal(size=120)
+
+
+def test_noise_that_varies_costs_new_scores_of_a_few_kernels_and_no_other_search():
+    model = AutoKernelGPRegressor(n_iter=3, averaging=None, random_state=0).fit(*varying(1))
+    assert "noise grows with x1" in str(model.describe())
+    first, *others = of_row_sets(model)
+    assert others
+    for kernels, phases, _ in others:
+        assert "initial" not in phases
+        assert phases[0] == "rescoring"
+        assert len(set(kernels)) == len(kernels)
+    assert model.n_iter_ <= 3
+    assert "search" not in first[1]  # it is judged after the design
+
+
+def test_a_search_in_stages_can_be_repeated_and_prolonged():
+    X, y = varying(0)
+    settings = {"averaging": None, "random_state": 0, "max_leaves": 3, "base_kernels": ["SE"]}
+    whole = AutoKernelGPRegressor(n_iter=4, **settings).fit(X, y)
+    again = AutoKernelGPRegressor(n_iter=1, warm_start=True, **settings).fit(X, y)
+    again.set_params(n_iter=4).fit(X, y)
+    assert again.search_history_["kernel"].tolist() == whole.search_history_["kernel"].tolist()
+    assert again.search_history_["score"].tolist() == whole.search_history_["score"].tolist()
