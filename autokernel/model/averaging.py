@@ -26,11 +26,11 @@ from autokernel.expression import Expression
 from autokernel.kernels import WANDERING, BaseKernel
 from autokernel.typing import FloatArray, IntArray
 
-_SCORE_WINDOW = 4.0  # nats below the best score beyond which a kernel is left out
-_MAX_KERNELS = 8
+_SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
+_MAX_KERNELS = 12
 _MIN_PROBABILITY = 1e-3
-_N_DRAWS, _N_FEW_DRAWS = 512, 128  # at most of each kernel, and of one that is not probable
-_PROBABLE = 0.1
+_N_DRAWS = 512  # at most of each kernel
+_PROBABLE = 0.1  # a kernel; others are taken at their best parameters
 _N_KEPT_DRAWS = 100  # of each kernel
 _MAX_EXCHANGES = 20  # sweeps over the chosen draws
 
@@ -75,9 +75,13 @@ def posterior_over_kernels(
     by_share = (others[n] for n in np.argsort(-shares[1:], kind="stable") if near[n])
     evaluations = [best, *islice(by_share, _MAX_KERNELS - 1)]
     shares = _probabilities(evaluations, [one.score for one in evaluations], equal_share)
-    n_draws = np.where(shares > _PROBABLE, _N_DRAWS, _N_FEW_DRAWS).tolist()
+    are_drawn = (shares > _PROBABLE) | (np.arange(len(shares)) == 0)
     draw = partial(_draw, evaluator, deadline=deadline)
-    drawn = list(in_time(map(draw, evaluations, n_draws))) or [_at_mode(best)]
+    every_drawn = (
+        draw(one) if is_drawn else _at_mode(one)
+        for one, is_drawn in zip(evaluations, are_drawn, strict=True)
+    )
+    drawn = list(in_time(every_drawn)) or [_at_mode(best)]
     log_scores = [log_score for log_score, _, _ in drawn]
     shares = _probabilities(evaluations[: len(drawn)], log_scores, equal_share)
     kept = [n for n, share in enumerate(shares) if share > _MIN_PROBABILITY or n == 0]
@@ -89,9 +93,9 @@ def posterior_over_kernels(
 _Drawn = tuple[float, FloatArray, float]  # log_score, draws and pareto_k of a kernel
 
 
-def _draw(evaluator: Evaluator, one: Evaluation, n_draws: int, *, deadline: Deadline) -> _Drawn:
+def _draw(evaluator: Evaluator, one: Evaluation, *, deadline: Deadline) -> _Drawn:
     try:
-        sample = evaluator.sample(one, max_draws=n_draws, deadline=deadline)
+        sample = evaluator.sample(one, max_draws=_N_DRAWS, deadline=deadline)
     except EvaluationError as error:
         if np.isfinite(one.log_evidence):  # else it is a rough fit or a saddle
             text = f"{one.expression} has only its best parameters in the average ({error})"
