@@ -19,6 +19,7 @@ from autokernel.expression import (
     normal_form,
     parse_expression,
     slots_of,
+    uniform_prior,
     with_numbers,
 )
 from autokernel.inference import ExactLikelihood, LeafValues, TrainingData
@@ -258,3 +259,20 @@ def test_starts_on_some_of_the_rows_have_the_log_posterior_that_all_rows_are_exp
     gain = expected.log_posterior - fit.log_posterior
     assert gain > 30
     assert found.log_posterior - fit.log_posterior == pytest.approx(gain, rel=0.2)
+    [once] = by_all.estimates([expression], uniform_prior)
+    thrice = screening_of(fit, data, **options | {"n_samples": 600})
+    [one] = thrice.estimates([expression], uniform_prior)
+    assert one.score - fit.score == pytest.approx(3 * (once.score - fit.score), rel=0.1)
+
+
+@pytest.mark.parametrize(("text", "expected"), [("SE[0] * SE[1]", 1.0), ("SE[1]", 0.7)])
+def test_a_new_factor_has_a_variance_of_one_and_a_leaf_in_place_of_another_one_that_of_it(
+    text, expected
+):
+    data = TrainingData(*season_on_a_trend(20, 2))
+    fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(parse_expression("SE[0]"))
+    fit = replace(fit, theta=np.log([0.1, 0.7, 0.02]))
+    screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    [changed] = [n for n in grammar_of(2).changes(screening.parent) if str(n) == text]
+    found = screening.screened(normal_form(changed)).point.theta
+    assert np.exp(found[-2]) == pytest.approx(expected)  # the last but the noise
