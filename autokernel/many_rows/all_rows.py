@@ -27,7 +27,7 @@ from autokernel.typing import FloatArray
 
 N_BEST = 4  # best kernels of the search that race on all rows
 MAX_BEHIND = 10.0  # nats on the rows of the search, from which no kernel comes back on all rows
-N_FLEXIBLE = 6  # best kernels that use all columns, for what few rows do not show
+N_FLEXIBLE = 3  # best kernels that use all columns, for what few rows do not show
 N_COMPARED = 3  # best fits of the race that are compared on held-out rows
 
 MIN_HELD_OUT_ROWS = 20  # with fewer, nothing is chosen by them

@@ -21,10 +21,10 @@ from autokernel.exceptions import ExpressionSyntaxError
 from autokernel.export import from_dict, to_dict, to_latex
 from autokernel.inference import ExactPredictor
 from autokernel.kernels import PRESETS
-from autokernel.many_rows.all_rows import held_out_density
 from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows
 from autokernel.model import MixtureComponent, MixturePredictor
+from autokernel.search.left_out import left_out_density
 from tests.fits import PLAIN
 
 MAPS = {
@@ -255,9 +255,9 @@ def test_densities_of_held_out_rows_choose_predictors_in_the_units_of_the_target
     evaluation, data = model._fitted.evaluation, model._fitted.mixture.data
     evaluator = Evaluator(data, priors=PRESETS["default"], seed=0)
     rows = ManyRows(ByInducingPoints(20), data, evaluator)
-    found = held_out_density(evaluation, ExactPredictor, rows)
     point = [MixtureComponent(evaluation.expression, evaluation.theta, 1.0)]
     given, held_out = rows.given_and_held_out
+    found = left_out_density(evaluation, given, held_out)
     mixture = MixturePredictor(point, given, ExactPredictor)
     expected = mixture.log_density(held_out.X, held_out.y).mean()
     assert found == pytest.approx(expected, rel=1e-9)
