@@ -25,6 +25,7 @@ from autokernel.many_rows import (
     shuffled_rows,
 )
 from autokernel.search import History, Task
+from autokernel.search.columns import MAX_COLUMNS
 from autokernel.typing import IntArray
 
 
@@ -63,7 +64,7 @@ class Stage:
             arguments.approximation,
             len(kept.y),
             by_bounds=arguments.strategy.scores_by_bounds,
-            climbs=arguments.strategy.climbs(reduces=reduces) and n_varying > 1,
+            climbs=arguments.strategy.climbs(reduces=reduces) and 1 < n_varying <= MAX_COLUMNS,
         )
         self.number = min(number, len(n_of_stages) - 1)
         self.is_last = self.number == len(n_of_stages) - 1
