@@ -23,8 +23,8 @@ from autokernel.inference import ExactPredictor
 from autokernel.kernels import PRESETS
 from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows
+from autokernel.many_rows.left_out import left_out_density
 from autokernel.model import MixtureComponent, MixturePredictor
-from autokernel.search.left_out import left_out_density
 from tests.fits import PLAIN
 
 MAPS = {
