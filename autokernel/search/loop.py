@@ -42,6 +42,7 @@ MAX_VAIN_STEPS = 10  # of a climb over very many columns, after which it ends
 MAX_DESIGNED_LATER = 8  # kernels over the columns that are chosen
 SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
 MAX_LOSS = 1.0  # nats below the best score by its estimate, at which a simpler kernel is fitted
+MAX_LOSS_OF_TARGET = 6.0  # the same of a kernel on another scale of the target
 MAX_LOSS_AT_END, MAX_AT_END = 3.0, 8  # the same in the end, for the posterior, and how many
 
 EvaluateAll = Callable[
@@ -420,8 +421,10 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
     known = {one.expression.canonical: one for one in forms_of_best}
     found = [known.get(one.canonical, Estimate(one)) for one in simpler]
     losses = np.nan_to_num(best.score - np.array([one.score for one in found]), nan=MAX_LOSS)
+    other = np.array([one.target != best.expression.target for one in simpler])
     order = np.argsort(losses, kind="stable")
-    single = [found[number] for number in order if losses[number] <= max_loss]
+    most = np.where(other, MAX_LOSS_OF_TARGET, max_loss)
+    single = [found[number] for number in order if losses[number] <= most[number]]
     return [*map(Estimate, _without_useless(best, task, history)[:1]), *single]
 
 
