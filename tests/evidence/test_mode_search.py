@@ -180,7 +180,7 @@ def test_what_rows_of_the_same_value_have_in_common_is_found_from_nothing():
 
 @pytest.mark.parametrize("seed", range(4))
 def test_a_function_that_varies_fast_in_two_columns_is_not_taken_for_noise(seed):
-    # from random starts, three of these four end at noise
+    # from as few random starts, three of these four end at a lower mode
     rng = np.random.default_rng(seed)
     X = rng.uniform(size=(128, 2))
     y = np.sin(30 * X[:, 0]) * np.sin(30 * X[:, 1])
