@@ -5,6 +5,7 @@ from autokernel.expression.normal_form import (
     factorings,
     normal_form,
     reduced,
+    releases,
     simplifications,
     without_leaves,
 )

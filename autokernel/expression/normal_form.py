@@ -19,7 +19,7 @@ from itertools import permutations
 from operator import is_
 
 from autokernel.expression.parts import arrange
-from autokernel.expression.tree import Expression, Leaf, Operation
+from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation
 from autokernel.kernels import ADD, MULTIPLY, Operator
 
 
@@ -94,6 +94,25 @@ def factorings(expression: Expression) -> Iterator[Expression]:
     for number, term in enumerate(terms):
         for shared in factorings(term):
             yield expression.join([*terms[:number], shared, *terms[number + 1 :]])
+
+
+def releases(expression: Expression) -> Iterator[Expression]:
+    """Yield expressions in which a term leaves its brackets: ``A * (B + C)`` becomes ``A * B + C``.
+
+    No other single operation loses the factors of one term.
+    """
+    if not isinstance(expression, Operation):
+        return
+    parts = expression.children
+    for number, part in enumerate(parts):
+        others = [*parts[:number], *parts[number + 1 :]]
+        if expression.operator == MULTIPLY and isinstance(part, Operation) and part.operator == ADD:
+            for place, term in enumerate(terms := part.children):
+                rest = part.join([*terms[:place], *terms[place + 1 :]])
+                within = expression.join([*others, rest]).on(IDENTITY)
+                yield (within + term).on(expression.target)
+        for released in releases(part):
+            yield expression.join([*parts[:number], released, *parts[number + 1 :]])
 
 
 def _leaf_factors(expression: Expression) -> Iterator[tuple[Leaf, Expression]]:

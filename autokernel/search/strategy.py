@@ -26,6 +26,7 @@ from autokernel.expression import (
     custom_parts,
     factorings,
     parse_with_parts,
+    releases,
     simplifications,
     uniform_prior,
     with_numbers,
@@ -154,8 +155,9 @@ class Task:
             focus, added = self.focus(parent.columns), self._terms_of(parent)
             rescaled = {grammar.tidy(one).canonical for one in grammar.rescalings(parent)}
             changes: dict[str, dict[frozenset[int | None], Expression]] = {}
-            factored = map(grammar.tidy, factorings(parent)) if grammar.reduces else ()
-            for one in chain(focus.changes(parent, MAX_CHANGES), added, factored):
+            brackets = chain(factorings(parent), releases(parent)) if grammar.reduces else ()
+            others = map(grammar.tidy, brackets)
+            for one in chain(focus.changes(parent, MAX_CHANGES), added, others):
                 if one.canonical not in rescaled and one.canonical != parent.canonical:
                     ways = changes.setdefault(one.canonical, {})
                     ways.setdefault(frozenset(leaf.number for leaf in one.leaves), one)

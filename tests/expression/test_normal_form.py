@@ -17,6 +17,7 @@ from autokernel.expression import (
     normal_form,
     parse_expression,
     reduced,
+    releases,
     simplifications,
     without_leaves,
 )
@@ -470,3 +471,17 @@ def test_simplifications_are_other_normal_forms_with_fewer_parameters():
         for simpler in found:
             assert normal_form(simpler) == simpler
             assert n_kernel_params(simpler) < n_kernel_params(form)
+
+
+def test_a_term_leaves_its_brackets_and_the_others_keep_their_factors():
+    tree = expression_of("LIN[0] * (PER[0] * (SE[0] + RQ[0]) + SE[1]) + LIN[1]")
+    assert {found.canonical for found in releases(tree)} == {
+        expression_of(text).canonical
+        for text in (
+            "LIN[0] * SE[1] + PER[0] * (SE[0] + RQ[0]) + LIN[1]",
+            "LIN[0] * PER[0] * (SE[0] + RQ[0]) + SE[1] + LIN[1]",
+            "LIN[0] * (PER[0] * SE[0] + RQ[0] + SE[1]) + LIN[1]",
+            "LIN[0] * (PER[0] * RQ[0] + SE[0] + SE[1]) + LIN[1]",
+        )
+    }
+    assert not [*releases(expression_of("LIN[0] + SE[0] * PER[0]"))]
