@@ -154,13 +154,13 @@ class Task:
             parent, grammar = with_numbers(expression), self.grammar
             focus, added = self.focus(parent.columns), self._terms_of(parent)
             rescaled = {grammar.tidy(one).canonical for one in grammar.rescalings(parent)}
-            changes: dict[str, dict[frozenset[int | None], Expression]] = {}
+            changes: dict[str, dict[tuple[int | None, ...], Expression]] = {}
             brackets = chain(factorings(parent), releases(parent)) if grammar.reduces else ()
             others = map(grammar.tidy, brackets)
             for one in chain(focus.changes(parent, MAX_CHANGES), added, others):
                 if one.canonical not in rescaled and one.canonical != parent.canonical:
                     ways = changes.setdefault(one.canonical, {})
-                    ways.setdefault(frozenset(leaf.number for leaf in one.leaves), one)
+                    ways.setdefault(tuple(leaf.number for leaf in arrange(one)[0].leaves), one)
             return parent, {text: [*ways.values()] for text, ways in changes.items()}
 
         return self.cached(("changes", expression.canonical), make)
