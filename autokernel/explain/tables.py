@@ -161,8 +161,8 @@ def leaderboard(
     says what was fitted after the search, or that rows have been added to the model.
     """
     is_chosen = np.array([text == model.evaluation.expression.canonical for text in tried], bool)
-    row_sets = history["row_set"]
-    last = np.flatnonzero(row_sets == row_sets.max(initial=0))
+    row_sets, is_scored = history["row_set"], np.isfinite(history["score"])
+    last = np.flatnonzero(row_sets == row_sets[is_scored].max(initial=0))
     order = last[np.argsort(-history["score"][last], kind="stable")[:k]]
     names = ("score", "score_per_sample", "n_leaves", "n_params", "phase", "status", "kernel")
     columns = {name: history[name][order] for name in names}

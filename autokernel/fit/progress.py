@@ -104,7 +104,7 @@ class Monitor(Observer):
 
     def say(self, line: str) -> None:
         """Print a line at once, even in a pipe, unless the estimator is silent."""
-        if self.verbose:
+        if self.verbose and line:
             self._erase_line()
             print(line, flush=True)
 

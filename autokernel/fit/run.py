@@ -22,7 +22,6 @@ from autokernel.fit.rows import (
     SHARE_OF_TIME,
     outliers_after_search,
     outliers_before_search,
-    text_of_outliers,
     training_data,
 )
 from autokernel.fit.stage import Stage
@@ -141,7 +140,7 @@ class Run:
                 "the mean of y"
             )
         self.was_cut = True  # by Ctrl-C, unless it ends
-        self._say_rows(observer)
+        observer.say(self.stage.text_of_changes(None))
         reason, n_left = self._search_stage(observer, deadline), MAX_REVISIONS
         while n_left and not (reason in EARLY and self.stages[-1].is_last):
             n_left -= self.stages[-1].is_last
@@ -187,8 +186,9 @@ class Run:
     ) -> bool:
         """Let the search go on with other data if the best kernels ask for it, or not all are used.
 
-        After the design, only the noise is judged, by simple kernels: later ones may absorb it. If
-        the search of a stage ends, rows are judged too; if it ``is_over``, nothing is.
+        After the design, only the noise is judged, by simple kernels: later ones may absorb it, and
+        it is not judged if there may be outliers. If the search of a stage ends, rows are judged
+        too; if it ``is_over``, nothing is.
         """
         stage = self.stages[-1]
         scored = stage.history.best_first()
@@ -200,7 +200,7 @@ class Run:
             return False
         self.stages.append(following)
         self.loop.go_on(following.task, following.history, fits, following.is_over)
-        self._say_rows(observer)
+        observer.say(following.text_of_changes(stage))
         return True
 
     def following(
@@ -241,9 +241,11 @@ class Run:
             deadline=deadline,
         )
         least = best_first[0].score - MAX_BEHIND_BEST
-        near = [one for one in stage.history.best_first(Phase.INITIAL) if one.score > least]
+        has_more_rows, near = following.number > stage.number, list[Evaluation]()
+        for phase in (Phase.INITIAL, Phase.RESCORING) if has_more_rows or not ends else ():
+            near += [one for one in stage.history.best_first(phase) if one.score > least]
         fits = [*around, *best_first[:N_RESCORED], *near]
-        if following.number > stage.number:
+        if has_more_rows:
             for one in [best_first[0], *near[:N_ROUGH]]:
                 fits += with_rough_term(one, following.evaluator.data, stage.task)
         if is_over or self.arguments.strategy.is_of_series:
@@ -285,13 +287,6 @@ class Run:
                 if score > best + ahead[fit]:
                     best = score - min(ahead[fit], 0.0)
                     yield fit, found
-
-    def _say_rows(self, observer: Observer) -> None:
-        stage = self.stages[-1]
-        if not (stage.is_last and stage.is_exact_on_all):
-            observer.say(stage.text)
-        if len(stage.outliers):
-            observer.say(text_of_outliers(self.given.rows[stage.outliers]))
 
     def end_of_search(self, reason: StopReason) -> str:
         """Say in words why the search has ended."""

@@ -11,7 +11,7 @@ from autokernel.data import FitData, NoiseFunction
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator
 from autokernel.fit.arguments import AUTO, Arguments
-from autokernel.fit.rows import SHARE_OF_TIME, training_data
+from autokernel.fit.rows import SHARE_OF_TIME, text_of_outliers, training_data
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData
 from autokernel.many_rows import (
@@ -59,12 +59,12 @@ class Stage:
             arguments.approximation, len(kept.y), arguments.n_inducing
         )
         n_varying = sum(column.varies for column in self.columns.every)
-        reduces = arguments.structure_prior is not None
+        climbs = arguments.strategy.climbs(reduces=arguments.structure_prior is not None)
         n_of_stages = rows_of_stages(
             arguments.approximation,
             len(kept.y),
             by_bounds=arguments.strategy.scores_by_bounds,
-            climbs=arguments.strategy.climbs(reduces=reduces) and 1 < n_varying <= MAX_COLUMNS,
+            climbs=climbs and 1 < n_varying <= MAX_COLUMNS,
         )
         self.number = min(number, len(n_of_stages) - 1)
         self.is_last = self.number == len(n_of_stages) - 1
@@ -73,9 +73,9 @@ class Stage:
         self.n_searched = n_of_stages[self.number]
         searched = self._some(order[: self.n_searched])
         others = order[self.n_searched :]
-        self.is_over = (
-            LeftOut(searched, self.data.take(others)).show_no_gain if len(others) else None
-        )
+        self.is_over: Callable[[History], bool] | None = None  # as its gains are not seen on others
+        if climbs and arguments.tol and len(others):
+            self.is_over = LeftOut(searched, self.data.take(others)).show_no_gain
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, deadline=until)
         self.is_by_bounds = arguments.strategy.scores_by_bounds and self.number == 0
@@ -129,14 +129,30 @@ class Stage:
 
     @property
     def text(self) -> str:
-        """How all rows are fitted, in one line."""
+        """How all rows are searched and fitted, in one line."""
         how = "exactly" if self.approximation is None else self.approximation.text
         how = ByStateSpace.text if self.is_long_series else how
         by_bounds = ", by bounds" if self.is_by_bounds else ""
+        later = f", then on {len(self.last.y)}" if self.n_searched < len(self.last.y) else ""
         return (
-            f"{len(self.rows)} rows: kernels are searched on {self.n_searched} of them{by_bounds}, "
-            f"and the best are fitted to all, {how}"
+            f"{len(self.rows)} rows: kernels are searched on {self.n_searched} of them{by_bounds}"
+            f"{later}, and the best are fitted to all, {how}"
         )
+
+    def text_of_changes(self, before: "Stage | None") -> str:
+        """Say what is different from the stage before, in lines; all of the first one."""
+        lines = []
+        is_whole = self.is_last and self.is_exact_on_all
+        if before is None and not is_whole:
+            lines.append(self.text)
+        if before is not None and self.n_searched != before.n_searched:
+            lines.append(f"the best kernels are scored on {self.n_searched} rows, and searched on")
+        if before is not None and self.data.varying != before.data.varying:
+            lines.append("the noise varies in another way: the best kernels are scored again")
+        known = () if before is None else before.outliers
+        if not np.array_equal(self.outliers, known):
+            lines.append(text_of_outliers(self.given.rows[self.outliers]))
+        return "\n".join(lines)
 
     def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
         """Build the evaluator of exact fits to data, or that of a search by bounds."""

@@ -254,7 +254,7 @@ class Search:
             if left := self._left_of_design():
                 yield _KernelBatch(left, [], Phase.INITIAL)
             yield from self._pruning()
-            others = self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
+            others = [] if self._is_over else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
             for begin in range(0, len(others), self._batch_size):
                 some = others[begin : begin + self._batch_size]
                 yield _KernelBatch(some, history.evaluations, Phase.PRUNING)
