@@ -129,11 +129,13 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         for parameters; ``"loo"`` is the log predictive density of each row given all others. An
         object such as ``Importance(max_draws=1000)`` sets the parameters of the criterion.
     n_iter : int, default=50
-        Largest number of kernels to evaluate after the initial design.
+        Largest number of kernels to evaluate after the initial design. Simpler forms of the best
+        kernel, and kernels that are scored again on other rows or with another noise, do not count.
     tol : float, default=0.05
         ``"sot"`` and ``"arc"`` end when no kernel near the best ones is expected to gain ``tol``
         nats, searches without such estimates when their last 30 kernels have improved the score by
-        less. With 0, no search ends for these reasons.
+        less. With 0, no search ends for these reasons. A search on some of the rows also ends when
+        its last ten kernels hardly predict others better, by less than 0.01 nats a row.
     max_time : float or None, default=None
         Limit on the wall-clock time of ``fit``, in seconds. If no evaluation finishes in time, the
         model is a rough fit, with a warning.
@@ -155,10 +157,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         such as ``PosteriorAveraging(n_components=16)`` sets the number of draws. None predicts with
         ``best_kernel_`` only, as all approximations do.
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
-        Treatment of many rows. ``"exact"`` searches on all rows. The others search on 500 rows if
-        there are more than 600, and then fit the best kernels to all rows. ``"auto"`` does so
-        exactly up to 1000 rows and for sums of kernels of series on one column, otherwise with
-        ``"neighbours"``.
+        Treatment of many rows. With ``"exact"``, a search ends on all rows. With the others, it
+        ends on at most 600 rows (4096 with ``strategy="skc"``), and then the best kernels are
+        fitted to all rows. ``"auto"`` is exact up to 1000 rows and for sums of kernels of series on
+        one column, otherwise it is ``"neighbours"``. The default search of several columns begins
+        on 250 of 320 rows or more in any case.
     n_inducing : int, default=512
         Largest number of inducing points.
     memory : str, path, joblib.Memory or None, default=None
@@ -177,7 +180,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     verbose : int or "auto", default="auto"
         In a terminal or notebook, a fit of more than 5 seconds without callbacks shows how far it
         is, in one line that is erased in the end. 0 shows nothing. 1 also prints how the columns
-        were read and a line for each improvement, 2 prints a line for each kernel.
+        were read, on which rows kernels are searched, and a line for each improvement, 2 prints a
+        line for each kernel.
 
     Attributes
     ----------
@@ -232,12 +236,15 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate`` (what the score was
         expected to be), ``standard_error`` and ``pareto_k`` (of ``criterion="importance"``),
         ``upper_bound`` (of ``strategy="skc"``, for which ``score`` is a lower bound) and
-        ``row_set``, which is larger by one after the best kernel has changed which rows fit, or how
-        the noise varies; scores on different rows cannot be compared. Prints as a table.
+        ``row_set``. This number is zero at first, and larger by one each time that the search has
+        continued on more rows, with other outliers or with another noise: scores of different
+        numbers cannot be compared. ``phase`` is ``"initial"``, ``"search"``, ``"pruning"`` for
+        simpler forms of the best kernel, or ``"rescoring"`` for the best kernels of the smaller
+        ``row_set``. Prints as a table.
     n_iter_ : int
-        Number of kernels evaluated after the initial design.
+        Number of kernels evaluated after the initial design, as ``n_iter`` counts them.
     stop_reason_ : str
-        ``"n_iter"``; ``"converged"`` according to ``tol``; ``"max_time"``; ``"interrupted"`` by
+        ``"n_iter"``; ``"converged"``, see ``tol``; ``"max_time"``; ``"interrupted"`` by
         Ctrl-C; ``"callback"``; ``"local_maximum"``, if no kernel one operation away from the best
         is better or expected to be; ``"exhausted"``, if no kernel was left; or ``"refit"`` if the
         estimator has never searched.
@@ -975,8 +982,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """Return the ``k`` best kernels of the search.
 
         The dict of arrays prints as a table, and ``pandas.DataFrame`` accepts it. The kernel that
-        predicts is marked. Scores are those of the search; a line below the table says what
-        :meth:`refit` has fitted after it.
+        predicts is marked. Scores are those of the search, of the last ``row_set`` of
+        ``search_history_``; a line below the table says what :meth:`refit` has fitted after it.
 
         Parameters
         ----------

@@ -39,10 +39,12 @@ class SOT(BayesianStrategy):
     n_generations : int or "auto", default="auto"
         Number of generations; ``"auto"`` is 6 for one column and 10 for more.
     local_steps : bool or "auto", default="auto"
-        Whether the search climbs: the scores of all kernels one operation away from the best ones
-        are estimated, those with the highest expected improvement are proposed, and the search ends
-        when there is none. A Gaussian process over changes of kernels learns the errors of
-        estimates. ``"auto"`` is True unless the estimator has ``structure_prior=None``.
+        Whether the search climbs: the scores of kernels one operation away from the best ones are
+        estimated, those with the highest expected improvement are proposed, and the search ends
+        when there is none. The last gain of a change says whether it is estimated for the next
+        kernel; in the end all changes of the best kernel are. A Gaussian process over changes of
+        kernels learns the errors of estimates. ``"auto"`` is True unless the estimator has
+        ``structure_prior=None``.
     initial_design : {"default", "paper"}, default="default"
         ``"default"`` is what a person would try first, about five kernels, and for one or two
         columns every base kernel. ``"paper"`` is every base kernel on every column, and two random

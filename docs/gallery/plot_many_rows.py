@@ -3,7 +3,7 @@ What becomes of 20 000 rows?
 ============================
 
 An exact Gaussian process on 20 000 rows needs a matrix of 3 GB and hours for each search. The
-estimator searches on 500 of the rows, and fits the best of them to all rows by an
+estimator searches on at most 600 of the rows, and fits the best kernels to all rows by an
 approximation. As we make the data, we know the function and the noise, and can measure what is
 lost.
 """
