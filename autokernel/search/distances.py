@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -13,23 +13,11 @@ from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Edge:
-    """A change of one expression into another; changes are equal if the canonical texts are."""
+class Edge(NamedTuple):
+    """A change of one expression into another."""
 
     parent: Expression
     child: Expression
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """The canonical texts of both."""
-        return self.parent.canonical, self.child.canonical
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Edge) and self.texts == other.texts
-
-    def __hash__(self) -> int:
-        return hash(self.texts)
 
 
 class SOTKernel(FrequencyKernel[Expression]):
