@@ -2,6 +2,7 @@
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
 from numbers import Integral
 from typing import Any, ClassVar
@@ -51,6 +52,7 @@ Half of each matrix, packed by columns (n_entries, n_samples), and its log deter
 """
 
 
+@dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class BOMS(BayesianStrategy):
     """Bayesian optimisation with distances between the priors over functions.
 
@@ -84,20 +86,11 @@ class BOMS(BayesianStrategy):
         "n_candidates": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        acquisition: str | Acquisition = "ei",
-        n_walks: int = 15,
-        n_neighbours: int = 50,
-        n_candidates: int = 600,
-        initial_design: str = "default",
-    ) -> None:
-        self.acquisition = acquisition
-        self.n_walks = n_walks
-        self.n_neighbours = n_neighbours
-        self.n_candidates = n_candidates
-        self.initial_design = initial_design
+    acquisition: str | Acquisition = "ei"
+    n_walks: int = 15
+    n_neighbours: int = 50
+    n_candidates: int = 600
+    initial_design: str = "default"
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator

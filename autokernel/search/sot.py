@@ -1,6 +1,7 @@
 """Bayesian optimisation with symbolical optimal transport."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from numbers import Integral
 from typing import Any, ClassVar
 
@@ -20,6 +21,7 @@ from autokernel.search.surrogate import KernelKernel
 N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 
+@dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class SOT(BayesianStrategy):
     """A climb by estimates, or Bayesian optimisation over expressions with the SOT kernel.
 
@@ -66,22 +68,12 @@ class SOT(BayesianStrategy):
         "local_steps": [StrOptions({"auto"}), "boolean"],
     }
 
-    def __init__(
-        self,
-        *,
-        acquisition: str | Acquisition = "ei",
-        population_size: int = 100,
-        n_offspring: int = 4,
-        n_generations: int | str = "auto",
-        local_steps: bool | str = "auto",
-        initial_design: str = "default",
-    ) -> None:
-        self.acquisition = acquisition
-        self.population_size = population_size
-        self.n_offspring = n_offspring
-        self.n_generations = n_generations
-        self.local_steps = local_steps
-        self.initial_design = initial_design
+    acquisition: str | Acquisition = "ei"
+    population_size: int = 100
+    n_offspring: int = 4
+    n_generations: int | str = "auto"
+    local_steps: bool | str = "auto"
+    initial_design: str = "default"
 
     def climbs(self, *, reduces: bool) -> bool:
         """Whether it takes local steps; the algorithm of the paper has none."""

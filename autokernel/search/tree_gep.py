@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -17,6 +18,7 @@ _MUTANT_LEAVES = 4  # largest number of leaves of the random subtree of a mutant
 _SHARE_OF_NEW_TARGETS = 0.1  # of the offspring, which have a random scale of the target
 
 
+@dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class TreeGEP(DesignedStrategy):
     """Genetic search: tournaments, crossover of subtrees, mutation.
 
@@ -55,22 +57,12 @@ class TreeGEP(DesignedStrategy):
         "max_depth": [Interval(Integral, 1, None, closed="left")],
     }
 
-    def __init__(
-        self,
-        *,
-        population_size: int = 200,
-        reproduction: float = 0.1,
-        mutation: float = 0.5,
-        tournament: float = 0.1,
-        max_depth: int = 10,
-        initial_design: str = "default",
-    ) -> None:
-        self.population_size = population_size
-        self.reproduction = reproduction
-        self.mutation = mutation
-        self.tournament = tournament
-        self.max_depth = max_depth
-        self.initial_design = initial_design
+    population_size: int = 200
+    reproduction: float = 0.1
+    mutation: float = 0.5
+    tournament: float = 0.1
+    max_depth: int = 10
+    initial_design: str = "default"
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
