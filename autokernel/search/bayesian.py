@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,16 +41,6 @@ def parents_of(task: Task, history: History) -> list[Expression]:
     """
     known = [one.expression for one in sorted(history.evaluations, key=lambda one: -one.score)]
     return [e for e in known if task.grammar.spans(e)] or list(task.grammar.bases)
-
-
-def _in_time(values: Values, task: Task) -> Values:
-    """Wrap a function so that it checks the deadline before each call."""
-
-    def compute(expressions: Sequence[Expression]) -> FloatArray:
-        task.deadline.check()
-        return values(expressions)
-
-    return compute
 
 
 class BayesianStrategy(DesignedStrategy):
@@ -95,11 +86,15 @@ class BayesianStrategy(DesignedStrategy):
         def log_prior(expression: Expression) -> float:
             return task.structure_prior(expression) / history.n_samples
 
+        def in_time(values: Values, expressions: Sequence[Expression]) -> FloatArray:
+            task.deadline.check()
+            return values(expressions)
+
         surrogate = SurrogateGP(kernel_kernel, known, scores, log_prior)
         proposals: list[Expression] = []
         while True:
             values = acquisition.values(Belief(surrogate, best, cost, rng))
-            proposal = maximise(_in_time(values, task), known) or task.any_unknown(known)
+            proposal = maximise(partial(in_time, values), known) or task.any_unknown(known)
             if proposal is not None:
                 proposals.append(proposal)
             if proposal is None or len(proposals) == n_proposals:
