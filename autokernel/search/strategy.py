@@ -4,8 +4,9 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from itertools import chain
+from operator import add
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
@@ -20,7 +21,6 @@ from autokernel.expression import (
     Expression,
     Grammar,
     Leaf,
-    Operation,
     StructurePrior,
     arrange,
     custom_parts,
@@ -38,13 +38,6 @@ from autokernel.search.history import History
 
 Cached = TypeVar("Cached")
 
-EstimateChanges = Callable[..., list[Estimate]]
-"""Function that estimates the scores of kernels that changes of a fitted kernel lead to.
-
-Its arguments are those of :meth:`Evaluator.estimate_changes`. An ``OutOfTimeError`` is raised after
-the deadline.
-"""
-
 MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
@@ -55,7 +48,7 @@ class Task:
 
     grammar: Grammar
     data: TrainingData  # of the search
-    estimate_changes: EstimateChanges
+    estimate_changes: Callable[..., list[Estimate]]  # as that of the evaluator
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
     structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
@@ -182,7 +175,7 @@ class Task:
         """Return the sum of a kernel and of smooth terms on other columns."""
         smooth = self.cached("smooth", self._smooth_by_column)
         terms = [*expression.on(IDENTITY).terms(ADD), *(smooth[column] for column in columns)]
-        return reduce(partial(Operation, ADD), terms).on(expression.target)
+        return reduce(add, terms).on(expression.target)
 
     def _smooth_by_column(self) -> dict[int, Leaf]:
         """Return the first smooth base kernel of each column, or its first one."""

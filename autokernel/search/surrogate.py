@@ -33,9 +33,6 @@ Item = TypeVar("Item", bound=Hashable)
 Frequencies = Mapping[Any, float]
 """How often each element occurs in one item; less than zero if a change removes it."""
 
-ElementTable = tuple[Mapping[Any, int], FloatArray]
-"""Index of each element, and the frequencies (n, n_elements) of the elements of n items."""
-
 
 class DiscreteKernel(ABC, Generic[Item]):
     """A kernel ``exp(-sum_i w_i d_i)`` between items.
@@ -89,8 +86,9 @@ class FrequencyKernel(DiscreteKernel[Item]):
             found.append(0.5 * (cdist(dense, columns, metric="cityblock") + foreign[:, None]))
         return np.stack(found)
 
-    def _make_tables(self, items: tuple[Item, ...]) -> list[ElementTable]:
-        tables: list[ElementTable] = []
+    def _make_tables(self, items: tuple[Item, ...]) -> list[tuple[dict[Any, int], FloatArray]]:
+        """Build a table (n, n_elements) for each distance, with the indices of its elements."""
+        tables = []
         for lists in zip(*map(self._frequencies, items), strict=True):
             distinct = dict.fromkeys(element for frequencies in lists for element in frequencies)
             indices = {element: index for index, element in enumerate(distinct)}
