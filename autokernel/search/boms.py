@@ -45,12 +45,6 @@ too small to show in data do not count.
 JITTER = 1e-9
 """Fraction of the mean diagonal that is added, too: large covariances need it to be factorised."""
 
-PriorCovariances = tuple[FloatArray, FloatArray]
-"""Covariance matrices of one expression at all draws of its parameters.
-
-Half of each matrix, packed by columns (n_entries, n_samples), and its log determinant (n_samples,).
-"""
-
 
 @dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class BOMS(BayesianStrategy):
@@ -193,9 +187,9 @@ class HellingerKernel(KernelKernel):
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
         """Compute distances (1, n, m) between 0 and 1, or little more on different targets."""
-        self._learn([*expressions, *(others or ())])
-        rows = self._indices(expressions)
-        columns = rows if others is None else self._indices(others)
+        indices = self._indices([*expressions, *(others or ())])
+        rows = indices[: len(expressions)]
+        columns = rows if others is None else indices[len(expressions) :]
         pairs = self._unknown(rows, columns)
         n_pairs = max(1, MATRICES_PER_CALL // self._n_samples)
         targets = np.array([tree.target for tree in self._trees])
@@ -210,20 +204,17 @@ class HellingerKernel(KernelKernel):
         values = 0.5 * np.exp(-params)
         return values, -values[:, None]
 
-    def _learn(self, expressions: Sequence[Expression]) -> None:
-        """Give each new expression an index in the table, which begins again if it is full."""
+    def _indices(self, expressions: Sequence[Expression]) -> IntArray:
+        """Return indices in the table; new ones are added, and it begins again if it is full."""
         texts = {e.canonical for e in expressions}
         if len(self._known.keys() | texts) > MAX_CACHED_EXPRESSIONS:
             self._known, self._trees, self._table = {}, [], np.empty((0, 0))
         new = {e.canonical: arrange(e)[0] for e in expressions if e.canonical not in self._known}
-        if not new:
-            return
-        self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
-        self._trees += new.values()
-        self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
-        np.fill_diagonal(self._table, 0.0)
-
-    def _indices(self, expressions: Sequence[Expression]) -> IntArray:
+        if new:
+            self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
+            self._trees += new.values()
+            self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
+            np.fill_diagonal(self._table, 0.0)
         return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
 
     def _unknown(self, rows: IntArray, columns: IntArray) -> IntArray:
@@ -249,8 +240,11 @@ class HellingerKernel(KernelKernel):
         # A kernel whose covariances cannot be computed is far from all others.
         return np.where(np.isfinite(distances), distances, 1.0)
 
-    def _prior_covariances(self, expression: Expression) -> PriorCovariances:
-        """Compute the covariances of an arranged expression; their log determinants may be nan."""
+    def _prior_covariances(self, expression: Expression) -> tuple[FloatArray, FloatArray]:
+        """Compute covariances of an arranged expression at all draws, and their log determinants.
+
+        Half of each matrix is packed by columns (n_entries, n_samples); determinants may be nan.
+        """
         with np.errstate(all="ignore"):
             try:
                 K = self._covariances(expression)
