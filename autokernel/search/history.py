@@ -175,10 +175,11 @@ class History:
         """Collect the canonical texts of all evaluated kernels."""
         return frozenset(evaluation.expression.canonical for evaluation in self.evaluations)
 
-    def without_known(self, expressions: Iterable[Expression]) -> list[Expression]:
-        """Return the expressions that have not been evaluated, one for each canonical text."""
-        known = self.canonical_texts()
-        return list({e.canonical: e for e in expressions if e.canonical not in known}.values())
+    def without_known(self, kernels: Iterable[Expression | Estimate]) -> list[Estimate]:
+        """Return the kernels that have not been evaluated, one for each canonical text."""
+        every = (one if isinstance(one, Estimate) else Estimate(one) for one in kernels)
+        known, new = self.canonical_texts(), {one.expression.canonical: one for one in every}
+        return [one for text, one in new.items() if text not in known]
 
     def to_columns(self, text_of: Callable[[Expression], str] = str) -> dict[str, npt.NDArray[Any]]:
         """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""
