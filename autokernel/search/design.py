@@ -135,5 +135,5 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Express
 
 def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:
     """Join one base kernel over all columns, or what stands for it where columns differ."""
-    terms = (reduce(add, grammar.like(kernel, column)) for column in grammar.columns)
+    terms: list[Expression] = [reduce(add, grammar.like(kernel, c)) for c in grammar.columns]
     return reduce(partial(Operation, operator), terms)

@@ -298,7 +298,7 @@ class Search:
                 design = self._designed(target)
                 design = [one for one in design if one.n_leaves <= max(len(chosen), MAX_COLUMNS)]
                 self.design += tuple(design)
-            kernels = history.without_known(filter(task.grammar.spans, design))
+            kernels = history.without_known([one for one in design if task.grammar.spans(one)])
             yield _KernelBatch(kernels, [], Phase.INITIAL, until=until)
 
     def _left_of_design(self) -> list[Estimate]:
@@ -318,9 +318,8 @@ class Search:
 
         def propose() -> Iterator[Estimate]:
             rng = np.random.default_rng([self._seed, PROPOSAL_STREAM, start])
-            for one in self._strategy.propose(
-                self.task, before, n_proposals=self._batch_size, rng=rng
-            ):
+            found = self._strategy.propose(self.task, before, n_proposals=self._batch_size, rng=rng)
+            for one in found:
                 yield one if isinstance(one, Estimate) else Estimate(self._plain(one))
 
         proposed = self._remembered("proposals", before, propose)[: self._n_iter - start]
@@ -399,9 +398,9 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
     if not best.expression.leaves:  # perhaps only because no other kernel is on its scale
         kernels = (one.expression for one in history.best_first() if one.expression.leaves)
         on_scale = (one.on(best.expression.target) for one in islice(kernels, 1))
-        return history.without_known(filter(task.grammar.spans, on_scale))
+        return history.without_known([one for one in on_scale if task.grammar.spans(one)])
     forms = [*simplifications(best.expression), *task.grammar.rescalings(best.expression)]
-    simpler = history.without_known(filter(task.grammar.spans, forms))
+    simpler = history.without_known([one for one in forms if task.grammar.spans(one)])
     if not simpler:
         return []
     forms_of_best = [*task.simplifications(best), *task.rescalings(best)]
