@@ -4,12 +4,10 @@ import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaincinv
-from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.starts import sobol_points
@@ -20,7 +18,7 @@ from autokernel.kernels import Priors
 from autokernel.search.acquisition import Acquisition, Values
 from autokernel.search.bayesian import BayesianStrategy, parents_of
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import Task
+from autokernel.search.strategy import AT_LEAST_ONE, Task
 from autokernel.search.surrogate import LOG_BOUNDS, KernelKernel
 from autokernel.typing import FloatArray, IntArray
 
@@ -75,9 +73,9 @@ class BOMS(BayesianStrategy):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **BayesianStrategy._parameter_constraints,
-        "n_walks": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbours": [Interval(Integral, 1, None, closed="left")],
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "n_walks": AT_LEAST_ONE,
+        "n_neighbours": AT_LEAST_ONE,
+        "n_candidates": AT_LEAST_ONE,
     }
 
     acquisition: str | Acquisition = "ei"

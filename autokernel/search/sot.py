@@ -2,11 +2,10 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from autokernel.evidence import Estimate
 from autokernel.expression import Expression
@@ -15,7 +14,7 @@ from autokernel.search.bayesian import BayesianStrategy, evolve, parents_of
 from autokernel.search.climb import Climb
 from autokernel.search.distances import SOTKernel
 from autokernel.search.history import History
-from autokernel.search.strategy import Task
+from autokernel.search.strategy import AT_LEAST_ONE, Task
 from autokernel.search.surrogate import KernelKernel
 
 N_PARENTS = 10  # best kernels with neighbours in the first generation
@@ -62,9 +61,9 @@ class SOT(BayesianStrategy):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **BayesianStrategy._parameter_constraints,
-        "population_size": [Interval(Integral, 1, None, closed="left")],
-        "n_offspring": [Interval(Integral, 1, None, closed="left")],
-        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "population_size": AT_LEAST_ONE,
+        "n_offspring": AT_LEAST_ONE,
+        "n_generations": [StrOptions({"auto"}), *AT_LEAST_ONE],
         "local_steps": [StrOptions({"auto"}), "boolean"],
     }
 

@@ -6,12 +6,13 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import reduce
 from itertools import chain
+from numbers import Integral
 from operator import add
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.data.columns import TimeAndGroups
 from autokernel.deadline import NEVER, Deadline
@@ -38,6 +39,7 @@ from autokernel.search.history import History
 
 Cached = TypeVar("Cached")
 
+AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]  # constraint of a parameter
 MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
@@ -212,14 +214,9 @@ class Task:
     ) -> Expression | None:
         """Return the first unknown base kernel or neighbour of a known kernel, or None."""
         texts = frozenset(expression.canonical for expression in known)
-        for base in self.grammar.bases:
-            if base.canonical not in texts:
-                return base
-        for expression in filter(self.grammar.spans, known):
-            for neighbour in self.grammar.neighbours(expression):
-                if neighbour.canonical not in texts and neighbour.depth <= max_depth:
-                    return neighbour
-        return None
+        near = chain.from_iterable(map(self.grammar.neighbours, filter(self.grammar.spans, known)))
+        every = chain(self.grammar.bases, (one for one in near if one.depth <= max_depth))
+        return next((one for one in every if one.canonical not in texts), None)
 
 
 class Strategy(ABC, BaseEstimator):

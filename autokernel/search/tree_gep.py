@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import IDENTITY, Expression
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import DesignedStrategy, Task, draw_unknown
+from autokernel.search.strategy import AT_LEAST_ONE, DesignedStrategy, Task, draw_unknown
 
 _MUTANT_LEAVES = 4  # largest number of leaves of the random subtree of a mutant
 _SHARE_OF_NEW_TARGETS = 0.1  # of the offspring, which have a random scale of the target
@@ -54,7 +54,7 @@ class TreeGEP(DesignedStrategy):
         "reproduction": [Interval(Real, 0, 1, closed="left")],
         "mutation": [Interval(Real, 0, 1, closed="both")],
         "tournament": [Interval(Real, 0, 1, closed="right")],
-        "max_depth": [Interval(Integral, 1, None, closed="left")],
+        "max_depth": AT_LEAST_ONE,
     }
 
     population_size: int = 200
