@@ -137,11 +137,7 @@ def evolve(
     for _ in range(n_generations):
         generation.sort(key=lambda e: (-values[e.canonical], e.canonical))
         survivors = generation[:n_survivors]
-        offspring = [
-            grammar.random_neighbour(parent, rng)
-            for parent in survivors
-            for _ in range(n_offspring)
-        ]
-        generation = survivors + judge(offspring)
+        parents = [one for one in survivors for _ in range(n_offspring)]
+        generation = survivors + judge([grammar.random_neighbour(one, rng) for one in parents])
     allowed = [e for e in met.values() if e.canonical not in excluded]
     return min(allowed, key=lambda e: (-values[e.canonical], e.canonical), default=None)

@@ -148,14 +148,11 @@ class SurrogateGP(Generic[Item]):
         if prior is not None:
             (start, stds), objective = prior, _with_prior(objective, *prior)
             bounds = list(zip(start - MAX_STDS * stds, start + MAX_STDS * stds, strict=True))
-        self.theta: FloatArray = minimize(
-            objective,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": MAX_FIT_STEPS, "ftol": 1e-7},
-        ).x
+        options = {"maxiter": MAX_FIT_STEPS, "ftol": 1e-7}
+        fit = minimize(
+            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
+        )
+        self.theta: FloatArray = fit.x
         self.weights, _ = kernel.weights(self.theta[_KERNEL])
         self._condition(items, distances, y)
 
@@ -263,14 +260,8 @@ def negative_log_likelihood(
         adjoint = factor.evidence_adjoint(alpha)
         by_kernel = adjoint * K
         per_weight = -(packed @ by_kernel)  # d log K / d weight_i = -D_i
-        gradient = np.array(
-            [
-                by_kernel.sum(),
-                *(per_weight @ jacobian),
-                noise * adjoint[diagonal].sum(),
-                alpha.sum(),
-            ]
-        )
-        return -value, -gradient
+        of_noise = noise * adjoint[diagonal].sum()
+        gradient = [by_kernel.sum(), *(per_weight @ jacobian), of_noise, alpha.sum()]
+        return -value, -np.array(gradient)
 
     return objective
