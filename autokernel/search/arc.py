@@ -23,9 +23,10 @@ class ArcKernel(FrequencyKernel[Expression]):
 
     The space is that of :class:`Arc`, with sums and products in canonical order. The squared
     pseudo-metric of Hutter and Osborne (2013), section 3, is 0 for a position that is equal, or
-    inactive in both trees; 1 for one that is active in one tree; 2 for one whose values differ. It is the L1 distance, twice the total variation, of indicators of
-    positions with their values. With ``omega_i`` by their eq. 6 this is their product kernel
-    (eq. 3), which is positive semi-definite.
+    inactive in both trees; 1 for one that is active in one tree; 2 for one whose values differ. It
+    is the L1 distance, twice the total variation, of indicators of positions with their values.
+    With ``omega_i`` by their eq. 6 this is their product kernel (eq. 3), which is positive
+    semi-definite.
     """
 
     # large lengthscales, as some forty positions may differ

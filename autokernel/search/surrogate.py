@@ -148,10 +148,8 @@ class SurrogateGP(Generic[Item]):
         if prior is not None:
             (start, stds), objective = prior, _with_prior(objective, *prior)
             bounds = list(zip(start - MAX_STDS * stds, start + MAX_STDS * stds, strict=True))
-        options = {"maxiter": MAX_FIT_STEPS, "ftol": 1e-7}
-        fit = minimize(
-            objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=options
-        )
+        limits = {"maxiter": MAX_FIT_STEPS, "ftol": 1e-7}
+        fit = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
         self.theta: FloatArray = fit.x
         self.weights, _ = kernel.weights(self.theta[_KERNEL])
         self._condition(items, distances, y)
