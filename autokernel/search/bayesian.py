@@ -17,9 +17,6 @@ from autokernel.validation import resolve
 
 MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
 
-Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
-"""Function that searches the expression of highest value that is not known yet."""
-
 
 def _cost(history: History) -> Values:
     """Fit the cost of evaluations, to search trials only if there are enough of them.
@@ -65,12 +62,14 @@ class BayesianStrategy(DesignedStrategy):
         task: Task,
         history: History,
         kernel_kernel: KernelKernel,
-        maximise: Maximise,
+        maximise: Callable[[Values, Sequence[Expression]], Expression | None],
         *,
         n_proposals: int,
         rng: np.random.Generator,
     ) -> list[Expression]:
         """Choose the kernels of highest acquisition value, fewer if no more are left.
+
+        ``maximise`` searches the expression of highest value that is not known yet.
 
         Each kernel of a batch is chosen as if the earlier ones had their predicted scores (kriging
         believer). Little improvement is expected near these, so that the next kernel differs.

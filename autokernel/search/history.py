@@ -164,11 +164,8 @@ class History:
 
     def best_first(self, phase: Phase | None = None) -> list[Evaluation]:
         """Sort the evaluations with a finite score, or those of one phase, the best first."""
-        scored = [
-            trial.evaluation
-            for trial in self.trials
-            if phase in (None, trial.phase) and np.isfinite(trial.evaluation.score)
-        ]
+        of_phase = [trial.evaluation for trial in self.trials if phase in (None, trial.phase)]
+        scored = [evaluation for evaluation in of_phase if np.isfinite(evaluation.score)]
         return sorted(scored, key=lambda evaluation: -evaluation.score)
 
     def canonical_texts(self) -> frozenset[str]:
@@ -184,9 +181,8 @@ class History:
     def to_columns(self, text_of: Callable[[Expression], str] = str) -> dict[str, npt.NDArray[Any]]:
         """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""
         fits, scores = self.evaluations, self.scores
-        text = [text_of(fit.expression) for fit in fits]
         return {
-            "kernel": np.array(text, dtype=object),
+            "kernel": np.array([text_of(fit.expression) for fit in fits], dtype=object),
             "score": scores,
             "log_prior": _column(fits, "log_structure_prior"),
             "score_per_sample": scores / self.n_samples,

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any, ClassVar
 
 import numpy as np
@@ -92,10 +93,8 @@ class SOT(BayesianStrategy):
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             n_walks = self.population_size // 2  # the others are neighbours of the best kernels
-            neighbours = [
-                task.grammar.random_neighbour(parents[number % len(parents)], rng)
-                for number in range(self.population_size - n_walks)
-            ]
+            some = islice(cycle(parents), self.population_size - n_walks)
+            neighbours = [task.grammar.random_neighbour(parent, rng) for parent in some]
             return evolve(
                 values,
                 task.grammar,
