@@ -205,8 +205,7 @@ class HellingerKernel(KernelKernel):
 
     def _indices(self, expressions: Sequence[Expression]) -> IntArray:
         """Return indices in the table; new ones are added, and it begins again if it is full."""
-        texts = {e.canonical for e in expressions}
-        if len(self._known.keys() | texts) > MAX_CACHED_EXPRESSIONS:
+        if len(self._known.keys() | {e.canonical for e in expressions}) > MAX_CACHED_EXPRESSIONS:
             self._known, self._trees, self._table = {}, [], np.empty((0, 0))
         new = {e.canonical: arrange(e)[0] for e in expressions if e.canonical not in self._known}
         if new:

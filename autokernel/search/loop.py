@@ -92,9 +92,8 @@ class Search:
         store: Store | None = None,
         is_over: Callable[[History], bool] | None = None,
     ) -> None:
-        self._is_over = is_over
         self._strategy, self.task, self._history = strategy, task, history
-        self._store = store or Store()
+        self._store, self._is_over = store or Store(), is_over
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]

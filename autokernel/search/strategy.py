@@ -287,14 +287,10 @@ def draw_unknown(
     known = [evaluation.expression for evaluation in history.evaluations]
     texts = {expression.canonical for expression in known}
     proposals: list[Expression] = []
-
-    def is_wanted(e: Expression) -> bool:
-        fits = e.n_leaves <= task.grammar.max_leaves and e.depth <= max_depth
-        return fits and e.canonical not in texts
-
     while len(proposals) < n_proposals:
         draws = (draw() for _ in range(MAX_DRAWS))
-        proposal = next(filter(is_wanted, draws), None)
+        small = (e for e in draws if e.n_leaves <= task.grammar.max_leaves and e.depth <= max_depth)
+        proposal = next((e for e in small if e.canonical not in texts), None)
         proposal = proposal or task.any_unknown([*known, *proposals], max_depth=max_depth)
         if proposal is None:
             break
