@@ -44,9 +44,8 @@ class ExpectedImprovement(Acquisition):
     """The expected amount by which a score exceeds the best one."""
 
     def values(self, belief: Belief) -> Values:
-        return lambda expressions: expected_improvement(
-            *belief.surrogate.predict(expressions), best=belief.best
-        )
+        predict, best = belief.surrogate.predict, belief.best
+        return lambda expressions: expected_improvement(*predict(expressions), best=best)
 
 
 class ExpectedImprovementPerSecond(Acquisition):

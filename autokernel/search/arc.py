@@ -21,13 +21,12 @@ class ArcKernel(FrequencyKernel[Expression]):
     parameters are the log of the squared lengthscale, which replaces the ``gamma`` of the root, and
     the logits of the other ``gamma``.
 
-    The binary tree, with sums and products in canonical order, is a hierarchical space: each
-    position (the root, its left child, ...) is a variable that is active if the position above
-    holds an operator. The squared pseudo-metric of Hutter and Osborne (2013), section 3, is 0 for a
-    position that is equal, or inactive in both trees; 1 for one that is active in one tree; 2 for
-    one whose values differ. This is the L1 distance, twice the total variation, of indicators of
-    positions with their values. With ``omega_i`` by their eq. 6 this is their product kernel
-    (eq. 3), which is positive semi-definite.
+    The space is that of :class:`Arc`, with sums and products in canonical order. The squared
+    pseudo-metric of Hutter and Osborne (2013), section 3, is 0 for a position that is equal, or
+    inactive in both trees; 1 for one that is active in one tree; 2 for one whose values differ. It
+    is the L1 distance, twice the total variation, of indicators of positions with their values.
+    With ``omega_i`` by their eq. 6 this is their product kernel (eq. 3), which is positive
+    semi-definite.
     """
 
     # large lengthscales, as some forty positions may differ

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
+from functools import partial
 from typing import Any, ClassVar
 
 import numpy as np
@@ -15,9 +16,6 @@ from autokernel.typing import FloatArray
 from autokernel.validation import resolve
 
 MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
-
-Maximise = Callable[[Values, Sequence[Expression]], Expression | None]
-"""Function that searches the expression of highest value that is not known yet."""
 
 
 def _cost(history: History) -> Values:
@@ -42,16 +40,6 @@ def parents_of(task: Task, history: History) -> list[Expression]:
     return [e for e in known if task.grammar.spans(e)] or list(task.grammar.bases)
 
 
-def _in_time(values: Values, task: Task) -> Values:
-    """Wrap a function so that it checks the deadline before each call."""
-
-    def compute(expressions: Sequence[Expression]) -> FloatArray:
-        task.deadline.check()
-        return values(expressions)
-
-    return compute
-
-
 class BayesianStrategy(DesignedStrategy):
     """A strategy that maximises an acquisition function under a surrogate of the scores."""
 
@@ -74,12 +62,14 @@ class BayesianStrategy(DesignedStrategy):
         task: Task,
         history: History,
         kernel_kernel: KernelKernel,
-        maximise: Maximise,
+        maximise: Callable[[Values, Sequence[Expression]], Expression | None],
         *,
         n_proposals: int,
         rng: np.random.Generator,
     ) -> list[Expression]:
         """Choose the kernels of highest acquisition value, fewer if no more are left.
+
+        ``maximise`` searches the expression of highest value that is not known yet.
 
         Each kernel of a batch is chosen as if the earlier ones had their predicted scores (kriging
         believer). Little improvement is expected near these, so that the next kernel differs.
@@ -95,11 +85,15 @@ class BayesianStrategy(DesignedStrategy):
         def log_prior(expression: Expression) -> float:
             return task.structure_prior(expression) / history.n_samples
 
+        def in_time(values: Values, expressions: Sequence[Expression]) -> FloatArray:
+            task.deadline.check()
+            return values(expressions)
+
         surrogate = SurrogateGP(kernel_kernel, known, scores, log_prior)
         proposals: list[Expression] = []
         while True:
             values = acquisition.values(Belief(surrogate, best, cost, rng))
-            proposal = maximise(_in_time(values, task), known) or task.any_unknown(known)
+            proposal = maximise(partial(in_time, values), known) or task.any_unknown(known)
             if proposal is not None:
                 proposals.append(proposal)
             if proposal is None or len(proposals) == n_proposals:
@@ -142,11 +136,7 @@ def evolve(
     for _ in range(n_generations):
         generation.sort(key=lambda e: (-values[e.canonical], e.canonical))
         survivors = generation[:n_survivors]
-        offspring = [
-            grammar.random_neighbour(parent, rng)
-            for parent in survivors
-            for _ in range(n_offspring)
-        ]
-        generation = survivors + judge(offspring)
+        parents = [one for one in survivors for _ in range(n_offspring)]
+        generation = survivors + judge([grammar.random_neighbour(one, rng) for one in parents])
     allowed = [e for e in met.values() if e.canonical not in excluded]
     return min(allowed, key=lambda e: (-values[e.canonical], e.canonical), default=None)

@@ -2,13 +2,12 @@
 
 import zlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, lru_cache, partial
-from numbers import Integral
 from typing import Any, ClassVar
 
 import numpy as np
 from scipy.special import gammaincinv
-from sklearn.utils._param_validation import Interval
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.starts import sobol_points
@@ -19,7 +18,7 @@ from autokernel.kernels import Priors
 from autokernel.search.acquisition import Acquisition, Values
 from autokernel.search.bayesian import BayesianStrategy, parents_of
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import Task
+from autokernel.search.strategy import AT_LEAST_ONE, Task
 from autokernel.search.surrogate import LOG_BOUNDS, KernelKernel
 from autokernel.typing import FloatArray, IntArray
 
@@ -44,13 +43,8 @@ too small to show in data do not count.
 JITTER = 1e-9
 """Fraction of the mean diagonal that is added, too: large covariances need it to be factorised."""
 
-PriorCovariances = tuple[FloatArray, FloatArray]
-"""Covariance matrices of one expression at all draws of its parameters.
 
-Half of each matrix, packed by columns (n_entries, n_samples), and its log determinant (n_samples,).
-"""
-
-
+@dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class BOMS(BayesianStrategy):
     """Bayesian optimisation with distances between the priors over functions.
 
@@ -79,25 +73,16 @@ class BOMS(BayesianStrategy):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **BayesianStrategy._parameter_constraints,
-        "n_walks": [Interval(Integral, 1, None, closed="left")],
-        "n_neighbours": [Interval(Integral, 1, None, closed="left")],
-        "n_candidates": [Interval(Integral, 1, None, closed="left")],
+        "n_walks": AT_LEAST_ONE,
+        "n_neighbours": AT_LEAST_ONE,
+        "n_candidates": AT_LEAST_ONE,
     }
 
-    def __init__(
-        self,
-        *,
-        acquisition: str | Acquisition = "ei",
-        n_walks: int = 15,
-        n_neighbours: int = 50,
-        n_candidates: int = 600,
-        initial_design: str = "default",
-    ) -> None:
-        self.acquisition = acquisition
-        self.n_walks = n_walks
-        self.n_neighbours = n_neighbours
-        self.n_candidates = n_candidates
-        self.initial_design = initial_design
+    acquisition: str | Acquisition = "ei"
+    n_walks: int = 15
+    n_neighbours: int = 50
+    n_candidates: int = 600
+    initial_design: str = "default"
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
@@ -156,21 +141,19 @@ class HellingerKernel(KernelKernel):
 
     The parameter is the log of the squared lengthscale.
 
-    The priors are compared at the inputs ``X`` (n_inputs, n_features); of more than 20, a random 20
-    are used. The expectation is taken over ``n_samples`` Sobol points. After the deadline, calls
-    that have distances to compute raise an ``OutOfTimeError``.
-
     The distances are BOMS eqs. 6 and 7 with zero means, for the latent function plus noise of
-    variance 0.01. Parameter i of an expression, with sums and products in canonical order, is the
-    quantile of its prior at dimension i of the Sobol points. All expressions share these points.
-    For one sample, the distance is half the squared L2 distance between the square roots of two
-    densities; so the mean over shared samples is a squared Hilbert distance as well. Hence it is
-    symmetric, it is zero between equal expressions, and the kernel is positive semi-definite.
-    Different scales of the target add :data:`DISTANCE_OF_TARGETS`.
+    variance 0.01 at the inputs, or a random 20 of more. The expectation is taken over ``n_samples``
+    Sobol points that all expressions share: parameter i of an expression, with sums and products in
+    canonical order, is the quantile of its prior at dimension i of the points. For one sample, the
+    distance is half the squared L2 distance between the square roots of two densities; so the mean
+    over shared samples is a squared Hilbert distance as well. Hence it is symmetric, it is zero
+    between equal expressions, and the kernel is positive semi-definite. Different scales of the
+    target add :data:`DISTANCE_OF_TARGETS`.
 
     A distance takes O(n_samples n_inputs^3). Distances and covariances are cached in at most some
-    170 MB; those that are dropped are computed again when needed. An instance must not be
-    shared between threads.
+    170 MB; those that are dropped are computed again when needed. After the deadline, calls that
+    have distances to compute raise an ``OutOfTimeError``. An instance must not be shared between
+    threads.
     """
 
     bounds = (LOG_BOUNDS,)
@@ -200,16 +183,19 @@ class HellingerKernel(KernelKernel):
         self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
     ) -> FloatArray:
         """Compute distances (1, n, m) between 0 and 1, or little more on different targets."""
-        self._learn([*expressions, *(others or ())])
-        rows = self._indices(expressions)
-        columns = rows if others is None else self._indices(others)
-        pairs = self._unknown(rows, columns)
+        indices = self._indices([*expressions, *(expressions if others is None else others)])
+        rows, columns = np.split(indices, [len(expressions)])
+        i, j = np.nonzero(np.isnan(self._table[np.ix_(rows, columns)]))
+        low, high = np.minimum(rows[i], columns[j]), np.maximum(rows[i], columns[j])
+        block = high // (self._max_kept // 2)  # whose covariances fit into the cache
+        pairs = np.unique(np.stack([block, low, high], axis=1), axis=0)[:, 1:]
         n_pairs = max(1, MATRICES_PER_CALL // self._n_samples)
         targets = np.array([tree.target for tree in self._trees])
         for start in range(0, len(pairs), n_pairs):
             self._deadline.check()
-            low, high = pairs[start : start + n_pairs].T
-            found = self._compute(low, high) + DISTANCE_OF_TARGETS * (targets[low] != targets[high])
+            some = pairs[start : start + n_pairs]
+            low, high = some.T
+            found = self._compute(some) + DISTANCE_OF_TARGETS * (targets[low] != targets[high])
             self._table[low, high] = self._table[high, low] = found
         return self._table[np.ix_(rows, columns)][None]
 
@@ -217,35 +203,21 @@ class HellingerKernel(KernelKernel):
         values = 0.5 * np.exp(-params)
         return values, -values[:, None]
 
-    def _learn(self, expressions: Sequence[Expression]) -> None:
-        """Give each new expression an index in the table, which begins again if it is full."""
-        texts = {e.canonical for e in expressions}
-        if len(self._known.keys() | texts) > MAX_CACHED_EXPRESSIONS:
+    def _indices(self, expressions: Sequence[Expression]) -> IntArray:
+        """Return indices in the table; new ones are added, and it begins again if it is full."""
+        if len(self._known.keys() | {e.canonical for e in expressions}) > MAX_CACHED_EXPRESSIONS:
             self._known, self._trees, self._table = {}, [], np.empty((0, 0))
         new = {e.canonical: arrange(e)[0] for e in expressions if e.canonical not in self._known}
-        if not new:
-            return
-        self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
-        self._trees += new.values()
-        self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
-        np.fill_diagonal(self._table, 0.0)
-
-    def _indices(self, expressions: Sequence[Expression]) -> IntArray:
+        if new:
+            self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
+            self._trees += new.values()
+            self._table = np.pad(self._table, (0, len(new)), constant_values=np.nan)
+            np.fill_diagonal(self._table, 0.0)
         return np.array([self._known[e.canonical] for e in expressions], dtype=np.intp)
 
-    def _unknown(self, rows: IntArray, columns: IntArray) -> IntArray:
-        """List the pairs (n_pairs, 2) without a distance, in blocks that fit into the cache."""
-        i, j = np.nonzero(np.isnan(self._table[np.ix_(rows, columns)]))
-        low, high = np.minimum(rows[i], columns[j]), np.maximum(rows[i], columns[j])
-        block = high // (self._max_kept // 2)
-        return np.unique(np.stack([block, low, high], axis=1), axis=0)[:, 1:]
-
-    def _compute(self, low: IntArray, high: IntArray) -> FloatArray:
-        """Compute the distances (n_pairs,) of pairs of indices."""
-        of = [
-            [self._covariances_of(self._trees[i]) for i in pair]
-            for pair in zip(low, high, strict=True)
-        ]
+    def _compute(self, pairs: IntArray) -> FloatArray:
+        """Compute the distances (n_pairs,) of pairs (n_pairs, 2) of indices."""
+        of = [[self._covariances_of(self._trees[index]) for index in pair] for pair in pairs]
         means = np.stack([half + other for (half, _), (other, _) in of], axis=1)
         log_affinity = 0.25 * np.stack([log_det + other for (_, log_det), (_, other) in of])
         packed = means.reshape(len(means), -1)
@@ -256,8 +228,11 @@ class HellingerKernel(KernelKernel):
         # A kernel whose covariances cannot be computed is far from all others.
         return np.where(np.isfinite(distances), distances, 1.0)
 
-    def _prior_covariances(self, expression: Expression) -> PriorCovariances:
-        """Compute the covariances of an arranged expression; their log determinants may be nan."""
+    def _prior_covariances(self, expression: Expression) -> tuple[FloatArray, FloatArray]:
+        """Compute covariances of an arranged expression at all draws, and their log determinants.
+
+        Half of each matrix is packed by columns (n_entries, n_samples); determinants may be nan.
+        """
         with np.errstate(all="ignore"):
             try:
                 K = self._covariances(expression)
@@ -277,12 +252,8 @@ class HellingerKernel(KernelKernel):
             of_x, of_z = of_x[:, None], of_z[:, None]
         covariance = paired_covariance(expression, self._data.inputs, self._data.inputs, of_x, of_z)
         own = (one for node in expression.nodes for one in self._data.parameters(node))
-        params = np.array(
-            [
-                self._draws_of(*parameter.prior_in(self._priors), number % N_SOBOL_DIMENSIONS)
-                for number, parameter in enumerate(own)
-            ]
-        )
+        priors = enumerate(one.prior_in(self._priors) for one in own)
+        params = np.array([self._draws_of(*prior, i % N_SOBOL_DIMENSIONS) for i, prior in priors])
         if broadcasts:
             return covariance.forward(params[:, None])
         return np.stack([covariance.forward(sample).copy() for sample in params.T], axis=1)

@@ -60,9 +60,8 @@ class Climb:
             return steps[:1]
         if steps := self._steps_from(best, above=best, least=least):
             return steps
-        for top in self._tops():
-            least_alone = MIN_GAIN_OF_ALONE  # and gains of larger kernels do not count
-            if steps := self._steps_from(top, above=top, least=least_alone, max_rise=np.inf):
+        for top in self._tops():  # for which gains of larger kernels do not count
+            if steps := self._steps_from(top, above=top, least=MIN_GAIN_OF_ALONE, max_rise=np.inf):
                 return steps[:1]
         for other in self._fits[1:N_CLIMBED]:
             if steps := self._steps_from(other, above=best, least=least):

@@ -44,7 +44,6 @@ def columns_of_products(
         found = np.abs((U.T * errors) @ U) / np.sqrt(variances * len(U)) / errors.std()
     upper = np.nan_to_num(np.triu(found, 1)).ravel()
     n_pairs = len(columns) * (len(columns) - 1) / 2
-    pairs = [
-        pair for pair in np.argsort(-upper)[:MAX_PAIRS] if upper[pair] ** 2 > 2 * np.log(n_pairs)
-    ]
+    largest = np.argsort(-upper)[:MAX_PAIRS]
+    pairs = largest[upper[largest] ** 2 > 2 * np.log(n_pairs)]
     return frozenset(columns[number] for pair in pairs for number in divmod(pair, len(columns)))

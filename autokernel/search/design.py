@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from functools import partial, reduce
 from itertools import islice
-from operator import mul
+from operator import add, mul
 
 import numpy as np
 
@@ -57,16 +57,14 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
     nothing else and plus the sum of SE. A kernel is left out if the base kernels, the operators or
     the largest number of leaves do not allow it.
     """
-    ard, additive = (_over_columns(sign, SMOOTH, grammar) for sign in (MULTIPLY, ADD))
-    classics = [ard, additive, _over_columns(ADD, LINEAR, grammar)]
+    ard, smooth = (_over_columns(sign, SMOOTH, grammar) for sign in (MULTIPLY, ADD))
+    lines = _over_columns(ADD, LINEAR, grammar)
+    classics = [ard, smooth, lines]
     if len(grammar.columns) == 1:
-        LIN, PER, SE = (
-            _sum(grammar.like(kernel, grammar.columns[0])) for kernel in (LINEAR, PERIODIC, SMOOTH)
-        )
-        classics.append(LIN + PER * SE + SE)
+        classics.append(lines + _over_columns(ADD, PERIODIC, grammar) * smooth + smooth)
     else:
         ard_rq = _over_columns(MULTIPLY, MULTI_SCALE, grammar)
-        classics += [ard_rq, ard_rq + additive]
+        classics += [ard_rq, ard_rq + smooth]
     distinct = {one.canonical: one for one in classics}.values()
     return [one for one in distinct if grammar.spans(one.on(grammar.targets[0]))]
 
@@ -104,7 +102,7 @@ def kernels_of_series(
         for terms in sums:
             with_seasons = [*terms, *map(own, seasons)]
             choices = [[*with_seasons, *effects], with_seasons, terms]
-            possible = [one for c in choices if grammar.spans(one := _sum(c).on(target))]
+            possible = [one for c in choices if grammar.spans(one := reduce(add, c).on(target))]
             found += possible[::-1] if len(grammar.columns) == 1 else possible[:1]
     return list(dict.fromkeys(found))
 
@@ -137,9 +135,5 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Express
 
 def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:
     """Join one base kernel over all columns, or what stands for it where columns differ."""
-    terms = (_sum(grammar.like(kernel, column)) for column in grammar.columns)
+    terms: list[Expression] = [reduce(add, grammar.like(kernel, c)) for c in grammar.columns]
     return reduce(partial(Operation, operator), terms)
-
-
-def _sum(leaves: Sequence[Expression]) -> Expression:
-    return reduce(partial(Operation, ADD), leaves)

@@ -2,7 +2,8 @@
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from itertools import chain
+from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -13,23 +14,11 @@ from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Edge:
-    """A change of one expression into another; changes are equal if the canonical texts are."""
+class Edge(NamedTuple):
+    """A change of one expression into another."""
 
     parent: Expression
     child: Expression
-
-    @property
-    def texts(self) -> tuple[str, str]:
-        """The canonical texts of both."""
-        return self.parent.canonical, self.child.canonical
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Edge) and self.texts == other.texts
-
-    def __hash__(self) -> int:
-        return hash(self.texts)
 
 
 class SOTKernel(FrequencyKernel[Expression]):
@@ -47,14 +36,12 @@ class SOTKernel(FrequencyKernel[Expression]):
 
     def frequencies(self, expression: Expression) -> tuple[Frequencies, Frequencies, Frequencies]:
         """Compute the frequencies of the base kernels by column, the paths and the subtrees."""
-        keys: list[str] = []
         plain = expression.on(IDENTITY)
-        _list_subtrees(plain, keys)
-        of_paths, of_keys = (
+        of_paths, of_subtrees = (
             {one: n / len(elements) for one, n in Counter(elements).items()}
-            for elements in (list(_paths(plain)), keys)
+            for elements in (list(_paths(plain)), _subtrees(plain))
         )
-        return _base_frequencies(expression), of_paths, of_keys
+        return _base_frequencies(expression), of_paths, of_subtrees
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
         sigmoid = expit(params[1:])
@@ -108,20 +95,15 @@ def _paths(expression: Expression, above: str = "") -> Iterator[str]:
         yield from _paths(operand, here if commutes else f"{here}{number}:")
 
 
-def _list_subtrees(expression: Expression, found: list[str]) -> str:
-    """Append the keys of all subtrees, and return that of the whole tree.
-
-    The keys do not depend on the order of the operands of a commuting operator.
-    """
+def _subtrees(expression: Expression) -> list[str]:
+    """List texts of all subtrees, the whole tree last, with sorted operands where they commute."""
     if not isinstance(expression, Operation):
-        key = expression.canonical
-    else:
-        keys = [_list_subtrees(operand, found) for operand in expression.operands]
-        if expression.operator.commutes:
-            keys.sort()
-        key = f"({operator_text(expression).join(keys)})"
-    found.append(key)
-    return key
+        return [expression.canonical]
+    below = [_subtrees(operand) for operand in expression.operands]
+    operands = [texts[-1] for texts in below]
+    if expression.operator.commutes:
+        operands.sort()
+    return [*chain(*below), f"({operator_text(expression).join(operands)})"]
 
 
 def operator_text(operation: Operation) -> str:

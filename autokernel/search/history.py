@@ -164,28 +164,25 @@ class History:
 
     def best_first(self, phase: Phase | None = None) -> list[Evaluation]:
         """Sort the evaluations with a finite score, or those of one phase, the best first."""
-        scored = [
-            trial.evaluation
-            for trial in self.trials
-            if phase in (None, trial.phase) and np.isfinite(trial.evaluation.score)
-        ]
+        of_phase = [trial.evaluation for trial in self.trials if phase in (None, trial.phase)]
+        scored = [evaluation for evaluation in of_phase if np.isfinite(evaluation.score)]
         return sorted(scored, key=lambda evaluation: -evaluation.score)
 
     def canonical_texts(self) -> frozenset[str]:
         """Collect the canonical texts of all evaluated kernels."""
         return frozenset(evaluation.expression.canonical for evaluation in self.evaluations)
 
-    def without_known(self, expressions: Iterable[Expression]) -> list[Expression]:
-        """Return the expressions that have not been evaluated, one for each canonical text."""
-        known = self.canonical_texts()
-        return list({e.canonical: e for e in expressions if e.canonical not in known}.values())
+    def without_known(self, kernels: Iterable[Expression | Estimate]) -> list[Estimate]:
+        """Return the kernels that have not been evaluated, one for each canonical text."""
+        every = (one if isinstance(one, Estimate) else Estimate(one) for one in kernels)
+        known, new = self.canonical_texts(), {one.expression.canonical: one for one in every}
+        return [one for text, one in new.items() if text not in known]
 
     def to_columns(self, text_of: Callable[[Expression], str] = str) -> dict[str, npt.NDArray[Any]]:
         """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""
         fits, scores = self.evaluations, self.scores
-        text = [text_of(fit.expression) for fit in fits]
         return {
-            "kernel": np.array(text, dtype=object),
+            "kernel": np.array([text_of(fit.expression) for fit in fits], dtype=object),
             "score": scores,
             "log_prior": _column(fits, "log_structure_prior"),
             "score_per_sample": scores / self.n_samples,

@@ -45,15 +45,6 @@ MAX_LOSS = 1.0  # nats below the best score by its estimate, at which a simpler 
 MAX_LOSS_OF_TARGET = 6.0  # the same of a kernel on another scale of the target
 MAX_LOSS_AT_END, MAX_AT_END = 3.0, 8  # the same in the end, for the posterior, and how many
 
-EvaluateAll = Callable[
-    [Sequence[Estimate], Sequence[Evaluation], Deadline], Generator[Evaluation | None, None, None]
-]
-"""Function that evaluates kernels, given known fits for warm starts, and yields them in order.
-
-It does not raise for a kernel that cannot be fitted. It yields None for a kernel for which there
-was not enough time.
-"""
-
 
 class Observer:
     """Receives the events of a search, and ignores them."""
@@ -102,9 +93,8 @@ class Search:
         store: Store | None = None,
         is_over: Callable[[History], bool] | None = None,
     ) -> None:
-        self._is_over = is_over
         self._strategy, self.task, self._history = strategy, task, history
-        self._store = store or Store()
+        self._store, self._is_over = store or Store(), is_over
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
@@ -137,7 +127,7 @@ class Search:
 
     def run(
         self,
-        evaluate_all: EvaluateAll,
+        evaluate_all: Callable[..., Generator[Evaluation | None, None, None]],
         *,
         deadline: Deadline = NEVER,
         observer: Observer | None = None,
@@ -146,6 +136,9 @@ class Search:
         after_design: Callable[[], object] = lambda: None,
     ) -> StopReason:
         """Search until there is a reason to stop, and return it.
+
+        ``evaluate_all`` takes kernels, known fits for warm starts, and a deadline. It yields the
+        evaluations in order, also of kernels that cannot be fitted, and None if the time is over.
 
         Kernels are evaluated given the evaluations on which their proposal was based; those of the
         initial design are given none, and a part of the time. After the deadline nothing is
@@ -218,9 +211,8 @@ class Search:
             return StopReason.MAX_TIME
         if self._has_converged():
             return StopReason.CONVERGED
-        evaluated = (evaluation.expression for evaluation in self._history.evaluations)
-        known = [expression for expression in evaluated if expression.leaves]  # not NOISE
-        is_exhausted = self.task.any_unknown(known) is None
+        kernels = [one.expression for one in self._history.evaluations if one.expression.leaves]
+        is_exhausted = self.task.any_unknown(kernels) is None
         return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
 
     def _has_converged(self) -> bool:
@@ -275,12 +267,10 @@ class Search:
             self._was_short = True
         is_known = any(one.expression.leaves for one in history.evaluations)
         if (self._left_of_design() or not is_known) and not self.task.deadline.has_passed:
-            known = history.canonical_texts()
-            quick = [*(safe if self._was_short else ()), *map(Estimate, self._noise)]
-            quick = [one for one in quick if one.expression.canonical not in known]
+            quick = history.without_known([*(safe if self._was_short else ()), *self._noise])
             yield _KernelBatch(quick, [], Phase.INITIAL, until=latest)
             if not any(one.expression.leaves for one in history.best_first()):
-                others = list(map(Estimate, history.without_known(self.quick)))
+                others = history.without_known(self.quick)
                 yield _KernelBatch(others, [], Phase.INITIAL, until=share())
 
     def _choices(self, until: Deadline) -> Iterator["_KernelBatch"]:
@@ -308,12 +298,11 @@ class Search:
                 design = self._designed(target)
                 design = [one for one in design if one.n_leaves <= max(len(chosen), MAX_COLUMNS)]
                 self.design += tuple(design)
-            new = [one for one in design if task.grammar.spans(one)]
-            kernels = list(map(Estimate, history.without_known(new)))
+            kernels = history.without_known([one for one in design if task.grammar.spans(one)])
             yield _KernelBatch(kernels, [], Phase.INITIAL, until=until)
 
     def _left_of_design(self) -> list[Estimate]:
-        return list(map(Estimate, self._history.without_known(self.design)))
+        return self._history.without_known(self.design)
 
     @cached_property
     def quick(self) -> list[Expression]:
@@ -329,15 +318,12 @@ class Search:
 
         def propose() -> Iterator[Estimate]:
             rng = np.random.default_rng([self._seed, PROPOSAL_STREAM, start])
-            for one in self._strategy.propose(
-                self.task, before, n_proposals=self._batch_size, rng=rng
-            ):
+            found = self._strategy.propose(self.task, before, n_proposals=self._batch_size, rng=rng)
+            for one in found:
                 yield one if isinstance(one, Estimate) else Estimate(self._plain(one))
 
         proposed = self._remembered("proposals", before, propose)[: self._n_iter - start]
-        known = self._history.canonical_texts()
-        texts = {one.expression.canonical: one for one in proposed}
-        new = [one for text, one in texts.items() if text not in known]
+        new = self._history.without_known(proposed)
         seconds = (time.perf_counter() - began) / max(1, len(new))
         return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds)
 
@@ -412,23 +398,23 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
     if not best.expression.leaves:  # perhaps only because no other kernel is on its scale
         kernels = (one.expression for one in history.best_first() if one.expression.leaves)
         on_scale = (one.on(best.expression.target) for one in islice(kernels, 1))
-        return list(map(Estimate, history.without_known(filter(task.grammar.spans, on_scale))))
+        return history.without_known([one for one in on_scale if task.grammar.spans(one)])
     forms = [*simplifications(best.expression), *task.grammar.rescalings(best.expression)]
-    simpler = history.without_known(filter(task.grammar.spans, forms))
+    simpler = history.without_known([one for one in forms if task.grammar.spans(one)])
     if not simpler:
         return []
     forms_of_best = [*task.simplifications(best), *task.rescalings(best)]
     known = {one.expression.canonical: one for one in forms_of_best}
-    found = [known.get(one.canonical, Estimate(one)) for one in simpler]
+    found = [known.get(one.expression.canonical, one) for one in simpler]
     losses = np.nan_to_num(best.score - np.array([one.score for one in found]), nan=MAX_LOSS)
-    other = np.array([one.target != best.expression.target for one in simpler])
+    other = np.array([one.expression.target != best.expression.target for one in found])
     order = np.argsort(losses, kind="stable")
     most = np.where(other, MAX_LOSS_OF_TARGET, max_loss)
     single = [found[number] for number in order if losses[number] <= most[number]]
-    return [*map(Estimate, _without_useless(best, task, history)[:1]), *single]
+    return [*_without_useless(best, task, history)[:1], *single]
 
 
-def _without_useless(best: Evaluation, task: Task, history: History) -> list[Expression]:
+def _without_useless(best: Evaluation, task: Task, history: History) -> list[Estimate]:
     """List kernels without several of the leaves whose removal alone raises the evidence.
 
     They lack all of these leaves, the first half of them, and so on, and are not known.

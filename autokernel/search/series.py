@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Sequence
-from functools import reduce
+from functools import partial, reduce
 from operator import add, mul
 from typing import ClassVar, NamedTuple
 
@@ -69,30 +69,22 @@ class SeriesKernels(Strategy):
         if len(task.grammar.columns) < 2 or best is None or not best.expression.leaves:
             return []
         known, target = history.canonical_texts(), best.expression.target
-        parts = _Parts.of(best.expression, time)
-        near = task.near(best.expression).items()
-        texts = {text for text, one in near if parts.may_become(_Parts.of(one, time))}
-        changed = [(one, _Parts.of(one.expression, time)) for one in task.neighbours(best, texts)]
-        better = [
-            (one, new)
-            for one, new in changed
-            if one.score > best.score + MIN_GAIN and parts.may_become(new)
-        ]
+        of = partial(_Parts.of, time=time)
+        parts, near = of(best.expression), task.near(best.expression).items()
+        texts = {text for text, one in near if parts.may_become(of(one))}
+        better = [one for one in task.neighbours(best, texts) if one.score > best.score + MIN_GAIN]
+        found = [one for one in better if parts.may_become(of(one.expression))]
 
         def estimate(parts: _Parts) -> Estimate:
             terms = (*parts.along, *parts.seasons, *parts.effects)
             return Estimate(arrange(task.grammar.tidy(reduce(add, terms).on(target)))[0])
 
-        found = [one for one, _ in better]
-        if len(better) > 1:
-            found.insert(0, estimate(parts.changed([new for _, new in better])))
+        if len(found) > 1:
+            found.insert(0, estimate(parts.changed([of(one.expression) for one in found])))
         if not found:  # then categories together, and the best effects with other kernels of time
             every = kernels_of_series(task.grammar, time, groups)
-            sums = [_Parts.of(one, time).along for one in every if one.target == target]
-            found = [
-                estimate(parts._replace(effects=one))
-                for one in _with_joint_categories(parts.effects)
-            ]
+            sums = [of(one).along for one in every if one.target == target]
+            found = [estimate(parts._replace(effects=_with_joint_categories(parts.effects)))]
             found += [estimate(parts._replace(along=one)) for one in sums]
         spans = task.grammar.spans
         new = (one for one in found if one.expression.canonical not in known)
@@ -147,8 +139,8 @@ class _Parts(NamedTuple):
         return _Parts(self.along, seasons, list(found.values()))
 
 
-def _with_joint_categories(effects: Sequence[Expression]) -> list[list[Expression]]:
-    """List the effects with those of all categories together, if they are not yet."""
+def _with_joint_categories(effects: Sequence[Expression]) -> list[Expression]:
+    """List the effects, those of all categories together."""
     categories = [one for one in effects if all(leaf.kernel.is_categorical for leaf in one.leaves)]
     others = [one for one in effects if one not in categories]
-    return [[reduce(mul, categories), *others]] if len(categories) > 1 else []
+    return [*([reduce(mul, categories)] if categories else []), *others]

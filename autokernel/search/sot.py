@@ -1,11 +1,12 @@
 """Bayesian optimisation with symbolical optimal transport."""
 
 from collections.abc import Sequence
-from numbers import Integral
+from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import Any, ClassVar
 
 import numpy as np
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import StrOptions
 
 from autokernel.evidence import Estimate
 from autokernel.expression import Expression
@@ -14,12 +15,13 @@ from autokernel.search.bayesian import BayesianStrategy, evolve, parents_of
 from autokernel.search.climb import Climb
 from autokernel.search.distances import SOTKernel
 from autokernel.search.history import History
-from autokernel.search.strategy import Task
+from autokernel.search.strategy import AT_LEAST_ONE, Task
 from autokernel.search.surrogate import KernelKernel
 
 N_PARENTS = 10  # best kernels with neighbours in the first generation
 
 
+@dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class SOT(BayesianStrategy):
     """A climb by estimates, or Bayesian optimisation over expressions with the SOT kernel.
 
@@ -62,28 +64,18 @@ class SOT(BayesianStrategy):
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **BayesianStrategy._parameter_constraints,
-        "population_size": [Interval(Integral, 1, None, closed="left")],
-        "n_offspring": [Interval(Integral, 1, None, closed="left")],
-        "n_generations": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+        "population_size": AT_LEAST_ONE,
+        "n_offspring": AT_LEAST_ONE,
+        "n_generations": [StrOptions({"auto"}), *AT_LEAST_ONE],
         "local_steps": [StrOptions({"auto"}), "boolean"],
     }
 
-    def __init__(
-        self,
-        *,
-        acquisition: str | Acquisition = "ei",
-        population_size: int = 100,
-        n_offspring: int = 4,
-        n_generations: int | str = "auto",
-        local_steps: bool | str = "auto",
-        initial_design: str = "default",
-    ) -> None:
-        self.acquisition = acquisition
-        self.population_size = population_size
-        self.n_offspring = n_offspring
-        self.n_generations = n_generations
-        self.local_steps = local_steps
-        self.initial_design = initial_design
+    acquisition: str | Acquisition = "ei"
+    population_size: int = 100
+    n_offspring: int = 4
+    n_generations: int | str = "auto"
+    local_steps: bool | str = "auto"
+    initial_design: str = "default"
 
     def climbs(self, *, reduces: bool) -> bool:
         """Whether it takes local steps; the algorithm of the paper has none."""
@@ -103,10 +95,8 @@ class SOT(BayesianStrategy):
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             n_walks = self.population_size // 2  # the others are neighbours of the best kernels
-            neighbours = [
-                task.grammar.random_neighbour(parents[number % len(parents)], rng)
-                for number in range(self.population_size - n_walks)
-            ]
+            some = islice(cycle(parents), self.population_size - n_walks)
+            neighbours = [task.grammar.random_neighbour(parent, rng) for parent in some]
             return evolve(
                 values,
                 task.grammar,

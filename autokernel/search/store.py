@@ -14,6 +14,8 @@ from autokernel.version import __version__
 
 Result = TypeVar("Result")
 
+PATH = ("autokernel", __version__)  # in the folder, one for each version of the package
+
 
 class Store:
     """Results by digests of all that they depend on, in this object and, if there is one, a folder.
@@ -48,10 +50,10 @@ class Store:
         if key in self._records:
             self._used.add(key)
             return read(self._records[key])
-        if self._backend is None or not self._backend.contains_item(_path(key)):
+        if self._backend is None or not self._backend.contains_item([*PATH, key]):
             return None
         try:
-            record = self._backend.load_item(_path(key))
+            record = self._backend.load_item([*PATH, key])
             found = read(record)
         except Exception:  # a damaged or foreign file may raise anything
             return None
@@ -69,7 +71,7 @@ class Store:
         with warnings.catch_warnings():
             warnings.simplefilter("error", CacheWarning)  # how joblib reports any error
             try:
-                self._backend.dump_item(_path(key), record)
+                self._backend.dump_item([*PATH, key], record)
                 return
             except CacheWarning as warning:
                 self._can_write, reason = False, warning.__context__
@@ -93,8 +95,3 @@ class Store:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.seed, self._parts, self._backend = state["seed"], state["parts"], None
         self._records, self._used = json.loads(state["records"]), set()
-
-
-def _path(key: str) -> list[str]:
-    """Return the path in the folder, one for each version of the package."""
-    return ["autokernel", __version__, key]

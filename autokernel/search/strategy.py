@@ -4,13 +4,15 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
-from functools import partial, reduce
+from functools import reduce
 from itertools import chain
+from numbers import Integral
+from operator import add
 from typing import Any, ClassVar, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
-from sklearn.utils._param_validation import StrOptions
+from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.data.columns import TimeAndGroups
 from autokernel.deadline import NEVER, Deadline
@@ -20,7 +22,6 @@ from autokernel.expression import (
     Expression,
     Grammar,
     Leaf,
-    Operation,
     StructurePrior,
     arrange,
     custom_parts,
@@ -39,13 +40,7 @@ from autokernel.search.history import History
 
 Cached = TypeVar("Cached")
 
-EstimateChanges = Callable[..., list[Estimate]]
-"""Function that estimates the scores of kernels that changes of a fitted kernel lead to.
-
-Its arguments are those of :meth:`Evaluator.estimate_changes`. An ``OutOfTimeError`` is raised after
-the deadline.
-"""
-
+AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]  # constraint of a parameter
 MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
@@ -56,7 +51,7 @@ class Task:
 
     grammar: Grammar
     data: TrainingData  # of the search
-    estimate_changes: EstimateChanges
+    estimate_changes: Callable[..., list[Estimate]]  # as that of the evaluator
     priors: Priors = field(default_factory=lambda: PRESETS["default"])
     structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
@@ -184,7 +179,7 @@ class Task:
         """Return the sum of a kernel and of smooth terms on other columns."""
         smooth = self.cached("smooth", self._smooth_by_column)
         terms = [*expression.on(IDENTITY).terms(ADD), *(smooth[column] for column in columns)]
-        return reduce(partial(Operation, ADD), terms).on(expression.target)
+        return reduce(add, terms).on(expression.target)
 
     def _smooth_by_column(self) -> dict[int, Leaf]:
         """Return the first smooth base kernel of each column, or its first one."""
@@ -221,14 +216,9 @@ class Task:
     ) -> Expression | None:
         """Return the first unknown base kernel or neighbour of a known kernel, or None."""
         texts = frozenset(expression.canonical for expression in known)
-        for base in self.grammar.bases:
-            if base.canonical not in texts:
-                return base
-        for expression in filter(self.grammar.spans, known):
-            for neighbour in self.grammar.neighbours(expression):
-                if neighbour.canonical not in texts and neighbour.depth <= max_depth:
-                    return neighbour
-        return None
+        near = chain.from_iterable(map(self.grammar.neighbours, filter(self.grammar.spans, known)))
+        every = chain(self.grammar.bases, (one for one in near if one.depth <= max_depth))
+        return next((one for one in every if one.canonical not in texts), None)
 
 
 class Strategy(ABC, BaseEstimator):
@@ -299,14 +289,10 @@ def draw_unknown(
     known = [evaluation.expression for evaluation in history.evaluations]
     texts = {expression.canonical for expression in known}
     proposals: list[Expression] = []
-
-    def is_wanted(e: Expression) -> bool:
-        fits = e.n_leaves <= task.grammar.max_leaves and e.depth <= max_depth
-        return fits and e.canonical not in texts
-
     while len(proposals) < n_proposals:
         draws = (draw() for _ in range(MAX_DRAWS))
-        proposal = next(filter(is_wanted, draws), None)
+        small = (e for e in draws if e.n_leaves <= task.grammar.max_leaves and e.depth <= max_depth)
+        proposal = next((e for e in small if e.canonical not in texts), None)
         proposal = proposal or task.any_unknown([*known, *proposals], max_depth=max_depth)
         if proposal is None:
             break

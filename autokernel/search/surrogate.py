@@ -33,9 +33,6 @@ Item = TypeVar("Item", bound=Hashable)
 Frequencies = Mapping[Any, float]
 """How often each element occurs in one item; less than zero if a change removes it."""
 
-ElementTable = tuple[Mapping[Any, int], FloatArray]
-"""Index of each element, and the frequencies (n, n_elements) of the elements of n items."""
-
 
 class DiscreteKernel(ABC, Generic[Item]):
     """A kernel ``exp(-sum_i w_i d_i)`` between items.
@@ -89,8 +86,9 @@ class FrequencyKernel(DiscreteKernel[Item]):
             found.append(0.5 * (cdist(dense, columns, metric="cityblock") + foreign[:, None]))
         return np.stack(found)
 
-    def _make_tables(self, items: tuple[Item, ...]) -> list[ElementTable]:
-        tables: list[ElementTable] = []
+    def _make_tables(self, items: tuple[Item, ...]) -> list[tuple[dict[Any, int], FloatArray]]:
+        """Build a table (n, n_elements) for each distance, with the indices of its elements."""
+        tables = []
         for lists in zip(*map(self._frequencies, items), strict=True):
             distinct = dict.fromkeys(element for frequencies in lists for element in frequencies)
             indices = {element: index for index, element in enumerate(distinct)}
@@ -150,14 +148,9 @@ class SurrogateGP(Generic[Item]):
         if prior is not None:
             (start, stds), objective = prior, _with_prior(objective, *prior)
             bounds = list(zip(start - MAX_STDS * stds, start + MAX_STDS * stds, strict=True))
-        self.theta: FloatArray = minimize(
-            objective,
-            start,
-            jac=True,
-            method="L-BFGS-B",
-            bounds=bounds,
-            options={"maxiter": MAX_FIT_STEPS, "ftol": 1e-7},
-        ).x
+        limits = {"maxiter": MAX_FIT_STEPS, "ftol": 1e-7}
+        fit = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
+        self.theta: FloatArray = fit.x
         self.weights, _ = kernel.weights(self.theta[_KERNEL])
         self._condition(items, distances, y)
 
@@ -265,14 +258,8 @@ def negative_log_likelihood(
         adjoint = factor.evidence_adjoint(alpha)
         by_kernel = adjoint * K
         per_weight = -(packed @ by_kernel)  # d log K / d weight_i = -D_i
-        gradient = np.array(
-            [
-                by_kernel.sum(),
-                *(per_weight @ jacobian),
-                noise * adjoint[diagonal].sum(),
-                alpha.sum(),
-            ]
-        )
-        return -value, -gradient
+        of_noise = noise * adjoint[diagonal].sum()
+        gradient = [by_kernel.sum(), *(per_weight @ jacobian), of_noise, alpha.sum()]
+        return -value, -np.array(gradient)
 
     return objective

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from typing import Any, ClassVar
@@ -11,12 +12,13 @@ from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import IDENTITY, Expression
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import DesignedStrategy, Task, draw_unknown
+from autokernel.search.strategy import AT_LEAST_ONE, DesignedStrategy, Task, draw_unknown
 
 _MUTANT_LEAVES = 4  # largest number of leaves of the random subtree of a mutant
 _SHARE_OF_NEW_TARGETS = 0.1  # of the offspring, which have a random scale of the target
 
 
+@dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class TreeGEP(DesignedStrategy):
     """Genetic search: tournaments, crossover of subtrees, mutation.
 
@@ -52,25 +54,15 @@ class TreeGEP(DesignedStrategy):
         "reproduction": [Interval(Real, 0, 1, closed="left")],
         "mutation": [Interval(Real, 0, 1, closed="both")],
         "tournament": [Interval(Real, 0, 1, closed="right")],
-        "max_depth": [Interval(Integral, 1, None, closed="left")],
+        "max_depth": AT_LEAST_ONE,
     }
 
-    def __init__(
-        self,
-        *,
-        population_size: int = 200,
-        reproduction: float = 0.1,
-        mutation: float = 0.5,
-        tournament: float = 0.1,
-        max_depth: int = 10,
-        initial_design: str = "default",
-    ) -> None:
-        self.population_size = population_size
-        self.reproduction = reproduction
-        self.mutation = mutation
-        self.tournament = tournament
-        self.max_depth = max_depth
-        self.initial_design = initial_design
+    population_size: int = 200
+    reproduction: float = 0.1
+    mutation: float = 0.5
+    tournament: float = 0.1
+    max_depth: int = 10
+    initial_design: str = "default"
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
