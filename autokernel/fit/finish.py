@@ -47,10 +47,7 @@ def model_of(run: Run, point: Point) -> FittedModel:
 def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     """Build the final model, which is a rough fit if the search ended before any kernel.
 
-    Raises
-    ------
-    EvaluationError
-        If no kernel could be fitted.
+    An ``EvaluationError`` is raised if no kernel could be fitted.
     """
     best = run.best()
     if best is None:
@@ -74,14 +71,8 @@ def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     """Fit one kernel without a search, also from the parameters of an earlier fit.
 
     Rows that do not fit this kernel are excluded, and those that do come back: it is then fitted
-    again, a few times.
-
-    Raises
-    ------
-    ValueError
-        If the kernel does not fit the data.
-    EvaluationError
-        If it cannot be fitted.
+    again, a few times. A ``ValueError`` is raised if the kernel does not fit the data, and an
+    ``EvaluationError`` if it cannot be fitted.
     """
     run.stages = [run.last_stage()]
     best = _fit(run.stage, kernel)
@@ -121,9 +112,10 @@ def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
             f"rough fit of {rough[0].expression}, allow more time",
             ConvergenceWarning,
         )
-    seconds = run.conditioning_seconds(len(stage.last.y))
-    if len(rough[1].data.y) < len(stage.last.y) and seconds < deadline.seconds_left:
-        rough = rough[0], condition(rough[0], stage.last)
+    n = len(stage.last.y)
+    if len(rough[1].data.y) < n and run.conditioning_seconds(n) < deadline.seconds_left:
+        with suppress(EvaluationError):
+            return rough[0], condition(rough[0], stage.last)
     return rough
 
 
@@ -140,14 +132,10 @@ def _completed(
     """
     result: Result = (best, [_only(best[0])], best[1])
     stage = run.stage
-    best_first = [best[0], *others]
     if stage.approximation is not None:
-        by_states = approximation_of_kernels(run.arguments.approximation, best_first, stage.data)
         text = f"predictions are given the {len(best[1].data.y)} rows of the search only"
         with fallback(text, OutOfTimeError):
-            result = _approximated(
-                run, by_states or stage.approximation, best_first, deadline, task
-            )
+            result = _approximated(run, stage.approximation, [best[0], *others], deadline, task)
     elif stage.is_exact_on_all:
         result = _averaged(run, best, others, deadline)
     else:
@@ -171,10 +159,11 @@ def _approximated(
     deadline: Deadline,
     task: Task | None,
 ) -> Result:
-    data, n = run.stage.data, len(run.stage.data.y)
+    data, name = run.stage.data, run.arguments.approximation
+    approximation = approximation_of_kernels(name, best_first, data) or approximation
     rows = ManyRows(approximation, data, run.stage.evaluator, deadline=deadline)
     evaluation, draws, make_predictor = fit_all_rows(best_first, rows, task)
-    deadline.check(deadline.expected_seconds(str(make_predictor), n))
+    deadline.check(deadline.expected_seconds(str(make_predictor), len(data.y)))
     mixture = None
     with fallback("predictions are approximated"):
         mixture = condition(evaluation, data, make_predictor)

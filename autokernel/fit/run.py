@@ -1,6 +1,5 @@
 """The search of one fit: its stages, on more and more rows and with what fits them."""
 
-import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +13,7 @@ import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
 from autokernel.data.steps import time_and_groups
-from autokernel.deadline import Deadline, in_time
+from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Evaluation, update_noise
 from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.fit.arguments import AUTO, Arguments
@@ -45,7 +44,7 @@ from autokernel.validation import check_seed
 EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to more rows
-MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, to know how long that of more rows takes
+MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, from which that of more is expected
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 N_RESCORED = 3  # best kernels, whose scores are computed again with other data
 MAX_BEHIND_BEST = 10.0  # nats of those of the design, which are: few rows may not show their worth
@@ -97,7 +96,7 @@ class Run:
             is_over=first.is_over,
         )
         self.was_cut = False  # before it could leave out columns of the best kernel
-        self._timed = 0, 0.0  # rows on which a kernel was conditioned, and the seconds
+        self._clock = Deadline(np.inf)  # of conditionings, also after the deadline
         self._best: Point | None = None
         self._rough: Point | None = None
         self.failure = ""  # of a kernel that has a score
@@ -299,7 +298,7 @@ class Run:
     @property
     def text_of_interruption(self) -> str:
         """Say what is fitted after Ctrl-C, and how to go on."""
-        found, n = self.best() or self.rough(), len(self.history.best_first())
+        found, n = self.best() or self._rough, len(self.history.best_first())
         text = self.stage.columns.text_of(found[0].expression) if found else ""
         what = f"the best of {n} kernels so far" if n else "a rough fit, as no kernel was finished"
         return f"interrupted: the model is {what}, {text}; warm_start=True continues the search"
@@ -320,37 +319,28 @@ class Run:
                     self.failure = str(error)
         return None
 
-    def rough(self, deadline: Deadline | None = None) -> Point | None:
+    def rough(self, deadline: Deadline = NEVER) -> Point | None:
         """Fit the first kernel of the design or a quick one roughly, the next one if both fail.
 
-        It is conditioned on the rows of the search, or on a few of them if that would take long.
+        It is conditioned on some of the rows of the search, which is timed.
         """
-        deadline = deadline or Deadline(np.inf)
         if self._rough is None:
-            evaluator = self.stages[0].evaluator
+            evaluator, data = self.stages[0].evaluator, self.stages[0].last
+            order = shuffled_rows(len(data.y), self.seed)
+            few = data.take(np.sort(order[:MAX_TIMED_ROWS]))
             first, *others = self.loop.design
             kernels = dict.fromkeys((first, *self.loop.quick[:1]))
             fits = [evaluator.run_roughly(one, deadline) for one in kernels]
             fits.sort(key=lambda fit: -fit.log_posterior)
             for evaluation in chain(fits, map(evaluator.run_roughly, others)):
-                with suppress(EvaluationError):
-                    self._rough = evaluation, self._conditioned(evaluation, deadline)
+                with suppress(EvaluationError), self._clock.timed(condition, len(few.y) ** 3):
+                    self._rough = evaluation, condition(evaluation, few)
                     break
         return self._rough
 
-    def _conditioned(self, evaluation: Evaluation, deadline: Deadline) -> MixturePredictor:
-        data, began = self.stages[0].last, time.perf_counter()
-        n = min(len(data.y), MAX_TIMED_ROWS)
-        few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:n]))
-        mixture = condition(evaluation, few)
-        self._timed = n, time.perf_counter() - began
-        is_quick = self.conditioning_seconds(len(data.y)) < max(0.0, deadline.seconds_left)
-        return condition(evaluation, data) if is_quick and n < len(data.y) else mixture
-
     def conditioning_seconds(self, n_rows: int) -> float:
         """Expect how long a kernel is conditioned on rows, if time is limited."""
-        n, seconds = self._timed
-        return seconds * (n_rows / n) ** 3 if n else 0.0
+        return self._clock.expected_seconds(condition, n_rows**3)
 
     def _reserved_seconds(self, deadline: Deadline) -> float:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""
