@@ -69,7 +69,7 @@ class Run:
     def __init__(
         self, given: FitData, arguments: Arguments, known: Store | None, *, deadline: Deadline
     ) -> None:
-        self.arguments = arguments
+        self.arguments, self.deadline = arguments, deadline
         self.store = Store(known, folder=arguments.memory, parts=arguments.parts)
         if self.store.seed is None or isinstance(arguments.random_state, Integral):
             self.store.seed = check_seed(arguments.random_state)
@@ -77,9 +77,7 @@ class Run:
         data, until = training_data(given), deadline.share(SHARE_OF_TIME)
         series = time_and_groups(data.inputs.columns, given.X, until)
         self.given = given = replace(given, series=series)
-        outliers = outliers_before_search(
-            given, data, arguments, self.store, seed=self.seed, deadline=deadline
-        )
+        outliers = outliers_before_search(given, data, arguments, self.store, deadline=deadline)
         first = self._stage(
             outliers=outliers, data=None if len(outliers) else data, deadline=deadline
         )
@@ -129,11 +127,8 @@ class Run:
         """What was tried in this stage."""
         return self.stage.history
 
-    def search(self, observer: Observer, *, deadline: Deadline) -> StopReason:
-        """Search and return why it ended; the stages keep all trials, also after Ctrl-C.
-
-        The deadline is that of the model, for which time is reserved.
-        """
+    def search(self, observer: Observer) -> StopReason:
+        """Search and return why it ended; the stages keep all trials, also after Ctrl-C."""
         if not self.stage.space.grammar.columns:
             warn_user(
                 "every column of X is constant, so that the model is noise alone: predictions are "
@@ -143,10 +138,10 @@ class Run:
         self._say_rows(observer)
         n_left = MAX_REVISIONS
         while True:
-            reason = self._search_stage(observer, deadline)
+            reason = self._search_stage(observer)
             is_over = reason in EARLY or not (n_left or not self.stages[-1].is_last)
             n_left -= self.stages[-1].is_last
-            if not self._go_on(observer, deadline, ends=True, is_over=is_over):
+            if not self._go_on(observer, self.deadline, ends=True, is_over=is_over):
                 break
         self.was_cut = reason in EARLY
         if observer.verbose:  # which neighbours there are takes time
@@ -154,9 +149,9 @@ class Run:
         observer.finish()
         return reason
 
-    def _search_stage(self, observer: Observer, deadline: Deadline) -> StopReason:
-        until = deadline.earlier(self._reserved_seconds(deadline))
-        latest = deadline.earlier(self.reserved_seconds)
+    def _search_stage(self, observer: Observer) -> StopReason:
+        until = self.deadline.earlier(self._seconds_for_model())
+        latest = self.deadline.earlier(self.reserved_seconds)
         try:
             with one_blas_thread():
                 return self.loop.run(
@@ -197,25 +192,15 @@ class Run:
         return True
 
     def following(
-        self,
-        best_first: Sequence[Evaluation],
-        deadline: Deadline,
-        *,
-        ends: bool = True,
-        is_over: bool = False,
+        self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool, is_over: bool
     ) -> tuple[Stage | None, list[Evaluation]]:
         """Return the stage that follows, None if nothing changes, and the fits to begin it with."""
         stage, around = self.stages[-1], list[Evaluation]()
         outliers, varying = stage.outliers, dict(stage.data.varying)
         if not is_over:
+            data = training_data(self.given, like=stage.data)
             outliers = outliers_after_search(
-                training_data(self.given, like=stage.data),
-                best_first[0],
-                outliers,
-                self.arguments,
-                self.store,
-                seed=self.seed,
-                deadline=deadline,
+                data, best_first[0], outliers, self.arguments, self.store, deadline=deadline
             )
         is_same = np.array_equal(outliers, stage.outliers)
         if not is_over and is_same and self.arguments.noise == AUTO:
@@ -342,15 +327,15 @@ class Run:
         """Expect how long a kernel is conditioned on rows, if time is limited."""
         return self._clock.expected_seconds(condition, n_rows**3)
 
-    def _reserved_seconds(self, deadline: Deadline) -> float:
+    def _seconds_for_model(self) -> float:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""
-        if deadline.seconds_left == np.inf:
+        if self.deadline.seconds_left == np.inf:
             return 0.0
-        self.rough(deadline.share(SHARE_OF_TIME))
+        self.rough(self.deadline.share(SHARE_OF_TIME))
         stage = self.stages[-1]
         is_exact = stage.is_last and stage.approximation is None
         share = AVERAGING_SHARE if is_exact else ALL_ROWS_SHARE
-        return self.reserved_seconds + share * max(0.0, deadline.seconds_left)
+        return self.reserved_seconds + share * max(0.0, self.deadline.seconds_left)
 
     @property
     def reserved_seconds(self) -> float:

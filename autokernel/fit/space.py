@@ -16,7 +16,7 @@ from autokernel.data.scales import (
     scales_of_target,
 )
 from autokernel.data.steps import seasons_of, shows_cycles
-from autokernel.deadline import NEVER, Deadline
+from autokernel.deadline import Deadline
 from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user
 from autokernel.expression import (
@@ -73,12 +73,7 @@ class Space:
     """
 
     def __init__(
-        self,
-        given: FitData,
-        searched: TrainingData,
-        arguments: Arguments,
-        *,
-        deadline: Deadline = NEVER,
+        self, given: FitData, searched: TrainingData, arguments: Arguments, *, deadline: Deadline
     ) -> None:
         self._given, self._searched, self._arguments = given, searched, arguments
         self._columns = searched.inputs.columns
