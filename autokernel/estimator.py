@@ -404,26 +404,19 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self._store = run.store
         context = self._init_callback_context(max_subtasks=run.loop.n_trials)
         context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        monitor = Monitor(
-            self,
-            context,
-            run,
-            deadline,
-            X=X,
-            y=y,
-            attributes=partial(self._attributes_so_far, run),
-        )
+        so_far = partial(self._attributes_so_far, run)
+        monitor = Monitor(self, context, run, X=X, y=y, attributes=so_far)
         if monitor.verbose:
             leaves, why = run.stage.space.grammar.leaves, "base_kernels has none for it"
             monitor.say(f"{column_table(run.stage.columns, leaves, otherwise=why)}\n\n{HEADER}\n")
 
         def end(reason: StopReason) -> None:
-            model = finished(run, reason, deadline)
+            model = finished(run, reason)
             self._set(model, run.given, **_attributes_of_search(run, reason, model))
 
         with monitor.line():
             try:
-                end(reason := run.search(monitor, deadline=deadline))
+                end(reason := run.search(monitor))
                 if not run.stage.is_exact_on_all:
                     monitor.say(f"predictions: {self.approximation_}")
             except KeyboardInterrupt:

@@ -2,7 +2,6 @@
 
 import math
 from abc import ABC, abstractmethod
-from collections import deque
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -213,14 +212,11 @@ def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
 def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:
     """Return a maximum with its distinct mirror images, at most ``_MAX_IMAGES`` in all."""
     images = [maximum]
-    to_exchange = deque(images)  # images whose own images are still to be computed
-    while to_exchange:
-        image = to_exchange.popleft()
+    for image in images:  # also those that are found on the way
         for order in orders:
             other = image.reordered(order)
             if len(images) < _MAX_IMAGES and not any(e.stands_at(other.mode.theta) for e in images):
                 images.append(other)
-                to_exchange.append(other)
     return images
 
 
@@ -240,10 +236,5 @@ class LeaveOneOut(Criterion):
 
 
 CRITERIA: Mapping[str, type[Criterion]] = MappingProxyType(
-    {
-        "laplace": Laplace,
-        "importance": Importance,
-        "bic": BIC,
-        "loo": LeaveOneOut,
-    }
+    {"laplace": Laplace, "importance": Importance, "bic": BIC, "loo": LeaveOneOut}
 )

@@ -91,7 +91,7 @@ def maximise(
         if gain <= tolerance and 0.5 * in_units @ in_units <= _MAX_REAL_CURVATURE * tolerance:
             break
         step *= min(1.0, longest / float(np.abs(step / units).max()))
-        found = _search_along(posterior, theta, value, gradient, step, gain=gain)
+        found = _search_along(posterior, (theta, value, gradient), step, gain=gain)
         if found is None:
             diagonal = _diagonal(hessian)
             if gain < _ROUNDING_GAIN or np.array_equal(hessian, diagonal):
@@ -163,20 +163,15 @@ def _is_free(posterior: LogPosterior, theta: FloatArray, gradient: FloatArray) -
     )
 
 
-def _search_along(
-    posterior: LogPosterior,
-    theta: FloatArray,
-    value: float,
-    gradient: FloatArray,
-    step: FloatArray,
-    *,
-    gain: float,
-) -> tuple[FloatArray, float, FloatArray] | None:
-    """Shorten a step of an expected ``gain`` until it gains enough; None if no length does.
+_At = tuple[FloatArray, float, FloatArray]
+"""A point with its value and gradient."""
 
-    Returns the end of the step with its value and gradient.
-    """
-    fraction = 1.0
+
+def _search_along(
+    posterior: LogPosterior, start: _At, step: FloatArray, *, gain: float
+) -> _At | None:
+    """Return the end of a step, shortened until it gains enough; None if no length does."""
+    (theta, value, gradient), fraction = start, 1.0
     for _ in range(_MAX_LENGTHS if gain > _ROUNDING_GAIN else _MAX_LENGTHS_AT_END):
         end = np.clip(theta + fraction * step, posterior.lower, posterior.upper)
         there, slopes = posterior.value_and_gradient(end)
@@ -184,7 +179,7 @@ def _search_along(
         if gain > max(0.0, _MIN_GAIN * expected):
             if fraction < 1.0:
                 return end, there, slopes
-            return _go_on(posterior, end, there, slopes, end - theta, expected=expected)
+            return _go_on(posterior, (end, there, slopes), end - theta, expected=expected)
         if np.isfinite(gain) and gain < expected:
             top = expected / (2 * (expected - gain))  # of the parabola through what is known
             fraction *= min(max(top, _MIN_SHORTENING), _MAX_SHORTENING)
@@ -193,16 +188,9 @@ def _search_along(
     return None
 
 
-def _go_on(
-    posterior: LogPosterior,
-    theta: FloatArray,
-    value: float,
-    gradient: FloatArray,
-    step: FloatArray,
-    *,
-    expected: float,
-) -> tuple[FloatArray, float, FloatArray]:
+def _go_on(posterior: LogPosterior, start: _At, step: FloatArray, *, expected: float) -> _At:
     """Double a step of an expected gain while the log posterior still rises nearly as steeply."""
+    theta, value, gradient = start
     for _ in range(_MAX_DOUBLINGS):
         if gradient @ step < _MIN_SLOPE_LEFT * expected:
             break

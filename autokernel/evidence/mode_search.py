@@ -120,7 +120,7 @@ def _search_scanned(
 
 
 def _refine(
-    posterior: LogPosterior, starts: Iterable[Point], found: Iterable[Point], budget: Budget
+    posterior: LogPosterior, starts: Iterable[Point], found: Sequence[Point], budget: Budget
 ) -> list[Point]:
     """Run from the best points found on a subsample, which may have ranked them wrongly.
 
@@ -129,9 +129,7 @@ def _refine(
     """
     with_curvature = [start for start in starts if start.curvature is not None]
     known = highest(posterior, with_curvature, 1)
-    seen = _distinct_modes(
-        Point(mode.theta, posterior.value(mode.theta), mode.curvature) for mode in found
-    )
+    seen = _distinct_modes(highest(posterior, found, len(found)))
     n_short, n_long = budget.n_refined
     unknown = seen[: max(1, n_short - len(known))]
     ends = _runs(posterior, [*known, *unknown], steps=_SCREENING_STEPS)

@@ -4,7 +4,7 @@ Such a row is excluded. Relevance pursuit (Ament et al. 2024, arXiv:2410.24222) 
 rows a variance, those first that gain most of the log evidence, and each of them has a price.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -343,12 +343,8 @@ class _Pursuit:
 
     def _posterior(self, kept: BoolArray) -> LogPosterior:
         """Return the posterior given some rows, by their standardised target."""
-        return LogPosterior.exact(
-            self._expression,
-            self._standardised(kept, kept),
-            priors=self._priors,
-            deadline=self._deadline,
-        )
+        data, priors = self._standardised(kept, kept), self._priors
+        return LogPosterior.exact(self._expression, data, priors=priors, deadline=self._deadline)
 
     def _standardised(self, rows: BoolArray, kept: BoolArray) -> TrainingData:
         """Return rows with the target that is standardised over the kept ones."""
@@ -407,20 +403,14 @@ class _Pursuit:
         self, rows: BoolArray, kept: BoolArray, theta: FloatArray
     ) -> tuple[FloatArray, FloatArray, RowNoise]:
         """Return the errors of predictions from the kept rows, their variances and the noise."""
-        held_out = self._standardised(rows, kept)
+        held_out, blocks = self._standardised(rows, kept), []
         predictor = ExactPredictor(self._expression, theta, self._standardised(kept, kept))
-        blocks = zip(*self._predicted(predictor, held_out.X), strict=True)
-        mean, variance = map(np.concatenate, blocks)
+        for begin in range(0, len(held_out.X), N_PREDICTED):
+            self._deadline.check()
+            blocks.append(predictor.function(held_out.X[begin : begin + N_PREDICTED]))
+        mean, variance = map(np.concatenate, zip(*blocks, strict=True))
         variance += held_out.noise.variance(np.exp(theta[-1]))
         return held_out.y - mean, variance, held_out.noise
-
-    def _predicted(
-        self, predictor: ExactPredictor, X: FloatArray
-    ) -> Iterator[tuple[FloatArray, FloatArray]]:
-        """Yield the mean and variance of the function at some rows after others."""
-        for begin in range(0, len(X), N_PREDICTED):
-            self._deadline.check()
-            yield predictor.function(X[begin : begin + N_PREDICTED])
 
 
 def _gains(deviations: FloatArray) -> FloatArray:

@@ -218,10 +218,9 @@ class LogPosterior:
         """Compute the Hessian (n_params, n_params) of the *negative* log posterior.
 
         It takes about n_params likelihood calls, fewer with a ``guess`` (n_params, n_params) of its
-        diagonal, see :func:`difference_hessian`. Its log
-        determinant agrees with a computation in sixty digits to 1e-3 nats, even with the noise at
-        its floor, and mostly to 1e-4. A ``NotAMaximumError`` is raised if the covariance has no
-        Cholesky factor next to the point.
+        diagonal, see :func:`difference_hessian`. Its log determinant agrees with a computation in
+        sixty digits to 1e-3 nats, even with the noise at its floor, and mostly to 1e-4. A
+        ``NotAMaximumError`` is raised if the covariance has no Cholesky factor next to the point.
         """
 
         def gradient(point: FloatArray) -> FloatArray:

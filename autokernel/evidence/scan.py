@@ -49,10 +49,12 @@ class CoordinateScan:
         others = [n for n in sorted(nodes) if n not in periodic and _has_grid(slots[n])]
         periodic = periodic[:_MAX_PERIODIC_LEAVES]
         self._scanned = [slots[n] for n in (*others, *periodic)]
-        self._decaying = [
+        self._decaying = [  # cycles that are multiplied by a function with a lengthscale
             (slots[one], slots[other])
             for one, other in product(periodic, others)
-            if _are_cycles_that_decay(posterior.expression, one, other)
+            if slots[one].node.view == slots[other].node.view
+            if _entry(slots[other], Role.LENGTHSCALE) is not None
+            if meeting_operator(posterior.expression, one, other) == MULTIPLY
         ]
 
     def around(self, theta: FloatArray) -> list[Point]:
@@ -189,14 +191,6 @@ class CoordinateScan:
         highest = maximum_filter(grid, footprint=cross, mode="constant", cval=-np.inf)
         indices = np.flatnonzero(np.isfinite(grid) & (grid >= highest))
         return [Point(thetas[i], values[i]) for i in indices[np.argsort(-values[indices])]]
-
-
-def _are_cycles_that_decay(expression: Expression, periodic: int, smooth: int) -> bool:
-    """Return whether two nodes on one view are multiplied, and the second has a lengthscale."""
-    one, other = expression.nodes[periodic], expression.nodes[smooth]
-    if one.view != other.view or role_index(other.parameters, Role.LENGTHSCALE) is None:
-        return False
-    return meeting_operator(expression, periodic, smooth) == MULTIPLY
 
 
 def _cycle_lengthscales(node: Expression) -> tuple[float, ...]:

@@ -7,7 +7,6 @@ few steps of the maximiser.
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import cache, cached_property, lru_cache, partial
 from heapq import nlargest
 from itertools import product
@@ -29,6 +28,7 @@ from autokernel.evidence.starts import (
     draw_starts,
     highest,
     random_stream,
+    with_curvature,
 )
 from autokernel.exceptions import KERNEL_ERRORS, EvaluationError, NotAMaximumError, warn_of_part
 from autokernel.expression import (
@@ -146,7 +146,7 @@ class Screening:
         fit, posterior = self._fit, self._posterior(self.parent)
         start = Point(fit.theta, posterior.value(fit.theta))
         own = self._known({node: node for node in range(len(self.parent.nodes))})
-        before = _screened(self.parent, posterior.prior, _with_curvature(posterior, start, own))
+        before = _screened(self.parent, posterior.prior, with_curvature(posterior, start, [own]))
         if self._rows_for_each > 1:  # the others adapt to these rows too
             before, _ = self._refined(before, sum(_STEPS))
         own_prior = structure_prior(fit.expression)
@@ -207,7 +207,7 @@ class Screening:
             drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
-        found = _screened(neighbour, posterior.prior, _with_curvature(posterior, best, known))
+        found = _screened(neighbour, posterior.prior, with_curvature(posterior, best, [known]))
         return self._refined(found, _N_STEPS_ON_TARGET)[0] if has_other_target else found
 
     def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
@@ -457,11 +457,6 @@ def _screened(expression: Expression, prior: LogGammaPrior, point: Point) -> Scr
         with suppress(NotAMaximumError):
             log_volume = laplace_log_evidence(0.0, point.curvature)
     return Screened(expression, point, float(prior.log_density(point.theta)), log_volume)
-
-
-def _with_curvature(posterior: LogPosterior, point: Point, known: WarmStart) -> Point:
-    units = posterior.step_units(point.theta)
-    return replace(point, curvature=curvature_from(posterior.expression, [known], units))
 
 
 def _place_at_peaks(

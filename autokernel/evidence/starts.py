@@ -277,7 +277,7 @@ def _most_similar(
 
 
 def with_warm_starts(
-    expression: Expression, draws: FloatArray, fits: Iterable[WarmStart]
+    expression: Expression, draws: FloatArray, fits: Sequence[WarmStart]
 ) -> FloatArray:
     """Return draws of theta (n_draws, n_params) with parameters replaced by those of fits.
 
@@ -285,11 +285,9 @@ def with_warm_starts(
     fits, and is reduced further in every other draw.
     """
     draws = draws.copy()
-    noise = np.inf
     for fit in fits:
         draws[:, theta_order(expression, fit.nodes)] = fit.theta
-        noise = min(noise, fit.theta[-1])
-    draws[:, -1] = noise
+    draws[:, -1] = min(fit.theta[-1] for fit in fits)
     draws[1::2, -1] -= _LESS_NOISE
     return draws
 
@@ -316,9 +314,11 @@ def warm_points(
     posterior: LogPosterior, thetas: FloatArray, fits: Sequence[WarmStart]
 ) -> list[Point]:
     """Return starts at points (n_points, n_params), with the curvature of their warm starts."""
-    points = []
-    for theta in np.clip(thetas, posterior.lower, posterior.upper):
-        units = posterior.step_units(theta)
-        curvature = curvature_from(posterior.expression, fits, units)
-        points.append(Point(theta, curvature=curvature))
-    return points
+    within = np.clip(thetas, posterior.lower, posterior.upper)
+    return [with_curvature(posterior, Point(theta), fits) for theta in within]
+
+
+def with_curvature(posterior: LogPosterior, point: Point, fits: Iterable[WarmStart]) -> Point:
+    """Return a point with the curvature that is known from warm starts."""
+    units = posterior.step_units(point.theta)
+    return replace(point, curvature=curvature_from(posterior.expression, fits, units))

@@ -226,9 +226,8 @@ class _Search:
         B = _of_basis(_information(self._with(basis @ b), theta), basis)
         log_prior = -0.5 * float(np.linalg.slogdet(B)[1]) - sum(map(self._price, terms))
         value = log_prior - float(found.fun)
-        covariance, ends = np.linalg.inv(B).astype(float), [0]
-        for term in terms:
-            ends.append(ends[-1] + len(term.coefficients))
+        covariance = np.linalg.inv(B).astype(float)
+        ends = np.cumsum([0, *(len(term.coefficients) for term in terms)])
         fitted = tuple(
             replace(term, coefficients=b[begin:end], covariance=covariance[begin:end, begin:end])
             for term, begin, end in zip(terms, ends, ends[1:], strict=False)

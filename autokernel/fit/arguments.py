@@ -74,13 +74,13 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
 OTHERS = "*"
 """The key of ``base_kernels`` for the columns without an entry."""
 
-_AVERAGES: Mapping[str, type[PosteriorAveraging]] = {"posterior": PosteriorAveraging}
 _REGISTRIES: Mapping[str, Mapping[str, type]] = {
     "strategy": STRATEGIES,
     "acquisition": ACQUISITIONS,
     "criterion": CRITERIA,
-    "averaging": _AVERAGES,
+    "averaging": {"posterior": PosteriorAveraging},
 }
+_KINDS = {"strategy": Strategy, "criterion": Criterion, "averaging": PosteriorAveraging}
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,9 +130,6 @@ class Arguments:
         names = with_custom_kernels(named)  # refuses two kernels of one name
         operators = check_operators(given["operators"], base_kernels=names)
         known = parameters_of((*BASE_KERNELS.values(), *named, *operators))
-        averaging = given["averaging"]
-        if averaging is not None:
-            averaging = resolve("averaging", averaging, registry=_AVERAGES, kind=PosteriorAveraging)
         if isinstance(given["structure_prior"], bool):
             raise ValueError(
                 "structure_prior must be 'default', None or a number of nats, got "
@@ -147,15 +144,14 @@ class Arguments:
             "periods": check_periods(given["periods"]),
             "start_kernel": check_start_kernel(given["start_kernel"]),
             "operators": operators,
-            "strategy": resolve("strategy", given["strategy"], registry=STRATEGIES, kind=Strategy),
-            "criterion": resolve(
-                "criterion", given["criterion"], registry=CRITERIA, kind=Criterion
-            ),
             "priors": check_priors(given["priors"], parameters=known.values()),
-            "averaging": averaging,
             "n_inducing": int(given["n_inducing"]),
             "memory": check_memory(given["memory"], (*named, *operators)),
         }
+        for name, kind in _KINDS.items():
+            if name != "averaging" or given[name] is not None:
+                known_names = _REGISTRIES[name]
+                converted[name] = resolve(name, given[name], registry=known_names, kind=kind)
         return cls(**{one.name: (given | converted)[one.name] for one in fields(cls)})
 
 
@@ -283,11 +279,8 @@ def check_start_kernel(start_kernel: Any) -> tuple[str | Expression, ...]:
 def check_base_kernels(
     base_kernels: str | Collection[str | BaseKernel], argument: str = "base_kernels"
 ) -> tuple[BaseKernel, ...] | None:
-    """Turn the ``base_kernels`` argument, or an entry, into base kernels, built-in ones first.
-
-    The result is None for ``"auto"``.
-    """
-    if isinstance(base_kernels, str) and base_kernels == "auto":
+    """Turn the ``base_kernels`` argument, or an entry, into base kernels; None for ``"auto"``."""
+    if isinstance(base_kernels, str) and base_kernels == AUTO:
         return None
     given = () if isinstance(base_kernels, str) else tuple(base_kernels)
     own = require_base_kernels(argument, [one for one in given if not isinstance(one, str)])
@@ -302,9 +295,8 @@ def check_operators(
     """Turn the ``operators`` argument into operators, built-in ones first."""
     given = () if isinstance(operators, str) else tuple(operators)
     given = tuple(one.upper() if isinstance(one, str) else one for one in given)
-    own = require_operators(
-        [operator for operator in given if not isinstance(operator, str)], base_kernels=base_kernels
-    )
+    objects = [one for one in given if not isinstance(one, str)]
+    own = require_operators(objects, base_kernels=base_kernels)
     _check_selection("operators", operators, given, known=OPERATORS, kind=Operator)
     own.sort(key=lambda operator: operator.symbol)  # a set has no order
     known = {**OPERATORS, **{operator.symbol: operator for operator in own}}

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data import RowNoise
-from autokernel.deadline import NEVER, Deadline
+from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, OutOfTimeError, fallback, warn_user
 from autokernel.expression import Expression
@@ -15,7 +15,7 @@ from autokernel.fit.rows import training_data
 from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
 from autokernel.fit.stage import Stage
 from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
-from autokernel.many_rows import Approximation, ManyRows, approximation_of_kernels, fit_all_rows
+from autokernel.many_rows import ManyRows, approximation_of_kernels, fit_all_rows
 from autokernel.many_rows.all_rows import warn_of_failures
 from autokernel.model import (
     TAIL_SHARE,
@@ -44,17 +44,14 @@ def model_of(run: Run, point: Point) -> FittedModel:
     return _complete(run, (point, [_only(point[0])], point[1]))
 
 
-def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
+def finished(run: Run, reason: StopReason) -> FittedModel:
     """Build the final model, which is a rough fit if the search ended before any kernel.
 
-    Raises
-    ------
-    EvaluationError
-        If no kernel could be fitted.
+    An ``EvaluationError`` is raised if no kernel could be fitted.
     """
     best = run.best()
     if best is None:
-        return model_of(run, _rough(run, reason, deadline))
+        return model_of(run, _rough(run, reason))
     scored = run.history.best_first()
     if best[0] is not scored[0]:
         warn_user(
@@ -67,31 +64,25 @@ def finished(run: Run, reason: StopReason, deadline: Deadline) -> FittedModel:
     others = [one for one in scored if one is not best[0]]
     keeps_kernels = run.arguments.strategy.is_of_series and not run.stage.is_long_series
     task = None if keeps_kernels else run.loop.task
-    return _completed(run, best, others, deadline.earlier(run.reserved_seconds), task)
+    return _completed(run, best, others, run.deadline.earlier(run.reserved_seconds), task)
 
 
 def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     """Fit one kernel without a search, also from the parameters of an earlier fit.
 
     Rows that do not fit this kernel are excluded, and those that do come back: it is then fitted
-    again, a few times.
-
-    Raises
-    ------
-    ValueError
-        If the kernel does not fit the data.
-    EvaluationError
-        If it cannot be fitted.
+    again, a few times. A ``ValueError`` is raised if the kernel does not fit the data, and an
+    ``EvaluationError`` if it cannot be fitted.
     """
     run.stages = [run.last_stage()]
     best = _fit(run.stage, kernel)
     for _ in range(MAX_REVISIONS):
-        following, _ = run.following([best], NEVER)
+        following, _ = run.following([best], run.deadline, ends=True, is_over=False)
         if following is None:
             break
         run.stages = [following]
         best = _fit(following, best)
-    return _completed(run, (best, condition(best, run.stage.last)), [], NEVER)
+    return _completed(run, (best, condition(best, run.stage.last)), [], run.deadline, None)
 
 
 def _fit(stage: Stage, kernel: str | Expression | Evaluation) -> Evaluation:
@@ -102,7 +93,7 @@ def _fit(stage: Stage, kernel: str | Expression | Evaluation) -> Evaluation:
     return max(fits, key=lambda fit: fit.log_posterior)
 
 
-def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
+def _rough(run: Run, reason: StopReason) -> Point:
     """Return a rough fit if the search was cut before any kernel had a score.
 
     It is conditioned on all rows of the search if there is time.
@@ -121,18 +112,15 @@ def _rough(run: Run, reason: StopReason, deadline: Deadline) -> Point:
             f"rough fit of {rough[0].expression}, allow more time",
             ConvergenceWarning,
         )
-    seconds = run.conditioning_seconds(len(stage.last.y))
-    if len(rough[1].data.y) < len(stage.last.y) and seconds < deadline.seconds_left:
-        rough = rough[0], condition(rough[0], stage.last)
+    n = len(stage.last.y)
+    if len(rough[1].data.y) < n and run.conditioning_seconds(n) < run.deadline.seconds_left:
+        with suppress(EvaluationError):
+            return rough[0], condition(rough[0], stage.last)
     return rough
 
 
 def _completed(
-    run: Run,
-    best: Point,
-    others: Sequence[Evaluation],
-    deadline: Deadline,
-    task: Task | None = None,
+    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, task: Task | None
 ) -> FittedModel:
     """Fit the best kernels to all rows, average over kernels and parameters, and find the tails.
 
@@ -140,14 +128,13 @@ def _completed(
     """
     result: Result = (best, [_only(best[0])], best[1])
     stage = run.stage
-    best_first = [best[0], *others]
     if stage.approximation is not None:
-        by_states = approximation_of_kernels(run.arguments.approximation, best_first, stage.data)
+        name, best_first = run.arguments.approximation, [best[0], *others]
+        how = approximation_of_kernels(name, best_first, stage.data) or stage.approximation
+        rows = ManyRows(how, stage.data, stage.evaluator, deadline=deadline)
         text = f"predictions are given the {len(best[1].data.y)} rows of the search only"
         with fallback(text, OutOfTimeError):
-            result = _approximated(
-                run, by_states or stage.approximation, best_first, deadline, task
-            )
+            result = _approximated(best_first, rows, task)
     elif stage.is_exact_on_all:
         result = _averaged(run, best, others, deadline)
     else:
@@ -164,21 +151,13 @@ def _completed(
     return _complete(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
 
 
-def _approximated(
-    run: Run,
-    approximation: Approximation,
-    best_first: Sequence[Evaluation],
-    deadline: Deadline,
-    task: Task | None,
-) -> Result:
-    data, n = run.stage.data, len(run.stage.data.y)
-    rows = ManyRows(approximation, data, run.stage.evaluator, deadline=deadline)
+def _approximated(best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Result:
     evaluation, draws, make_predictor = fit_all_rows(best_first, rows, task)
-    deadline.check(deadline.expected_seconds(str(make_predictor), n))
-    mixture = None
+    data, deadline, mixture = rows.data, rows.deadline, None
+    deadline.check(deadline.expected_seconds(str(make_predictor), len(data.y)))
     with fallback("predictions are approximated"):
         mixture = condition(evaluation, data, make_predictor)
-    mixture = mixture or condition(evaluation, data, approximation.predictors[0])
+    mixture = mixture or condition(evaluation, data, rows.approximation.predictors[0])
     return (evaluation, mixture), [_only(evaluation, draws)], mixture
 
 

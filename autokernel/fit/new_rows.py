@@ -56,13 +56,9 @@ def updated(
     Rows that are outliers of the model are judged again. Returns also a mask (n_rows,) of the rows
     that join, and what was predicted of all of them before.
 
-    Raises
-    ------
-    ValueError
-        If the scale of the target does not have a row, and outliers are not excluded, or if a row
-        has a gap in a column along which a kernel changes.
-    EvaluationError
-        If the model cannot be conditioned on the rows.
+    A ``ValueError`` is raised if the scale of the target does not have a row, and outliers are not
+    excluded, or if a row has a gap in a column along which a kernel changes. An ``EvaluationError``
+    is raised if the model cannot be conditioned on the rows.
     """
     data, best = model.mixture.data, model.evaluation
     rows = training_data(given, like=data, columns=given.columns)
@@ -138,25 +134,17 @@ def _predicted(model: FittedModel, given: FitData, joint: Sequence[Moments]) -> 
 
 def _is_beyond(model: FittedModel, rows: TrainingData) -> BoolArray:
     """Whether the scale of the best kernel, or all scales of the mixture, do not have a target."""
-
-    def has(scale: str) -> BoolArray:
-        return np.isfinite(rows.on(scale).noise.log_slopes)
-
-    scales = {one.expression.target for one in model.mixture.components}
-    of_mixture = np.any([has(scale) for scale in sorted(scales)], axis=0)
-    return ~(of_mixture & has(model.evaluation.expression.target))
+    best, scales = model.evaluation, {one.expression.target for one in model.mixture.components}
+    every = [best.expression.target, *sorted(scales)]
+    has = [np.isfinite(rows.on(scale).noise.log_slopes) for scale in every]
+    return ~(has[0] & np.any(has[1:], axis=0))
 
 
 def _with_outliers(
     known: Outliers, given: FitData, found: IntArray, deviations: FloatArray
 ) -> Outliers:
     """Replace what is known of given rows by those that are found to be outliers, sorted."""
-    kept = np.flatnonzero(~np.isin(known.rows, given.rows))
-    numbers = np.concatenate([known.rows[kept], given.rows[found]])
-    order = np.argsort(numbers)
-    return Outliers(
-        numbers[order],
-        np.concatenate([known.deviations[kept], deviations])[order],
-        np.concatenate([known.X[kept], given.X[found]])[order],
-        np.concatenate([known.y[kept], given.y[found]])[order],
-    )
+    kept = ~np.isin(known.rows, given.rows)
+    new = given.rows[found], deviations, given.X[found], given.y[found]
+    joined = [np.concatenate([one[kept], more]) for one, more in zip(known, new, strict=True)]
+    return Outliers(*(one[np.argsort(joined[0])] for one in joined))

@@ -16,7 +16,6 @@ from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 from sklearn.callback._callback_context import get_context_path
 
-from autokernel.deadline import Deadline
 from autokernel.exceptions import warn_user
 from autokernel.fit.run import Run
 from autokernel.search import History, Observer, Phase
@@ -44,7 +43,6 @@ class Monitor(Observer):
         estimator: BaseEstimator,
         context: CallbackContext,
         run: Run,
-        deadline: Deadline,
         *,
         X: Any,
         y: Any,
@@ -56,11 +54,11 @@ class Monitor(Observer):
         self._at_end = {**self._given, "reconstruction_attributes": attributes}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
-        self._n_tasks, self._elapsed, self._has_estimate = 0, 0.0, False
+        self._n_tasks, self._has_estimate = 0, False
         has_callbacks = any(one._callbacks for one in get_context_path(context))
         is_silent = has_callbacks or estimator.verbose == 0
         self._stream = None if is_silent else live_stream()
-        self._deadline, self._due, self._width = deadline, deadline.began + QUIET_SECONDS, 0
+        self._deadline, self._due, self._width = run.deadline, run.deadline.began + QUIET_SECONDS, 0
 
     def begin(self, phase: Phase) -> None:
         """Begin the task of a trial, in pruning below another task.
@@ -181,9 +179,9 @@ class Monitor(Observer):
 
         A kernel that was read from the store of evaluations takes no time now.
         """
-        began, self._elapsed = self._elapsed, history.elapsed
+        *_, began, ended = 0.0, *(trial.elapsed for trial in history)
         seconds = history.trials[-1].evaluation.seconds
-        if self._elapsed - began < seconds:
+        if ended - began < seconds:
             return
         self._has_estimate = True
         expected = seconds * (self._context.max_subtasks or 0)

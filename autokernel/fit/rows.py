@@ -49,13 +49,7 @@ def training_data(
 
 
 def outliers_before_search(
-    given: FitData,
-    data: TrainingData,
-    arguments: Arguments,
-    store: Store,
-    *,
-    seed: int,
-    deadline: Deadline,
+    given: FitData, data: TrainingData, arguments: Arguments, store: Store, *, deadline: Deadline
 ) -> IntArray:
     """Find the rows that do not fit a smooth function of all columns, or of some of very many.
 
@@ -81,7 +75,7 @@ def outliers_before_search(
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
     kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
     rivals = _rivals(smooth, given, data, arguments)
-    settings: dict[str, Any] = {"priors": arguments.priors, "seed": seed}
+    settings: dict[str, Any] = {"priors": arguments.priors, "seed": store.seed}
     until = deadline.share(SHARE_OF_TIME)
     find = partial(find_outliers, data, kernels, rivals, **settings, n_rows=n_rows, deadline=until)
     key = _key((*data.definition, len(kernels)), (*kernels, *rivals), **settings)
@@ -96,13 +90,12 @@ def outliers_after_search(
     arguments: Arguments,
     store: Store,
     *,
-    seed: int,
     deadline: Deadline,
 ) -> IntArray:
     """Find the rows that do not fit the best kernel, which was fitted without known ones."""
     if arguments.outliers is None or not np.isfinite(best.score):
         return known
-    settings: dict[str, Any] = {"priors": arguments.priors, "seed": seed}
+    settings: dict[str, Any] = {"priors": arguments.priors, "seed": store.seed}
     find = partial(update_outliers, data, best, known, **settings, deadline=deadline)
     parts = *data.definition, best.theta.tobytes(), known.tolist()
     return _read_or_find(store, _key(parts, [best.expression], **settings), find, known=known)

@@ -1,6 +1,5 @@
 """The search of one fit: its stages, on more and more rows and with what fits them."""
 
-import time
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
@@ -14,7 +13,7 @@ import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
 from autokernel.data.steps import time_and_groups
-from autokernel.deadline import Deadline, in_time
+from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Evaluation, update_noise
 from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.fit.arguments import AUTO, Arguments
@@ -44,7 +43,7 @@ from autokernel.validation import check_seed
 EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to more rows
-MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, to know how long that of more rows takes
+MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, from which that of more is expected
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 N_RESCORED = 3  # best kernels, whose scores are computed again with other data
 MAX_BEHIND_BEST = 10.0  # nats of those of the design, which are: few rows may not show their worth
@@ -69,7 +68,7 @@ class Run:
     def __init__(
         self, given: FitData, arguments: Arguments, known: Store | None, *, deadline: Deadline
     ) -> None:
-        self.arguments = arguments
+        self.arguments, self.deadline = arguments, deadline
         self.store = Store(known, folder=arguments.memory, parts=arguments.parts)
         if self.store.seed is None or isinstance(arguments.random_state, Integral):
             self.store.seed = check_seed(arguments.random_state)
@@ -77,9 +76,7 @@ class Run:
         data, until = training_data(given), deadline.share(SHARE_OF_TIME)
         series = time_and_groups(data.inputs.columns, given.X, until)
         self.given = given = replace(given, series=series)
-        outliers = outliers_before_search(
-            given, data, arguments, self.store, seed=self.seed, deadline=deadline
-        )
+        outliers = outliers_before_search(given, data, arguments, self.store, deadline=deadline)
         first = self._stage(
             outliers=outliers, data=None if len(outliers) else data, deadline=deadline
         )
@@ -96,7 +93,7 @@ class Run:
             is_over=first.is_over,
         )
         self.was_cut = False  # before it could leave out columns of the best kernel
-        self._timed = 0, 0.0  # rows on which a kernel was conditioned, and the seconds
+        self._clock = Deadline(np.inf)  # of conditionings, also after the deadline
         self._best: Point | None = None
         self._rough: Point | None = None
         self.failure = ""  # of a kernel that has a score
@@ -129,11 +126,8 @@ class Run:
         """What was tried in this stage."""
         return self.stage.history
 
-    def search(self, observer: Observer, *, deadline: Deadline) -> StopReason:
-        """Search and return why it ended; the stages keep all trials, also after Ctrl-C.
-
-        The deadline is that of the model, for which time is reserved.
-        """
+    def search(self, observer: Observer) -> StopReason:
+        """Search and return why it ended; the stages keep all trials, also after Ctrl-C."""
         if not self.stage.space.grammar.columns:
             warn_user(
                 "every column of X is constant, so that the model is noise alone: predictions are "
@@ -141,13 +135,13 @@ class Run:
             )
         self.was_cut = True  # by Ctrl-C, unless it ends
         observer.say(self.stage.text_of_changes(None))
-        reason, n_left = self._search_stage(observer, deadline), MAX_REVISIONS
+        reason, n_left = self._search_stage(observer), MAX_REVISIONS
         while n_left and not (reason in EARLY and self.stages[-1].is_last):
             n_left -= self.stages[-1].is_last
-            if not self._go_on(observer, deadline, ends=True, is_over=reason in EARLY):
+            if not self._go_on(observer, self.deadline, ends=True, is_over=reason in EARLY):
                 break
             is_over = reason is StopReason.CALLBACK
-            later = self._search_stage(observer, deadline, is_over=is_over)
+            later = self._search_stage(observer, is_over=is_over)
             reason = reason if is_over else later
         self.was_cut = reason in EARLY
         if observer.verbose:  # which neighbours there are takes time
@@ -155,12 +149,10 @@ class Run:
         observer.finish()
         return reason
 
-    def _search_stage(
-        self, observer: Observer, deadline: Deadline, *, is_over: bool = False
-    ) -> StopReason:
+    def _search_stage(self, observer: Observer, *, is_over: bool = False) -> StopReason:
         """Search on the rows of the last stage, or only score the best kernel on them."""
-        until = deadline.earlier(self._reserved_seconds(deadline))
-        latest = deadline.earlier(self.reserved_seconds)
+        until = self.deadline.earlier(self._seconds_for_model())
+        latest = self.deadline.earlier(self.reserved_seconds)
         if is_over:
             until.cancel()
         try:
@@ -204,25 +196,15 @@ class Run:
         return True
 
     def following(
-        self,
-        best_first: Sequence[Evaluation],
-        deadline: Deadline,
-        *,
-        ends: bool = True,
-        is_over: bool = False,
+        self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool, is_over: bool
     ) -> tuple[Stage | None, list[Evaluation]]:
         """Return the stage that follows, None if nothing changes, and the fits to begin it with."""
         stage, around = self.stages[-1], list[Evaluation]()
         outliers, varying = stage.outliers, dict(stage.data.varying)
         if not is_over:
+            data = training_data(self.given, like=stage.data)
             outliers = outliers_after_search(
-                training_data(self.given, like=stage.data),
-                best_first[0],
-                outliers,
-                self.arguments,
-                self.store,
-                seed=self.seed,
-                deadline=deadline,
+                data, best_first[0], outliers, self.arguments, self.store, deadline=deadline
             )
         is_same = np.array_equal(outliers, stage.outliers)
         if not is_over and is_same and self.arguments.noise == AUTO:
@@ -300,7 +282,7 @@ class Run:
     @property
     def text_of_interruption(self) -> str:
         """Say what is fitted after Ctrl-C, and how to go on."""
-        found, n = self.best() or self.rough(), len(self.history.best_first())
+        found, n = self.best() or self._rough, len(self.history.best_first())
         text = self.stage.columns.text_of(found[0].expression) if found else ""
         what = f"the best of {n} kernels so far" if n else "a rough fit, as no kernel was finished"
         return f"interrupted: the model is {what}, {text}; warm_start=True continues the search"
@@ -321,47 +303,38 @@ class Run:
                     self.failure = str(error)
         return None
 
-    def rough(self, deadline: Deadline | None = None) -> Point | None:
+    def rough(self, deadline: Deadline = NEVER) -> Point | None:
         """Fit the first kernel of the design or a quick one roughly, the next one if both fail.
 
-        It is conditioned on the rows of the search, or on a few of them if that would take long.
+        It is conditioned on some of the rows of the search, which is timed.
         """
-        deadline = deadline or Deadline(np.inf)
         if self._rough is None:
-            evaluator = self.stages[0].evaluator
+            evaluator, data = self.stages[0].evaluator, self.stages[0].last
+            order = shuffled_rows(len(data.y), self.seed)
+            few = data.take(np.sort(order[:MAX_TIMED_ROWS]))
             first, *others = self.loop.design
             kernels = dict.fromkeys((first, *self.loop.quick[:1]))
             fits = [evaluator.run_roughly(one, deadline) for one in kernels]
             fits.sort(key=lambda fit: -fit.log_posterior)
             for evaluation in chain(fits, map(evaluator.run_roughly, others)):
-                with suppress(EvaluationError):
-                    self._rough = evaluation, self._conditioned(evaluation, deadline)
+                with suppress(EvaluationError), self._clock.timed(condition, len(few.y) ** 3):
+                    self._rough = evaluation, condition(evaluation, few)
                     break
         return self._rough
 
-    def _conditioned(self, evaluation: Evaluation, deadline: Deadline) -> MixturePredictor:
-        data, began = self.stages[0].last, time.perf_counter()
-        n = min(len(data.y), MAX_TIMED_ROWS)
-        few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:n]))
-        mixture = condition(evaluation, few)
-        self._timed = n, time.perf_counter() - began
-        is_quick = self.conditioning_seconds(len(data.y)) < max(0.0, deadline.seconds_left)
-        return condition(evaluation, data) if is_quick and n < len(data.y) else mixture
-
     def conditioning_seconds(self, n_rows: int) -> float:
         """Expect how long a kernel is conditioned on rows, if time is limited."""
-        n, seconds = self._timed
-        return seconds * (n_rows / n) ** 3 if n else 0.0
+        return self._clock.expected_seconds(condition, n_rows**3)
 
-    def _reserved_seconds(self, deadline: Deadline) -> float:
+    def _seconds_for_model(self) -> float:
         """Fit roughly and return the seconds to keep for the model, none without a deadline."""
-        if deadline.seconds_left == np.inf:
+        if self.deadline.seconds_left == np.inf:
             return 0.0
-        self.rough(deadline.share(SHARE_OF_TIME))
+        self.rough(self.deadline.share(SHARE_OF_TIME))
         stage = self.stages[-1]
         is_exact = stage.is_last and stage.approximation is None
         share = AVERAGING_SHARE if is_exact else ALL_ROWS_SHARE
-        return self.reserved_seconds + share * max(0.0, deadline.seconds_left)
+        return self.reserved_seconds + share * max(0.0, self.deadline.seconds_left)
 
     @property
     def reserved_seconds(self) -> float:

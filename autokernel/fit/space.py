@@ -3,6 +3,7 @@
 import re
 from collections.abc import Collection, Mapping, Sequence
 from functools import partial
+from itertools import chain
 from typing import TypeVar
 
 import numpy as np
@@ -15,7 +16,7 @@ from autokernel.data.scales import (
     scales_of_target,
 )
 from autokernel.data.steps import seasons_of, shows_cycles
-from autokernel.deadline import NEVER, Deadline
+from autokernel.deadline import Deadline
 from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user
 from autokernel.expression import (
@@ -42,14 +43,11 @@ from autokernel.kernels import (
     BaseKernel,
     Seasonal,
 )
-from autokernel.typing import FloatArray
 from autokernel.validation import index_of_column
 
 MAX_FEW_COLUMNS = 2  # with which "auto" is FEW_COLUMNS, the first of SOT's two spaces
 DEFAULT_MAX_LEAVES = 10
-NO_CYCLES = (
-    ", as it has less than four values in each of two cycles; name PER in base_kernels to have it"
-)
+NO_CYCLES = "less than four values in each of two cycles; name PER in base_kernels to have it"
 MAX_CODES = 12  # whole numbers of a column that may stand for levels
 MIN_ROWS_OF_CODE = 3  # for each of them, on average
 MAX_EXTENTS = 2.0  # of a column, within which a known period shows
@@ -69,20 +67,13 @@ class Space:
     the ``searched`` rows show a season, as far as the deadline allows. The ``grammar`` has the
     columns that vary and that have base kernels, and the search begins with the kernels ``start``.
 
-    Raises
-    ------
-    ValueError
-        If an argument names a column that X does not have, if no column is left, if a kernel to
-        begin with is not in the space, or if a scale does not have all numbers of its column.
+    A ``ValueError`` is raised if an argument names a column that X does not have, if no column is
+    left, if a kernel to begin with is not in the space, or if a scale does not have all numbers of
+    its column.
     """
 
     def __init__(
-        self,
-        given: FitData,
-        searched: TrainingData,
-        arguments: Arguments,
-        *,
-        deadline: Deadline = NEVER,
+        self, given: FitData, searched: TrainingData, arguments: Arguments, *, deadline: Deadline
     ) -> None:
         self._given, self._searched, self._arguments = given, searched, arguments
         self._columns = searched.inputs.columns
@@ -128,18 +119,35 @@ class Space:
         return {c for c in found if shows_cycles(self._given.X[:, c])}
 
     def _check_periods(self, periods: Mapping[int, tuple[float, ...]]) -> None:
-        for column in periods:
-            if self._selection(column) == ():
+        for number, known in periods.items():
+            column, x = self._columns[number], self._given.X[:, number]
+            if self._selection(number) == ():
                 raise ValueError(
-                    f"periods must be of columns that are used, got one of column {column}, to "
+                    f"periods must be of columns that are used, got one of column {number}, to "
                     "which base_kernels gives none"
                 )
-            if self._columns[column].levels:
+            if column.levels:
                 raise ValueError(
                     "periods must be of columns of numbers or dates, got one of column "
-                    f"{self._columns[column].name!r}, which holds categories"
+                    f"{column.name!r}, which holds categories"
                 )
-        _warn_of_periods(periods, self._given.X, self._columns.feature_names)
+            name, places = self._text_of(number), np.unique(x[~np.isnan(x)])
+            if len(places) < 2:
+                warn_user(f"periods of {name} have no effect, because the column is constant")
+                continue
+            extent, spacing = float(places[-1] - places[0]), float(np.diff(places).min())
+            too_long = f"much longer than its extent of {extent:.3g}"
+            too_short = f"shorter than its smallest spacing of {spacing:.3g}"
+            for period in known:
+                if period > MAX_EXTENTS * extent or period < spacing:
+                    how = too_short if period < spacing else too_long
+                    unit = "is it in the unit of the column?"
+                    warn_user(f"the period {period:g} of {name} is {how}: {unit}")
+
+    def _text_of(self, number: int) -> str:
+        """Return a column as the user counts or names it."""
+        column = self._columns[number]
+        return f"column {column.name!r}" if self._columns.has_names else f"column {number}"
 
     def _base_kernels(
         self, number: int, periods: tuple[float, ...] | None
@@ -249,7 +257,7 @@ class Space:
             raise ValueError(
                 "start_kernel must be made of the base kernels of the search, got "
                 f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"
-                f"{NO_CYCLES if is_short else ''}"
+                f"{f', as it has {NO_CYCLES}' if is_short else ''}"
             )
         if not grammar.spans(tidy if tidy.target != IDENTITY else tidy.on(grammar.targets[0])):
             raise ValueError(
@@ -281,16 +289,13 @@ class Space:
         return found
 
     def _check_scale(self, name: str, number: int, *, argument: str) -> None:
-        column, names = self._columns[number], self._columns.feature_names
-        what = f"column {number if names is None else column.name!r}"
-        if column.levels and name != IDENTITY:
+        given, what = self._given, self._text_of(number)
+        if self._columns[number].levels and name != IDENTITY:
             raise ValueError(
                 f"{argument} has {name!r} for {what}, which holds categories: only numbers have a "
                 "scale"
             )
-        check_possible(
-            name, self._given.X[:, number], self._given.rows, argument=argument, what=what
-        )
+        check_possible(name, given.X[:, number], given.rows, argument=argument, what=what)
 
     def _grammar(
         self,
@@ -301,10 +306,9 @@ class Space:
         """Build the grammar, whose number of leaves may depend on the number of columns."""
         arguments, scales = self._arguments, self._scales(used)
         limit = arguments.max_leaves
-        differ = any(kernels != by_column[0] for kernels in by_column)
-        union = dict.fromkeys(kernel for kernels in by_column for kernel in kernels)
+        differ = len(set(by_column)) > 1
         return Grammar(
-            tuple(union) if differ else by_column[0],
+            tuple(dict.fromkeys(chain(*by_column))),
             arguments.operators,
             tuple(used),
             max(DEFAULT_MAX_LEAVES, 2 * len(used) + 4) if limit == AUTO else int(limit),
@@ -375,33 +379,5 @@ def _check_target(name: str, given: FitData, *, argument: str) -> None:
 
 def with_periods(kernels: Sequence[BaseKernel], periods: Sequence[float]) -> tuple[BaseKernel, ...]:
     """Put a periodic kernel for each known period in the place of the one with a free period."""
-    seasons = tuple(map(Seasonal, periods))
-    if not seasons:
-        return tuple(kernels)
-    if PERIODIC not in kernels:
-        return (*kernels, *seasons)
-    place = list(kernels).index(PERIODIC)
-    return (*kernels[:place], *seasons, *kernels[place + 1 :])
-
-
-def _warn_of_periods(
-    periods: Mapping[int, tuple[float, ...]], X: FloatArray, names: Sequence[str] | None
-) -> None:
-    for column, known in periods.items():
-        name = repr(column if names is None else names[column])
-        places = np.unique(X[~np.isnan(X[:, column]), column])
-        if len(places) < 2:
-            warn_user(f"periods of column {name} have no effect, because the column is constant")
-            continue
-        extent, spacing = float(places[-1] - places[0]), float(np.diff(places).min())
-        for period in known:
-            if period > MAX_EXTENTS * extent:
-                warn_user(
-                    f"the period {period:g} of column {name} is much longer than its extent of "
-                    f"{extent:.3g}: is it in the unit of the column?"
-                )
-            elif period < spacing:
-                warn_user(
-                    f"the period {period:g} of column {name} is shorter than its smallest spacing "
-                    f"of {spacing:.3g}: is it in the unit of the column?"
-                )
+    place = [*kernels, PERIODIC].index(PERIODIC) if periods else len(kernels)
+    return (*kernels[:place], *map(Seasonal, periods), *kernels[place + 1 :])

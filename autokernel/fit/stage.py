@@ -55,16 +55,16 @@ class Stage:
         data = training_data(kept) if data is None else data
         self.data = data.with_varying(varying)
         self.columns = self.data.inputs.columns
+        self._n_varying = sum(column.varies for column in self.columns.every)
         self.approximation = approximation_for(
             arguments.approximation, len(kept.y), arguments.n_inducing
         )
-        n_varying = sum(column.varies for column in self.columns.every)
         climbs = arguments.strategy.climbs(reduces=arguments.structure_prior is not None)
         n_of_stages = rows_of_stages(
             arguments.approximation,
             len(kept.y),
             by_bounds=arguments.strategy.scores_by_bounds,
-            climbs=climbs and 1 < n_varying <= MAX_COLUMNS,
+            climbs=climbs and 1 < self._n_varying <= MAX_COLUMNS,
         )
         self.number = min(number, len(n_of_stages) - 1)
         self.is_last = self.number == len(n_of_stages) - 1
@@ -117,8 +117,7 @@ class Stage:
     def _column_of_series(self) -> int | None:
         """The only column that varies, along which the rows are a series, None if they are not."""
         arguments, (time, _) = self._arguments, self.given.series
-        n_varying = sum(column.varies for column in self.columns.every)
-        is_series = time is not None and n_varying == 1 and not self.columns[time].n_gaps
+        is_series = time is not None and self._n_varying == 1 and not self.columns[time].n_gaps
         is_series = is_series and arguments.strategy.is_of_series
         return time if is_series and arguments.approximation == AUTO else None
 
