@@ -99,7 +99,7 @@ class Search:
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
         self._was_short = False  # of time for a kernel
-        self._is_designed = False
+        self._is_designed = self._lacks_designed = False
         self._rescored: list[Estimate] = []  # the best kernels on other data
         start = [one.on(targets[0]) if one.target == IDENTITY else one for one in task.start]
         design = self._designed(targets[0])
@@ -196,12 +196,13 @@ class Search:
                 yield Estimate(fit.expression, start=start, gains=() if number else gains)
 
         self._rescored = self._remembered("kernels of other data", before, again)
+        self._lacks_designed |= bool(self._left_of_design())
         self._n_iter, self.design, self._is_over = self._n_iter - before.n_searched, (), is_over
         chosen, deadline = self.task.chosen, self.task.deadline
         self.task, self._history = replace(task, chosen=chosen, deadline=deadline), history
 
     def _reason_to_stop(self) -> StopReason:
-        if self._left_of_design():  # for which there was no time
+        if self._lacks_designed or self._left_of_design():  # for which there was no time
             return StopReason.MAX_TIME
         if self._strategy.is_of_series:
             return StopReason.EXHAUSTED
