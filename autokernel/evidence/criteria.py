@@ -5,6 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -196,14 +197,10 @@ def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
     """List the best maximum, others that may add to the evidence, and their mirror images."""
     orders = [theta_order(fit.expression, swap) for swap in node_swaps(fit.expression)]
     maxima = _with_mirror_images(fit._maximum, orders)
-    n_measured = 0
-    for mode in fit._others:
-        is_near = mode.log_posterior > fit.log_posterior - HOPELESS_NATS
-        if not is_near or any(known.stands_at(mode.theta) for known in maxima):
-            continue
-        if n_measured == _MAX_OTHER_MODES:
-            break
-        n_measured += 1
+    least = fit.log_posterior - HOPELESS_NATS
+    near = (mode for mode in fit._others if mode.log_posterior > least)
+    new = (mode for mode in near if not any(known.stands_at(mode.theta) for known in maxima))
+    for mode in islice(new, _MAX_OTHER_MODES):  # none at a maximum that was found on the way
         with suppress(NotAMaximumError):  # the draws around the best mode remain
             maxima += _with_mirror_images(measure_maximum(fit._posterior, mode), orders)
     return maxima

@@ -32,8 +32,7 @@ def even_points() -> Uniforms:
 
     def points(shape: tuple[int, int]) -> FloatArray:
         n, dimension = shape
-        sobol = qmc.Sobol(dimension, rng=rng)
-        return sobol.random_base2((n - 1).bit_length())[:n]
+        return qmc.Sobol(dimension, rng=rng).random_base2((n - 1).bit_length())[:n]
 
     return points
 
@@ -209,10 +208,8 @@ class Mixture:
         if not maxima:
             raise NotAMaximumError("maxima must hold a mode of the density, got none")
         components = tuple(FoldedT.around(maximum, lower=lower, upper=upper) for maximum in maxima)
-        log_masses = [
-            maximum.mode.log_posterior + component.log_volume
-            for maximum, component in zip(maxima, components, strict=True)
-        ]
+        heights = np.array([maximum.mode.log_posterior for maximum in maxima])
+        log_masses = heights + [component.log_volume for component in components]
         return cls(_shares(softmax(log_masses)), components)
 
     def draw(self, n_draws: int, uniforms: Uniforms) -> FloatArray:

@@ -246,21 +246,6 @@ def warm_starts_from_similar(
     """
     fitted = [other for other in known if np.isfinite(other.score)]
     alone = {one.expression: one for one in fitted if one.expression.n_leaves == 1}
-    starts = []
-    for pairs, other in _most_similar(expression, fitted):
-        start = WarmStart.taken(other, pairs)
-        starts.append([start])
-        absent = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
-        if absent and all(node in alone for _, node in absent):
-            of_leaves = (WarmStart.taken(alone[node], [(place, 0)]) for place, node in absent)
-            starts.append([start, *of_leaves])
-    return starts
-
-
-def _most_similar(
-    expression: Expression, fitted: Iterable[Evaluation]
-) -> list[tuple[list[tuple[int, int]], Evaluation]]:
-    """List the fits that share most nodes with a kernel, each with the pairs of equal nodes."""
     ours = Counter(expression.leaves)
 
     def dissimilarity(other: Evaluation) -> tuple[int, int, float, str]:
@@ -268,12 +253,19 @@ def _most_similar(
         text = other.expression.canonical
         return (-shared, other.expression.n_leaves, -other.score, text)
 
-    found = []
-    for other in sorted(fitted, key=dissimilarity)[:_MAX_COMPARED]:
-        pairs = align(expression, other.expression)
-        if pairs and 4 * len(pairs) >= len(expression.nodes):
-            found.append((pairs, other))
-    return sorted(found, key=lambda one: (-len(one[0]), -one[1].score))[:_MAX_SIMILAR]
+    near = sorted(fitted, key=dissimilarity)[:_MAX_COMPARED]
+    aligned = ((align(expression, other.expression), other) for other in near)
+    similar = [one for one in aligned if one[0] and 4 * len(one[0]) >= len(expression.nodes)]
+    similar.sort(key=lambda one: (-len(one[0]), -one[1].score))
+    starts = []
+    for pairs, other in similar[:_MAX_SIMILAR]:
+        start = WarmStart.taken(other, pairs)
+        starts.append([start])
+        absent = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
+        if absent and all(node in alone for _, node in absent):
+            of_leaves = (WarmStart.taken(alone[node], [(place, 0)]) for place, node in absent)
+            starts.append([start, *of_leaves])
+    return starts
 
 
 def with_warm_starts(

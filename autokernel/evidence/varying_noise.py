@@ -53,8 +53,7 @@ def update_noise(
     a few fits takes some dozen likelihood calls, O(n_samples^3) each.
     """
     data = data.on(fit.expression.target)
-    known = data.noise_function
-    weights = data.noise.weights
+    known, weights = data.noise_function, data.noise.weights
     is_possible = len(data.y) >= MIN_ROWS and np.isfinite(fit.log_posterior)
     if not is_possible or np.any(weights != np.round(weights)):
         return known, least

@@ -90,7 +90,7 @@ class Arguments:
     base_kernels: tuple[BaseKernel, ...] | None  # of columns without an entry; None for "auto"
     by_column: Mapping[str | int, tuple[BaseKernel, ...] | None]
     named_kernels: tuple[BaseKernel, ...]  # of any column, those of "auto" left out
-    column_scales: tuple[Mapping[str | int, str], str]  # names by column, and that of all others
+    column_scales: tuple[str, Mapping[str | int, str]]  # that of all columns, and of single ones
     target_scale: str  # the name of a scale
     outliers: str | None  # None to keep them
     noise: str  # "auto" or "constant"
@@ -150,8 +150,7 @@ class Arguments:
         }
         for name, kind in _KINDS.items():
             if name != "averaging" or given[name] is not None:
-                known_names = _REGISTRIES[name]
-                converted[name] = resolve(name, given[name], registry=known_names, kind=kind)
+                converted[name] = resolve(name, given[name], registry=_REGISTRIES[name], kind=kind)
         return cls(**{one.name: (given | converted)[one.name] for one in fields(cls)})
 
 
@@ -218,10 +217,10 @@ def check_key(argument: str, key: object) -> None:
         )
 
 
-def check_column_scales(given: Any) -> tuple[Mapping[str | int, str], str]:
-    """Turn the ``column_scales`` argument into names by column, and the name for all others."""
+def check_column_scales(given: Any) -> tuple[str, Mapping[str | int, str]]:
+    """Split the ``column_scales`` argument into that of all columns and those of single ones."""
     if not isinstance(given, Mapping):
-        return {}, given or IDENTITY
+        return given or IDENTITY, {}
     known = (AUTO, IDENTITY, *COLUMN_SCALES)
     for key, name in given.items():
         check_key("column_scales", key)
@@ -231,8 +230,7 @@ def check_column_scales(given: Any) -> tuple[Mapping[str | int, str], str]:
                 f"{did_you_mean(name, known) if isinstance(name, str) else ''}"
             )
     by_column = {key: name or IDENTITY for key, name in given.items()}
-    others = by_column.pop(OTHERS, AUTO)
-    return by_column, others
+    return by_column.pop(OTHERS, AUTO), by_column
 
 
 def check_periods(periods: Any) -> Mapping[str | int, tuple[float, ...]]:

@@ -311,8 +311,7 @@ class Run:
         """
         if self._rough is None:
             evaluator, data = self.stages[0].evaluator, self.stages[0].last
-            order = shuffled_rows(len(data.y), self.seed)
-            few = data.take(np.sort(order[:MAX_TIMED_ROWS]))
+            few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:MAX_TIMED_ROWS]))
             first, *others = self.loop.design
             kernels = dict.fromkeys((first, *self.loop.quick[:1]))
             fits = [evaluator.run_roughly(one, deadline) for one in kernels]

@@ -89,9 +89,7 @@ class Space:
         self._periodic = self._periodic_columns(used, deadline)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
-        min_ratio = 1.0 if arguments.strategy.is_of_series else MIN_RATIO_OF_TARGET
-        targets = targets_of(given, searched.target, arguments.target_scale, min_ratio=min_ratio)
-        self.grammar = self._grammar(used, by_column or nothing, targets)
+        self.grammar = self._grammar(used, by_column or nothing)
         prior = _structure_prior(self.grammar, arguments)
         of_noise = {scale: one.log_prior for scale, one in searched.varying.items()}
         self.structure_prior = partial(_with_noise, prior, of_noise) if of_noise else prior
@@ -270,7 +268,7 @@ class Space:
 
     def _scales(self, used: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the scales of each column: those that a user chooses, or that are possible."""
-        chosen, others = self._arguments.column_scales
+        others, chosen = self._arguments.column_scales
         by_column = self._by_column("column_scales", chosen)
         found: list[tuple[str, ...]] = []
         for number in used:
@@ -297,15 +295,11 @@ class Space:
             )
         check_possible(name, given.X[:, number], given.rows, argument=argument, what=what)
 
-    def _grammar(
-        self,
-        used: Sequence[int],
-        by_column: Sequence[tuple[BaseKernel, ...]],
-        targets: tuple[str, ...],
-    ) -> Grammar:
+    def _grammar(self, used: Sequence[int], by_column: Sequence[tuple[BaseKernel, ...]]) -> Grammar:
         """Build the grammar, whose number of leaves may depend on the number of columns."""
         arguments, scales = self._arguments, self._scales(used)
-        limit = arguments.max_leaves
+        limit, target = arguments.max_leaves, self._searched.target
+        min_ratio = 1.0 if arguments.strategy.is_of_series else MIN_RATIO_OF_TARGET
         differ = len(set(by_column)) > 1
         return Grammar(
             tuple(dict.fromkeys(chain(*by_column))),
@@ -315,7 +309,7 @@ class Space:
             reduces=arguments.structure_prior is not None,
             by_column=tuple(by_column) if differ or arguments.periods else None,
             scales=tuple(scales) if any(one != (IDENTITY,) for one in scales) else None,
-            targets=targets,
+            targets=targets_of(self._given, target, arguments.target_scale, min_ratio=min_ratio),
             unchanging=self._unchanging,
         )
 
