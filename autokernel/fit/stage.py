@@ -8,10 +8,11 @@ from types import MappingProxyType
 import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
+from autokernel.data.checks import text_of_rows
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion, Evaluation, Evaluator
 from autokernel.fit.arguments import AUTO, Arguments
-from autokernel.fit.rows import SHARE_OF_TIME, text_of_outliers, training_data
+from autokernel.fit.rows import SHARE_OF_TIME, training_data
 from autokernel.fit.space import Space
 from autokernel.inference import TrainingData
 from autokernel.many_rows import (
@@ -126,31 +127,23 @@ class Stage:
         """Whether the rows are a series that is fitted by state space."""
         return self.approximation is not None and self._column_of_series is not None
 
-    @property
-    def text(self) -> str:
-        """How all rows are searched and fitted, in one line."""
-        how = "exactly" if self.approximation is None else self.approximation.text
-        how = ByStateSpace.text if self.is_long_series else how
-        by_bounds = ", by bounds" if self.is_by_bounds else ""
-        later = f", then on {len(self.last.y)}" if self.n_searched < len(self.last.y) else ""
-        return (
-            f"{len(self.rows)} rows: kernels are searched on {self.n_searched} of them{by_bounds}"
-            f"{later}, and the best are fitted to all, {how}"
-        )
-
     def text_of_changes(self, before: "Stage | None") -> str:
-        """Say what is different from the stage before, in lines; all of the first one."""
-        lines = []
-        is_whole = self.is_last and self.is_exact_on_all
-        if before is None and not is_whole:
-            lines.append(self.text)
-        if before is not None and self.n_searched != before.n_searched:
-            lines.append(f"the best kernels are scored on {self.n_searched} rows, and searched on")
+        """Say in lines what is not as in the stage before, and of the first one all."""
+        lines, n, rows = list[str](), self.n_searched, self.given.rows[self.outliers]
+        if before is None and not (self.is_last and self.is_exact_on_all):
+            how = "exactly" if self.approximation is None else self.approximation.text
+            how = ByStateSpace.text if self.is_long_series else how
+            more = ", by bounds" * self.is_by_bounds
+            more += f", then on {len(self.last.y)}" * (n < len(self.last.y))
+            of_search = f"{len(self.rows)} rows: kernels are searched on {n} of them{more}"
+            lines.append(f"{of_search}, and the best are fitted to all, {how}")
+        if before is not None and self.number != before.number:
+            lines.append(f"the best kernels are scored on {n} rows, and searched on")
         if before is not None and self.data.varying != before.data.varying:
             lines.append("the noise varies in another way: the best kernels are scored again")
-        known = () if before is None else before.outliers
-        if not np.array_equal(self.outliers, known):
-            lines.append(text_of_outliers(self.given.rows[self.outliers]))
+        if not np.array_equal(self.outliers, () if before is None else before.outliers):
+            do = "does not fit, and is" if len(rows) == 1 else "do not fit, and are"
+            lines.append(f"{text_of_rows(rows)} {do} excluded" if len(rows) else "all rows fit")
         return "\n".join(lines)
 
     def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
