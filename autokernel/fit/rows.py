@@ -145,9 +145,3 @@ def _read_or_find(
             return known
         store.put(key, rows)
     return np.array(rows, dtype=int)
-
-
-def text_of_outliers(rows: IntArray) -> str:
-    """Say which rows are excluded, in one line."""
-    how = "does not fit, and is" if len(rows) == 1 else "do not fit, and are"
-    return f"{text_of_rows(rows)} {how} excluded"

@@ -12,6 +12,7 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
+from autokernel.data.checks import text_of_rows
 from autokernel.data.steps import time_and_groups
 from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Evaluation, update_noise
@@ -21,7 +22,6 @@ from autokernel.fit.rows import (
     SHARE_OF_TIME,
     outliers_after_search,
     outliers_before_search,
-    text_of_outliers,
     training_data,
 )
 from autokernel.fit.stage import Stage
@@ -269,7 +269,9 @@ class Run:
         if not (stage.is_last and stage.is_exact_on_all):
             observer.say(stage.text)
         if len(stage.outliers):
-            observer.say(text_of_outliers(self.given.rows[stage.outliers]))
+            rows = self.given.rows[stage.outliers]
+            how = "does not fit, and is" if len(rows) == 1 else "do not fit, and are"
+            observer.say(f"{text_of_rows(rows)} {how} excluded")
 
     def end_of_search(self, reason: StopReason) -> str:
         """Say in words why the search has ended."""
