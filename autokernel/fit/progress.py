@@ -84,8 +84,7 @@ class Monitor(Observer):
 
     def end(self, history: History) -> bool:
         """End the task of the last trial; return whether a callback ends the search."""
-        if not self._has_estimate:
-            self._estimate_time(history)
+        self._estimate_time(history)
         self._print_line(history)
         self._update_line()
         return bool(self._task.call_on_fit_task_end(**self._at_end))
@@ -181,7 +180,7 @@ class Monitor(Observer):
         """
         *_, began, ended = 0.0, *(trial.elapsed for trial in history)
         seconds = history.trials[-1].evaluation.seconds
-        if ended - began < seconds:
+        if self._has_estimate or ended - began < seconds:
             return
         self._has_estimate = True
         expected = seconds * (self._context.max_subtasks or 0)
