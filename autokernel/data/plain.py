@@ -9,6 +9,7 @@ from types import MappingProxyType, NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from autokernel.data.checks import MAX_MAGNITUDE
 from autokernel.expression import Expression, custom_parts, parse_expression, parse_with_parts
@@ -42,7 +43,7 @@ def as_plain(value: Any) -> Any:
         If it is none of data classes, mappings, sequences, sets, arrays, expressions and scalars.
     """
     value = value.tolist() if hasattr(value, "tolist") else value
-    if is_dataclass(value) and not isinstance(value, (type, Expression)):
+    if is_dataclass(value) and not isinstance(value, (type, Expression, BaseEstimator)):
         value = {field.name: getattr(value, field.name) for field in fields(value)}
     if isinstance(value, Mapping):
         return {str(name): as_plain(one) for name, one in value.items()}

@@ -49,8 +49,8 @@ class Budget:
 
 
 WITHOUT_PERIOD = Budget(3, 2)
-PERIODIC = Budget(4, 3, n_scanned=(8, 4, 2), max_scans=2, n_refined=(4, 2))
-OF_PARTS = Budget(3, 2, n_scanned=(4, 2, 2), max_scans=1)
+PERIODIC = Budget(4, 3, n_scanned=(14, 6, 3), max_scans=3, n_refined=(6, 3))
+OF_PARTS = Budget(4, 3, n_scanned=(6, 3, 2), max_scans=1)
 LIGHT = Budget(1, 1, n_scanned=(6, 3, 1), max_scans=1)
 
 
@@ -189,13 +189,13 @@ _distinct_modes = partial(distinct_points, distance=_DISTINCT_DISTANCE)
 
 _MAX_NATS_OF_OTHER = 6.0  # below the best mode
 _N_OTHER_PERIODS = 16  # starts, at as many quantiles of the prior
-_MAX_OTHER_PERIODS = 4  # starts of each period from which runs are made, the highest
+_MAX_OTHER_PERIODS = 16  # starts of each period from which runs are made, the highest
 
 
 def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
     """Find modes that have other periods than the best one and are nearly as probable, best first.
 
-    Each run starts from the mode with one period at a quantile of its prior, one of the four with
+    Each run starts from the mode with one period at a quantile of its prior, one of the twelve with
     the highest log posterior, and ends at full precision. Modes within six nats are returned.
     Periods with a declared range of starting values, such as those that the user knows, are not
     varied.

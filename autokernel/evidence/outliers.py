@@ -52,7 +52,6 @@ MAX_ROUNDS = 5  # in which single rows come and go
 _N_STARTS = 6  # of each fit, besides the end of the last one
 _FIRST_STEPS, _STEPS = 25, 6  # of the first fit, and of those after rows are freed
 _ACCURACY = 1e-2  # nats
-_FAR_BELOW = 50.0  # nats below the last point, at which another start is given up
 _MEDIAN = float(norm.ppf(0.75))  # of the size of a standard normal number
 _LOG_2PI = float(np.log(2 * np.pi))
 
@@ -243,15 +242,10 @@ class _Pursuit:
         return self._fit(kept, self._posterior(kept), [Point(theta[self._order])], n_steps=0)
 
     def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
-        """Fit to other rows by a few steps from the last point.
-
-        They are also made from the best other start, unless it is far below.
-        """
+        """Fit to other rows by a few steps, from the last point and from the best other start."""
         posterior = self._posterior(kept)
-        least = posterior.value(fit.point.theta) - _FAR_BELOW
-        others = highest(posterior, self._starts, 1)
-        near = [one for one in others if one.log_posterior > least]
-        return self._fit(kept, posterior, [fit.point, *near], n_steps=_STEPS)
+        starts = [fit.point, *highest(posterior, self._starts, 1)]
+        return self._fit(kept, posterior, starts, n_steps=_STEPS)
 
     def highest(self, fit: _Fit) -> _Fit:
         """Free more and more rows, and return the fit of the highest score on the way.

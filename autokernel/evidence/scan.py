@@ -22,6 +22,7 @@ from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
 from autokernel.typing import FloatArray
 
 _SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle that make it smooth
+_SHARP_CYCLE_LENGTHSCALE = 0.3  # below it a periodic leaf explains more, and leaves less noise
 _MAX_IN_CYCLE = 3.0  # lengthscale within a cycle after an exchange of leaves
 _N_DECAY_LENGTHSCALES = 3  # of the decay of a product of smooth cycles
 _N_LENGTHSCALES = 8
@@ -70,13 +71,16 @@ class CoordinateScan:
         return distinct_points(found, _MIN_DISTANCE)
 
     def _periodic(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
-        """Scan the period at several lengthscales."""
+        """Scan the period at several lengthscales, and at short ones also with less noise."""
         base, variance = theta.copy(), _entry(leaf, Role.VARIANCE)
         if variance is not None:
             least = np.log(_MIN_VARIANCE * self._magnitudes.mean_square)
             base[variance] = max(base[variance], least)
         for length in _cycle_lengthscales(leaf.node):
             yield from self._periods(base, leaf, length)
+            if length < _SHARP_CYCLE_LENGTHSCALE:
+                quiet = np.append(base[:-1], base[-1] - np.log(10.0))
+                yield from self._periods(quiet, leaf, length)
 
     def _periods(self, base: FloatArray, leaf: Slot, length: float) -> list[Point]:
         """Scan the period of one leaf at one lengthscale, with all else as in ``base``.

@@ -92,6 +92,7 @@ class Run:
             store=self.store,
             is_over=first.is_over,
         )
+        self._judged: set[bytes] = set()  # outliers for which kernels were fitted
         self.was_cut = False  # before it could leave out columns of the best kernel
         self._clock = Deadline(np.inf)  # of conditionings, also after the deadline
         self._best: Point | None = None
@@ -207,6 +208,9 @@ class Run:
             outliers = outliers_after_search(
                 data, best_first[0], outliers, self.arguments, self.store, deadline=deadline
             )
+            self._judged.add(stage.outliers.tobytes())
+            if len(outliers) < len(stage.outliers) and outliers.tobytes() in self._judged:
+                outliers = stage.outliers  # those that come and go stay away
         is_same = np.array_equal(outliers, stage.outliers)
         if not is_over and is_same and self.arguments.noise == AUTO:
             # otherwise the residuals are those of outliers too

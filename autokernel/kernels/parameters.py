@@ -136,7 +136,7 @@ CYCLE_LENGTHSCALE = KernelParameter(
     Unit.NONE,
     Role.CYCLE_LENGTHSCALE,
     start=(0.02, 3.0),
-    grid=(0.03, 0.2, 1.5),
+    grid=(0.03, 0.08, 0.2, 0.6, 1.5),
 )
 OFFSET = KernelParameter("offset", (2.0, 3.0), Unit.SQUARED_TARGET, start=(0.03, 3.0))
 ALPHA = KernelParameter("alpha", (2.0, 2.0), start=(0.01, 5.0), grid=(0.005, 0.1, 2.0))

@@ -54,12 +54,11 @@ def bits(fit):
 # ---- out of time, and errors
 
 
-class Countdown:
+class Countdown(Deadline):
     """A deadline that passes after a number of checks."""
 
-    seconds_left = np.inf
-
     def __init__(self, n_allowed=np.inf):
+        super().__init__(np.inf)
         self.n_allowed, self.n_checks = n_allowed, 0
 
     def check(self, seconds=0.0):
