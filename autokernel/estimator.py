@@ -134,8 +134,8 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
     tol : float, default=0.05
         ``"sot"`` and ``"arc"`` end when no kernel near the best ones is expected to gain ``tol``
         nats, searches without such estimates when their last 30 kernels have improved the score by
-        less. With 0, no search ends for these reasons. A search on some of the rows also ends when
-        its last ten kernels hardly predict others better, by less than 0.01 nats a row.
+        less, and a climb on some of the rows when its last ten kernels hardly predict others
+        better, by less than 0.01 nats a row. With 0, no search ends for these reasons.
     max_time : float or None, default=None
         Limit on the wall-clock time of ``fit``, in seconds. If no evaluation finishes in time, the
         model is a rough fit, with a warning.
