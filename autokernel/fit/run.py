@@ -49,7 +49,6 @@ N_RESCORED = 3  # best kernels, whose scores are computed again with other data
 MAX_BEHIND_BEST = 10.0  # nats of those of the design, which are: few rows may not show their worth
 N_ROUGH = 2  # of these with a rough term more, which few rows take for noise
 MAX_REVISIONS = 2  # after the last stage, if its best kernel changes which rows fit, or the noise
-LAST = 2  # number of a stage, at least
 LEAST_LOG_NOISE = np.log(1e-3)  # variance, of a kernel of the design that shows how it varies
 MIN_AHEAD = 3.0  # nats of a simple kernel whose noise varies, above the best one: strong evidence
 MAX_BEHIND = 3.0  # nats of a kernel whose noise varies at gaps, below one that uses the column
@@ -108,7 +107,7 @@ class Run:
     def last_stage(self) -> Stage:
         """Return the stage of the most rows, without the outliers that are known before."""
         first = self.stages[0]
-        return first if first.is_last else self._stage(outliers=first.outliers, number=LAST)
+        return first if first.is_last else self._stage(outliers=first.outliers, number=1)
 
     @property
     def stage(self) -> Stage:

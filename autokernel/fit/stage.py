@@ -74,7 +74,7 @@ class Stage:
         self.n_searched = n_of_stages[self.number]
         searched = self._some(order[: self.n_searched])
         others = order[self.n_searched :]
-        self.is_over: Callable[[History], bool] | None = None  # as its gains are not seen on others
+        self.is_over: Callable[[History], bool] | None = None  # whether others show no gain
         if climbs and arguments.tol and len(others):
             self.is_over = LeftOut(searched, self.data.take(others)).show_no_gain
         until = deadline.share(SHARE_OF_TIME)
@@ -128,7 +128,7 @@ class Stage:
         return self.approximation is not None and self._column_of_series is not None
 
     def text_of_changes(self, before: "Stage | None") -> str:
-        """Say in lines what is not as in the stage before, and of the first one all."""
+        """Say what differs from the stage before, and which rows the first one has, in lines."""
         lines, n, rows = list[str](), self.n_searched, self.given.rows[self.outliers]
         if before is None and not (self.is_last and self.is_exact_on_all):
             how = "exactly" if self.approximation is None else self.approximation.text
@@ -138,7 +138,7 @@ class Stage:
             of_search = f"{len(self.rows)} rows: kernels are searched on {n} of them{more}"
             lines.append(f"{of_search}, and the best are fitted to all, {how}")
         if before is not None and self.number != before.number:
-            lines.append(f"the best kernels are scored on {n} rows, and searched on")
+            lines.append(f"the search continues on {n} rows: the best kernels are scored again")
         if before is not None and self.data.varying != before.data.varying:
             lines.append("the noise varies in another way: the best kernels are scored again")
         if not np.array_equal(self.outliers, () if before is None else before.outliers):

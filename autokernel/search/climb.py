@@ -16,9 +16,9 @@ N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs t
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
 MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
 MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
-MAX_RISE, SHARE_OF_RISE = 3.0, 0.5  # nats, and share of the largest gain, by which a change rarely
-# gains more than at the last kernel
-MIN_LEFT = 150  # neighbours, with fewer of which all are estimated
+MAX_RISE = 3.0  # nats by which a change rarely gains more than at the last kernel
+SHARE_OF_RISE = 0.5  # of the largest gain, which is added to these nats
+MANY_NEIGHBOURS = 150  # of a kernel; with fewer, all are estimated
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
 ERROR_OF_ESTIMATES = 1.0  # standard deviation in nats, before any estimate is checked
 STD_OF_BIAS = 0.3  # nats, of all estimates
@@ -78,7 +78,7 @@ class Climb:
             of_paths, of_leaves = self._changes.keys(Edge(fit.expression, one))
             expected[text] = known.get(of_paths, known.get(of_leaves, np.inf))
         needed = max([above.score + least - fit.score, *filter(np.isfinite, expected.values())])
-        max_rise += np.inf if len(near) < MIN_LEFT else SHARE_OF_RISE * max(0.0, needed)
+        max_rise += np.inf if len(near) < MANY_NEIGHBOURS else SHARE_OF_RISE * max(0.0, needed)
         likely = {text for text, gain in expected.items() if gain > needed - max_rise}
         found = self._task.neighbours(fit, likely)
         self._new_gains |= self._gains_of(fit, found)

@@ -76,8 +76,9 @@ class Search:
     evaluated in parallel; each batch has its own random stream, numbered by the trials before it.
     The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats together.
     The ``design`` is that of the task, that of the strategy, and noise alone on each scale of the
-    target. Proposals that are in the ``store`` are read instead of made again. It ``is_over``
-    if that says so. After the design and at its end, a search may :meth:`go_on` with other data.
+    target. Proposals that are in the ``store`` are read instead of made again. The function
+    ``is_over`` of the history may end the search too, on rows that are not all. After the design
+    and at its end, a search may :meth:`go_on` with other data.
     """
 
     def __init__(
@@ -149,8 +150,7 @@ class Search:
         """
         safe: list[Estimate] = []
         if rough is not None and rough.expression.leaves:
-            start = WarmStart.taken(rough, list(enumerate(arrange(rough.expression)[1])))
-            safe = [Estimate(rough.expression, start=start)]
+            safe = [Estimate(rough.expression, start=_start_of(rough))]
         deadline = deadline.earlier(0.0)  # which this search may cancel
         self.task = replace(self.task, deadline=deadline)
         observer = observer or Observer()
@@ -191,9 +191,8 @@ class Search:
         def again() -> Iterator[Estimate]:
             gains = Climb(self.task, before).known_gains()
             for number, fit in enumerate(fits):
-                pairs = list(enumerate(arrange(fit.expression)[1]))
-                start = WarmStart.taken(fit, pairs, times=times)
-                yield Estimate(fit.expression, start=start, gains=() if number else gains)
+                start, known = _start_of(fit, times), () if number else gains
+                yield Estimate(fit.expression, start=start, gains=known)
 
         self._rescored = self._remembered("kernels of other data", before, again)
         self._lacks_designed |= bool(self._left_of_design())
@@ -247,6 +246,7 @@ class Search:
             if left := self._left_of_design():
                 yield _KernelBatch(left, [], Phase.INITIAL)
             yield from self._pruning()
+            # on rows that are not all, there is no posterior over kernels that would need these
             others = [] if self._is_over else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
             for begin in range(0, len(others), self._batch_size):
                 some = others[begin : begin + self._batch_size]
@@ -382,6 +382,11 @@ class _KernelBatch(NamedTuple):
     start: int = 0  # number of search trials on which the proposal is based
     proposal_seconds: float = 0.0  # of each kernel
     until: Deadline | None = None  # instead of that of the search
+
+
+def _start_of(fit: Evaluation, times: float = 1.0) -> WarmStart:
+    """Return the parameters of a fit as the start of another one, on ``times`` as many rows."""
+    return WarmStart.taken(fit, list(enumerate(arrange(fit.expression)[1])), times=times)
 
 
 def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[Estimate]:
