@@ -159,8 +159,26 @@ def _rentals() -> tuple[pd.DataFrame, np.ndarray]:
     return X, days["bikers"].sum().to_numpy(float)
 
 
+def _car_prices() -> tuple[pd.DataFrame, np.ndarray]:
+    """Join the columns of makes and of types."""
+    X, y = of_r("modeldata", "car_prices", "Price")()
+    makes = ["Buick", "Cadillac", "Chevy", "Pontiac", "Saab", "Saturn"]
+    types = ["convertible", "coupe", "hatchback", "sedan", "wagon"]
+    joined = {"make": X[makes].idxmax(axis=1), "type": X[types].idxmax(axis=1)}
+    return X.drop(columns=[*makes, *types]).assign(**joined), y
+
+
+def _priced_diamonds() -> tuple[pd.DataFrame, np.ndarray]:
+    X, y = of_r("ggplot2", "diamonds", "price")()
+    rows = np.random.default_rng(0).permutation(len(y))[:2000]
+    return X.iloc[rows], y[rows]
+
+
 NAMED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
     "rentals": _rentals,  # 365 x 7, dates
+    "car_prices": _car_prices,  # 804 x 8, texts
+    "priced_diamonds": _priced_diamonds,  # 2000 x 9, texts
+    "guns": of_r("AER", "Guns", "violent"),  # 1173 x 12, states and years
     "ames": of_r("modeldata", "ames", "Sale_Price"),  # 2930 x 73, texts
 }
 

@@ -189,13 +189,13 @@ _distinct_modes = partial(distinct_points, distance=_DISTINCT_DISTANCE)
 
 _MAX_NATS_OF_OTHER = 6.0  # below the best mode
 _N_OTHER_PERIODS = 16  # starts, at as many quantiles of the prior
-_MAX_OTHER_PERIODS = 16  # starts of each period from which runs are made, the highest
+_MAX_OTHER_PERIODS = 4  # starts of each period from which runs are made, the highest
 
 
 def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
     """Find modes that have other periods than the best one and are nearly as probable, best first.
 
-    Each run starts from the mode with one period at a quantile of its prior, one of the twelve with
+    Each run starts from the mode with one period at a quantile of its prior, one of the four with
     the highest log posterior, and ends at full precision. Modes within six nats are returned.
     Periods with a declared range of starting values, such as those that the user knows, are not
     varied.

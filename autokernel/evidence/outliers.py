@@ -5,7 +5,7 @@ rows a variance, those first that gain most of the log evidence, and each of the
 """
 
 from collections.abc import Sequence
-from functools import partial
+from functools import lru_cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -47,6 +47,7 @@ LOG_WIDTHS, MODES = (-20.0, 230.0), (-10.0, 10.0)  # of heavy tails, in the size
 MAX_DEVIATION = 1e100  # in the same unit, so that squares do not overflow
 MAX_NEAR_ROWS = 3  # that are freed together
 SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
+MAX_FALL = 4.0  # prices of a row, by which the score may fall on the way to a higher one
 MAX_ROUNDS = 5  # in which single rows come and go
 
 _N_STARTS = 6  # of each fit, besides the end of the last one
@@ -203,6 +204,7 @@ class _Pursuit:
         self._priors, self._seed, self._deadline = priors, seed, deadline
         self._price = float(np.log(n))
         self._starts: list[Point] = []
+        self._given = lru_cache(maxsize=1)(self._given_rows)  # with the differences of its rows
         self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
         self._numbers = numbers
@@ -242,26 +244,28 @@ class _Pursuit:
         return self._fit(kept, self._posterior(kept), [Point(theta[self._order])], n_steps=0)
 
     def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
-        """Fit to other rows by a few steps, from the last point and from the best other start."""
-        posterior = self._posterior(kept)
-        starts = [fit.point, *highest(posterior, self._starts, 1)]
+        """Fit to other rows by a few steps, from the last point and from a start that is higher."""
+        posterior, last = self._posterior(kept), fit.point
+        best = highest(posterior, [last, *self._starts], 1)
+        starts = [last, *(one for one in best if one.theta is not last.theta)]
         return self._fit(kept, posterior, starts, n_steps=_STEPS)
 
     def highest(self, fit: _Fit) -> _Fit:
         """Free more and more rows, and return the fit of the highest score on the way.
 
-        Most of the gain may come with the last row, so that small gains do not end it.
+        Most of the gain may come with the last row, so that only a deep fall ends it.
         """
         best = fit
-        while True:
+        while best.score - fit.score < MAX_FALL * self._price:
             n_freed = int((self.rows & ~fit.kept).sum())
             kept = fit.kept.copy()
             n_next = max(1, int(SHARE_PER_STEP * n_freed))
             kept[_next_rows(fit, n_next, self._is_judged)] = False
             if np.array_equal(kept, fit.kept) or not self.is_possible(kept):
-                return best
+                break
             fit = self._again(fit, kept)
             best = max(best, fit, key=lambda one: one.score)
+        return best
 
     def settled(self, fit: _Fit) -> _Fit:
         """Let each row come or go that is worth it by itself, while the score rises."""
@@ -337,8 +341,12 @@ class _Pursuit:
 
     def _posterior(self, kept: BoolArray) -> LogPosterior:
         """Return the posterior given some rows, by their standardised target."""
-        data, priors = self._standardised(kept, kept), self._priors
+        data, priors = self._given(kept.tobytes()), self._priors
         return LogPosterior.exact(self._expression, data, priors=priors, deadline=self._deadline)
+
+    def _given_rows(self, kept: bytes) -> TrainingData:
+        rows = np.frombuffer(kept, dtype=bool)
+        return self._standardised(rows, rows)
 
     def _standardised(self, rows: BoolArray, kept: BoolArray) -> TrainingData:
         """Return rows with the target that is standardised over the kept ones."""
@@ -398,7 +406,7 @@ class _Pursuit:
     ) -> tuple[FloatArray, FloatArray, RowNoise]:
         """Return the errors of predictions from the kept rows, their variances and the noise."""
         held_out, blocks = self._standardised(rows, kept), []
-        predictor = ExactPredictor(self._expression, theta, self._standardised(kept, kept))
+        predictor = ExactPredictor(self._expression, theta, self._given(kept.tobytes()))
         for begin in range(0, len(held_out.X), N_PREDICTED):
             self._deadline.check()
             blocks.append(predictor.function(held_out.X[begin : begin + N_PREDICTED]))
@@ -430,7 +438,10 @@ def _next_rows(fit: _Fit, n: int, is_judged: BoolArray) -> IntArray:
     std = np.sqrt(np.diag(P))
     closeness = np.abs(P) / np.outer(std, std)
     np.fill_diagonal(closeness, np.inf)  # each row is its own first
-    near = np.argsort(-closeness, axis=1, kind="stable")[:, :MAX_NEAR_ROWS]
+    near = np.empty((len(P), min(MAX_NEAR_ROWS, len(P))), dtype=int)
+    for nearest in near.T:
+        nearest[:] = closeness.argmax(axis=1)
+        closeness[np.arange(len(P)), nearest] = -np.inf
     gains: list[float] = []
     groups: list[IntArray] = []
     for size in range(1, near.shape[1] + 1):

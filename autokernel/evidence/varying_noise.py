@@ -39,6 +39,7 @@ MAX_CORRELATION = 2.33  # standard errors, of residuals next to each other; 1 % 
 MIN_EXPECTED = -0.5  # nats without the price, with which a term is fitted
 
 _MAX_STEPS = 60  # of a fit
+_TOLERANCE = 1e-6  # of a step, relative to the log posterior
 _FAILED = 1e3  # nats below the start: a point at which the covariance has no Cholesky factor
 
 
@@ -200,7 +201,8 @@ class _Search:
         terms, posterior = (*fit.terms, another), self._posterior
         basis, b, p = self._basis(terms), _coefficients(terms), len(fit.theta)
         first = np.concatenate([fit.theta, b])
-        units = np.concatenate([self._units, np.ones(len(b))])
+        B = _of_basis(_information(self._likelihood_of(fit), fit.theta), basis)
+        units = np.concatenate([self._units, np.diag(B) ** -0.5])
         free = np.full(len(b), np.inf)
         lower = (np.concatenate([posterior.lower, -free]) - first) / units
         upper = (np.concatenate([posterior.upper, free]) - first) / units
@@ -218,7 +220,7 @@ class _Search:
             of_theta = np.append(of_kernel, of_rows.sum()) + posterior.prior.gradient(theta)
             return -value, -units * np.concatenate([of_theta, basis.T @ of_rows - b])
 
-        options = {"maxiter": _MAX_STEPS}
+        options = {"maxiter": _MAX_STEPS, "ftol": _TOLERANCE}
         bounds = np.column_stack([lower, upper])
         found = minimize(negative, np.zeros(len(first)), jac=True, bounds=bounds, options=options)
         theta, b = np.split(first + units * found.x, [p])

@@ -279,7 +279,7 @@ class Run:
         what = MEANINGS[reason]
         best = self.history.best
         if reason is StopReason.LOCAL_MAXIMUM and best is not None and best.expression.leaves:
-            n = len(self.loop.task.neighbour_texts(best.expression) - {best.expression.canonical})
+            n = len(self.loop.task.near(best.expression))
             what = f"of {n} kernels one operation away from the best, none is expected to be better"
         return f"the search ended: {what}"
 

@@ -29,7 +29,7 @@ from autokernel.typing import FloatArray, IntArray
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
 _MAX_KERNELS = 12
 _MIN_PROBABILITY = 1e-3
-_N_DRAWS = 512  # at most of each kernel
+_N_DRAWS = 256  # at most of each kernel
 _PROBABLE = 0.1  # a kernel; others are taken at their best parameters
 _N_KEPT_DRAWS = 100  # of each kernel
 _MAX_EXCHANGES = 20  # sweeps over the chosen draws

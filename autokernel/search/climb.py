@@ -1,6 +1,7 @@
 """The climb: which kernels near the best ones are estimated, and which of them are evaluated."""
 
 from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import replace
 
 import numpy as np
@@ -55,10 +56,12 @@ class Climb:
         if not self._fits:
             return []
         best, least = self._fits[0], self._task.tol or SMALLEST_TOL
-        rescaled = self._task.rescalings(best)
-        if steps := self._promising(rescaled, best, above=best, least=MIN_GAIN_OF_SCALE):
+        rescaled = {one.canonical for one in self._task.rescalings(best.expression)}
+        found = self._estimates(best, self._likely(best, above=best, least=least))
+        scales = [one for one in found if one.expression.canonical in rescaled]
+        if steps := self._promising(scales, best, above=best, least=MIN_GAIN_OF_SCALE):
             return steps[:1]
-        if steps := self._steps_from(best, above=best, least=least):
+        if steps := self._promising(found, best, above=best, least=least):
             return steps
         for top in self._tops():  # for which gains of larger kernels do not count
             if steps := self._steps_from(top, above=top, least=MIN_GAIN_OF_ALONE, max_rise=np.inf):
@@ -72,6 +75,13 @@ class Climb:
         self, fit: Evaluation, *, above: Evaluation, least: float, max_rise: float = MAX_RISE
     ) -> list[Estimate]:
         """List promising neighbours of a fit, of those that may gain enough by the last gains."""
+        likely = self._likely(fit, above=above, least=least, max_rise=max_rise)
+        return self._promising(self._estimates(fit, likely), fit, above=above, least=least)
+
+    def _likely(
+        self, fit: Evaluation, *, above: Evaluation, least: float, max_rise: float = MAX_RISE
+    ) -> set[str]:
+        """Return the texts of the neighbours that may gain enough by the last gains."""
         near, expected = self._task.near(fit.expression), dict[str, float]()
         known = self._gains | self._new_gains
         for text, one in near.items():
@@ -79,11 +89,13 @@ class Climb:
             expected[text] = known.get(of_paths, known.get(of_leaves, np.inf))
         needed = max([above.score + least - fit.score, *filter(np.isfinite, expected.values())])
         max_rise += np.inf if len(near) < MANY_NEIGHBOURS else SHARE_OF_RISE * max(0.0, needed)
-        likely = {text for text, gain in expected.items() if gain > needed - max_rise}
-        found = self._task.neighbours(fit, likely)
+        return {text for text, gain in expected.items() if gain > needed - max_rise}
+
+    def _estimates(self, fit: Evaluation, texts: AbstractSet[str]) -> list[Estimate]:
+        """Estimate neighbours of a fit, and note what their changes gain."""
+        found = self._task.neighbours(fit, texts)
         self._new_gains |= self._gains_of(fit, found)
-        steps, gains = self._promising(found, fit, above=above, least=least), self._new_gains
-        return [replace(one, gains=tuple(sorted(gains.items()))) for one in steps]
+        return found
 
     def _gains_of(self, fit: Evaluation, estimates: Iterable[Estimate]) -> dict[float, float]:
         """Return the largest gain of the changes with each key."""
@@ -110,7 +122,7 @@ class Climb:
         known = {fit.expression.canonical: fit for fit in self._history.best_first(Phase.SEARCH)}
         for top in [one for one in designed if one.expression.n_leaves == 1][:N_CLIMBED_ALONE]:
             while True:
-                texts = self._task.neighbour_texts(top.expression)
+                texts = self._task.near(top.expression)
                 near = (known[text] for text in texts if text in known)
                 best = max(near, key=lambda fit: fit.score, default=top)
                 if best.score <= top.score:
@@ -131,8 +143,12 @@ class Climb:
             errors, of_errors = self._errors.predict(edges)
             scores, std = scores + errors, np.hypot(of_errors, self._errors.noise)
         gains = expected_improvement(scores, std, best=above.score)
-        order = np.argsort(-gains, kind="stable")
-        return [new[number] for number in order if gains[number] > least]
+        order, of_changes = (
+            np.argsort(-gains, kind="stable"),
+            tuple(sorted(self._new_gains.items())),
+        )
+        steps = [new[number] for number in order if gains[number] > least]
+        return [replace(one, gains=of_changes) for one in steps]
 
 
 def learn_errors(

@@ -287,7 +287,7 @@ class Search:
             best = history.best
             if best is None:
                 return
-            terms = self._remembered("terms", history, partial(timed.terms, best))
+            terms = self._remembered("terms", history, partial(timed.with_one_more_term, best))
             used = best.expression.columns
             gaining = [one.expression.columns - used for one in terms if one.score > best.score]
             chosen = used.union(*gaining[:MAX_NEW_COLUMNS])
@@ -409,7 +409,8 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
     simpler = history.without_known([one for one in forms if task.grammar.spans(one)])
     if not simpler:
         return []
-    forms_of_best = [*task.simplifications(best), *task.rescalings(best)]
+    rescaled = {one.canonical for one in task.rescalings(best.expression)}
+    forms_of_best = [*task.neighbours(best, rescaled), *task.simplifications(best)]
     known = {one.expression.canonical: one for one in forms_of_best}
     found = [known.get(one.expression.canonical, one) for one in simpler]
     losses = np.nan_to_num(best.score - np.array([one.score for one in found]), nan=MAX_LOSS)

@@ -1,7 +1,7 @@
 """The interface of search strategies: an initial design, and proposals given a history."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import reduce
@@ -106,24 +106,41 @@ class Task:
     def neighbours(self, fit: Evaluation, texts: AbstractSet[str]) -> list[Estimate]:
         """Estimate the scores of kernels one operation away from a fitted one, best first.
 
-        These are the kernels on other scales, and those of :meth:`near` with canonical texts in
-        ``texts``. An estimate depends on which others are made in the same call: a search that is
-        repeated must make the same calls in the same order.
+        These are those of :meth:`near` with canonical texts in ``texts``. An estimate depends on
+        which others are made in the same call: a search that is repeated must make the same calls
+        in the same order.
         """
-        parent, changes = self._changes_of(fit.expression)
+        changes = self._changes_of(fit.expression)
+        return self._estimated(fit, {text: changes[text] for text in changes if text in texts})
+
+    def simplifications(self, fit: Evaluation) -> list[Estimate]:
+        """Estimate the scores of the simpler forms of a fitted kernel."""
+        near, forms = self._changes_of(fit.expression), dict[str, list[Expression]]()
+        for one in simplifications(with_numbers(fit.expression)):
+            forms[one.canonical] = near.get(one.canonical) or [arrange(one)[0]]
+        return self._estimated(fit, forms)
+
+    def with_one_more_term(self, fit: Evaluation) -> list[Estimate]:
+        """Estimate the scores of a kernel with one more term, on any column that it lacks."""
+        terms = self._terms_of(with_numbers(fit.expression))
+        return self._estimated(fit, {one.canonical: [arrange(one)[0]] for one in terms})
+
+    def _estimated(
+        self, fit: Evaluation, changes: Mapping[str, Sequence[Expression]]
+    ) -> list[Estimate]:
+        """Estimate arranged kernels, to each of which some changes of a fitted one lead, once."""
         known = self._estimates_near(fit)
-        wanted = [text for text in changes if text in texts]
-        if new := [text for text in wanted if text not in known]:
-            changed = [arrange(one)[0] for text in new for one in changes[text]]
+        if new := [text for text in changes if text not in known]:
+            parent = with_numbers(fit.expression)
+            changed = [one for text in new for one in changes[text]]
             estimates = self.estimate_changes(fit, parent, changed, self.deadline)
+            known |= dict.fromkeys(new)  # those that fail have none
             known |= {one.expression.canonical: one for one in estimates}
-            known |= {text: None for text in new if text not in known}  # those that fail
-        found = [one for one in map(known.get, wanted) if one is not None]
-        found += self.rescalings(fit)
+        found = [one for one in map(known.get, changes) if one is not None]
         return sorted(found, key=lambda one: (-one.score, one.expression.canonical))
 
     def known_neighbours(self, fit: Evaluation) -> list[Estimate]:
-        """Return the estimates that :meth:`neighbours` has already made."""
+        """Return the estimates of kernels near a fitted one that have already been made."""
         return [one for one in self._estimates_near(fit).values() if one is not None]
 
     def _estimates_near(self, fit: Evaluation) -> dict[str, Estimate | None]:
@@ -131,42 +148,40 @@ class Task:
         return self.cached(("neighbours", fit.expression.canonical, fit.theta.tobytes()), dict)
 
     def near(self, expression: Expression) -> dict[str, Expression]:
-        """Return the kernels one operation away on the same scales, by canonical text.
+        """Return the kernels one operation away, by canonical text, with those on other scales.
 
         Of very many operations only some are tried, with all deletions.
         """
-        return {text: ways[0] for text, ways in self._changes_of(expression)[1].items()}
+        return {text: ways[0] for text, ways in self._changes_of(expression).items()}
 
-    def _changes_of(self, expression: Expression) -> tuple[Expression, dict[str, list[Expression]]]:
-        """Return a kernel with numbers, and all that it may change to on the same scales.
+    def _changes_of(self, expression: Expression) -> dict[str, list[Expression]]:
+        """Return all that a kernel with numbers may change to, arranged, by canonical text.
 
-        These are by canonical text, and may share different leaves with the kernel.
+        The changes that lead to one text may keep different leaves.
         """
 
-        def make() -> tuple[Expression, dict[str, list[Expression]]]:
-            if not expression.leaves:  # noise stands alone
-                return expression, {}
+        def make() -> dict[str, list[Expression]]:
             parent, grammar = with_numbers(expression), self.grammar
+            rescaled = {one.canonical: [one] for one in self.rescalings(parent)}
+            if not expression.leaves:  # noise stands alone
+                return rescaled
             focus, added = self.focus(parent.columns), self._terms_of(parent)
-            rescaled = {grammar.tidy(one).canonical for one in grammar.rescalings(parent)}
             changes: dict[str, dict[tuple[int | None, ...], Expression]] = {}
             brackets = chain(factorings(parent), releases(parent)) if grammar.reduces else ()
             others = map(grammar.tidy, brackets)
             for one in chain(focus.changes(parent, MAX_CHANGES), added, others):
                 if one.canonical not in rescaled and one.canonical != parent.canonical:
+                    arranged = arrange(one)[0]
                     ways = changes.setdefault(one.canonical, {})
-                    ways.setdefault(tuple(leaf.number for leaf in arrange(one)[0].leaves), one)
-            return parent, {text: [*ways.values()] for text, ways in changes.items()}
+                    ways.setdefault(tuple(leaf.number for leaf in arranged.leaves), arranged)
+            return {text: [*ways.values()] for text, ways in changes.items()} | rescaled
 
         return self.cached(("changes", expression.canonical), make)
 
-    def rescalings(self, fit: Evaluation) -> list[Estimate]:
-        """Estimate the scores of a kernel on another scale of the target or of a column."""
-        return self._estimates(fit, self._rescalings_of)
-
-    def terms(self, fit: Evaluation) -> list[Estimate]:
-        """Estimate the scores of a kernel with one more term, on any column that it lacks."""
-        return self._estimates(fit, self._terms_of)
+    def rescalings(self, expression: Expression) -> list[Expression]:
+        """List the arranged kernels on other scales of the target or of a column."""
+        rescalings = map(self.grammar.tidy, self.grammar.rescalings(expression))
+        return [arrange(one)[0] for one in rescalings]
 
     def _terms_of(self, expression: Expression) -> list[Expression]:
         """List sums of a kernel and of a smooth term, on each column that it lacks, if many."""
@@ -186,30 +201,6 @@ class Task:
         leaves = [base.leaves[0] for base in reversed(self.grammar.bases)]
         leaves.sort(key=lambda leaf: leaf.kernel == SMOOTH)  # the last of a column counts
         return {leaf.column: leaf for leaf in leaves}
-
-    def neighbour_texts(self, expression: Expression) -> frozenset[str]:
-        """Return the canonical texts of the kernels that :meth:`neighbours` estimates."""
-        rescaled = (one.canonical for one in self._rescalings_of(expression))
-        return frozenset([*self._changes_of(expression)[1], *rescaled])
-
-    def simplifications(self, fit: Evaluation) -> list[Estimate]:
-        """Estimate the scores of the simpler forms of a fitted kernel."""
-        return self._estimates(fit, simplifications)
-
-    def _estimates(
-        self, fit: Evaluation, changes: Callable[[Expression], list[Expression]]
-    ) -> list[Estimate]:
-        """Estimate the results of changes, once; an ``OutOfTimeError`` after the deadline."""
-
-        def make() -> list[Estimate]:
-            parent = with_numbers(fit.expression)
-            return self.estimate_changes(fit, parent, changes(parent), self.deadline)
-
-        return self.cached((changes, fit.expression.canonical, fit.theta.tobytes()), make)
-
-    def _rescalings_of(self, expression: Expression) -> list[Expression]:
-        rescalings = map(self.grammar.tidy, self.grammar.rescalings(expression))
-        return [arrange(one)[0] for one in rescalings]
 
     def any_unknown(
         self, known: Sequence[Expression], *, max_depth: float = np.inf
