@@ -20,4 +20,4 @@ from autokernel.evidence.evaluator import (
 )
 from autokernel.evidence.outliers import find_outliers, new_outliers, update_outliers
 from autokernel.evidence.starts import Estimate, columns_with_season
-from autokernel.evidence.varying_noise import update_noise
+from autokernel.evidence.varying_noise import FittedNoise, update_noise

@@ -44,14 +44,21 @@ _FAILED = 1e3  # nats below the start: a point at which the covariance has no Ch
 
 
 def update_noise(
-    data: TrainingData, fit: Evaluation, least: float, *, priors: Priors, deadline: Deadline
+    data: TrainingData,
+    fit: Evaluation,
+    least: float,
+    *,
+    priors: Priors,
+    deadline: Deadline,
+    found: dict[str, "FittedNoise"] | None = None,
 ) -> tuple[NoiseFunction, float]:
     """Find how the noise varies around one kernel, on its scale of the target.
 
     It varies as before unless another function is better by :data:`MIN_GAIN`, and gives the kernel
     a score that is so much above the ``least``. Returns also that score, or the ``least``. It is
     constant where weights are no numbers of readings, and where there is next to no noise. Each of
-    a few fits takes some dozen likelihood calls, O(n_samples^3) each.
+    a few fits takes some dozen likelihood calls, O(n_samples^3) each, once for each kernel of which
+    ``found`` has no noise that varies, for the same rows; it is added.
     """
     data = data.on(fit.expression.target)
     known, weights = data.noise_function, data.noise.weights
@@ -59,11 +66,15 @@ def update_noise(
     if not is_possible or np.any(weights != np.round(weights)):
         return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
-        search = _Search(fit, data, priors=priors, deadline=deadline)
-        found = search.best(least - fit.score)
-        gain = found.value - fit.log_posterior - known.log_prior
+        text, found = fit.expression.canonical, {} if found is None else found
+        best = found.get(text)
+        if best is None:
+            search = _Search(fit, data, priors=priors, deadline=deadline)
+            best = search.best(least - fit.score)
+            found |= {text: best} if best.terms else {}  # what ends early may find more later
+        gain = best.value - fit.log_posterior - known.log_prior
         if min(gain, fit.score + gain - least) > MIN_GAIN:
-            return NoiseFunction(found.terms, found.log_prior), fit.score + gain
+            return NoiseFunction(best.terms, best.log_prior), fit.score + gain
     return known, least
 
 
@@ -89,7 +100,7 @@ def _candidates(data: TrainingData) -> Iterator[NoiseTerm]:
                 yield NoiseTerm(number, form, values, centre, np.zeros(k), np.eye(k))
 
 
-class _Point(NamedTuple):
+class FittedNoise(NamedTuple):
     """Parameters of a kernel and terms of its noise, at the maximum of their log posterior.
 
     The ``value`` is that maximum plus ``log_prior``: the log of the prior density of the terms
@@ -121,9 +132,9 @@ class _Search:
         start = maximise(
             self._posterior, fit.theta, max_iterations=n_steps, curvature=np.diag(self._units**-2)
         )
-        self._start = _Point(start.theta, (), 0.0, start.log_posterior)
+        self._start = FittedNoise(start.theta, (), 0.0, start.log_posterior)
 
-    def best(self, needed: float) -> _Point:
+    def best(self, needed: float) -> FittedNoise:
         """Add the best term as long as one is worth its price, if it may gain what is needed."""
         fit = self._start
         if fit.theta[-1] < self._posterior.lower[-1] + MIN_ABOVE_FLOOR:
@@ -150,7 +161,7 @@ class _Search:
         n_of_values = len(self._candidates) - self._n_of_gaps
         return PRICE + float(np.log(self._n_of_gaps if term.form == GAP else n_of_values))
 
-    def _share_of_normal(self, fit: _Point) -> float:
+    def _share_of_normal(self, fit: FittedNoise) -> float:
         """Return the share of a gain that normal noise would have, if tails are heavy.
 
         The score of each row has the variance of its squared residual, which is 2 for normal noise
@@ -159,7 +170,7 @@ class _Search:
         errors, variances = self._likelihood_of(fit).leave_one_out_errors(fit.theta)
         return min(1.0, 2 / float(np.mean((errors**2 / variances - 1) ** 2)))
 
-    def _is_misfit(self, fit: _Point) -> bool:
+    def _is_misfit(self, fit: FittedNoise) -> bool:
         """Whether residuals of one sign follow each other where the last term raises the noise."""
         term = fit.terms[-1]
         if term.form in (GAP, LEVELS):
@@ -172,7 +183,7 @@ class _Search:
         products = np.sqrt(is_raised.sum()) * (residuals[1:] @ residuals[:-1])
         return bool(products > MAX_CORRELATION * (residuals @ residuals))
 
-    def _expected_gains(self, fit: _Point, terms: Sequence[NoiseTerm]) -> FloatArray:
+    def _expected_gains(self, fit: FittedNoise, terms: Sequence[NoiseTerm]) -> FloatArray:
         """Expect how much evidence each term gains, by a parabola of its coefficients.
 
         A few large residuals alone are no reason for a term, and are clipped.
@@ -196,7 +207,7 @@ class _Search:
             gains[n] = 0.5 * (slope @ np.linalg.solve(B, slope) - np.linalg.slogdet(B)[1])
         return gains
 
-    def _fitted(self, fit: _Point, another: NoiseTerm) -> _Point:
+    def _fitted(self, fit: FittedNoise, another: NoiseTerm) -> FittedNoise:
         """Maximise over the parameters of the kernel and all coefficients."""
         terms, posterior = (*fit.terms, another), self._posterior
         basis, b, p = self._basis(terms), _coefficients(terms), len(fit.theta)
@@ -233,13 +244,13 @@ class _Search:
             replace(term, coefficients=b[begin:end], covariance=covariance[begin:end, begin:end])
             for term, begin, end in zip(terms, ends, ends[1:], strict=False)
         )
-        return _Point(theta, fitted, log_prior - 0.5 * float(b @ b), value)
+        return FittedNoise(theta, fitted, log_prior - 0.5 * float(b @ b), value)
 
     def _basis(self, terms: Sequence[NoiseTerm]) -> FloatArray:
         nothing = np.empty((len(self._inputs), 0))
         return np.hstack([nothing, *(one.basis(self._inputs.raw(one.column)) for one in terms)])
 
-    def _likelihood_of(self, fit: _Point) -> ExactLikelihood:
+    def _likelihood_of(self, fit: FittedNoise) -> ExactLikelihood:
         return self._with(self._basis(fit.terms) @ _coefficients(fit.terms))
 
     def _with(self, log_factors: FloatArray) -> ExactLikelihood:

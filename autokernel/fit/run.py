@@ -14,7 +14,7 @@ import numpy as np
 from autokernel.data import FitData, NoiseFunction
 from autokernel.data.steps import time_and_groups
 from autokernel.deadline import NEVER, Deadline, in_time
-from autokernel.evidence import Evaluation, update_noise
+from autokernel.evidence import Evaluation, FittedNoise, update_noise
 from autokernel.exceptions import EvaluationError, warn_user
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import (
@@ -92,6 +92,7 @@ class Run:
             is_over=first.is_over,
         )
         self._judged: set[bytes] = set()  # outliers for which kernels were fitted
+        self._noises: dict[tuple[int, bytes], dict[str, FittedNoise]] = {}  # for rows, by kernels
         self.was_cut = False  # before it could leave out columns of the best kernel
         self._clock = Deadline(np.inf)  # of conditionings, also after the deadline
         self._best: Point | None = None
@@ -251,7 +252,11 @@ class Run:
         """
         stage = self.stages[-1]
         update = partial(
-            update_noise, stage.evaluator.data, priors=self.arguments.priors, deadline=deadline
+            update_noise,
+            stage.evaluator.data,
+            priors=self.arguments.priors,
+            deadline=deadline,
+            found=self._noises.setdefault((stage.number, stage.outliers.tobytes()), {}),
         )
         for scale in dict.fromkeys(one.expression.target for one in best_first):
             of_scale = [one for one in best_first if one.expression.target == scale]
