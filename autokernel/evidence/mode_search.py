@@ -51,6 +51,7 @@ class Budget:
 WITHOUT_PERIOD = Budget(3, 2)
 PERIODIC = Budget(4, 3, n_scanned=(14, 6, 3), max_scans=3, n_refined=(6, 3))
 OF_PARTS = Budget(4, 3, n_scanned=(6, 3, 2), max_scans=1)
+KNOWN = Budget(1, 1)
 LIGHT = Budget(1, 1, n_scanned=(6, 3, 1), max_scans=1)
 
 
@@ -268,11 +269,12 @@ class ModeSearch:
         known, variants = (warm_starts[0][0].nodes if warm_starts else ()), None
         if warm_starts and len(known) == len(expression.nodes):
             thetas = with_warm_starts(expression, posterior.centre[None], warm_starts[0])
-            (start,) = warm_points(posterior, thetas, warm_starts[0])
-            curvature = start.curvature
-            mode = maximise(posterior, start.theta, max_iterations=MAX_STEPS, curvature=curvature)
-            if np.isfinite(mode.log_posterior):
-                return [mode], 0
+            starts = warm_points(posterior, thetas, warm_starts[0])
+            if expression.has_many_modes:
+                variants = partial(self._terms_as_noise, posterior)
+            modes = find_modes(posterior, starts, variants=variants, budget=KNOWN)
+            if np.isfinite(modes[0].log_posterior):
+                return modes, 0
         if self._has_subsample:
             subsample = self._on_subsample(expression, posterior.deadline)
         calls: Mapping[str, int] = {}

@@ -18,6 +18,7 @@ N_CLIMBED = 3  # best kernels whose neighbours are estimated
 MIN_GAIN_OF_ALONE = 1.0  # nats that a step of a climb from a base kernel is expected to gain
 MIN_GAIN_OF_SCALE = 2.0  # nats that another scale must be expected to gain to be taken at once
 MAX_RISE = 3.0  # nats by which a change rarely gains more than at the last kernel
+MAX_BEHIND_ON_SCALE = 10.0  # nats of the best kernel on another scale of the target
 SHARE_OF_RISE = 0.5  # of the largest gain, which is added to these nats
 MANY_NEIGHBOURS = 150  # of a kernel; with fewer, all are estimated
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
@@ -49,9 +50,9 @@ class Climb:
         """List kernels by their expected improvement, highest first.
 
         Other scales of the best kernel that gain much come before all others. Then come neighbours
-        of it, of the kernels to which the search climbs from the best base kernels, and of the next
-        best ones, which are often two operations away from it. In the end all neighbours of the
-        best kernel are estimated.
+        of it, of the kernels to which the search climbs from the best base kernels and on other
+        scales of the target, and of the next best ones, which are often two operations away from
+        it. In the end all neighbours of the best kernel are estimated.
         """
         if not self._fits:
             return []
@@ -65,6 +66,9 @@ class Climb:
             return steps
         for top in self._tops():  # for which gains of larger kernels do not count
             if steps := self._steps_from(top, above=top, least=MIN_GAIN_OF_ALONE, max_rise=np.inf):
+                return steps[:1]
+        for other in self._best_on_other_targets():
+            if steps := self._steps_from(other, above=other, least=least):
                 return steps[:1]
         for other in self._fits[1:N_CLIMBED]:
             if steps := self._steps_from(other, above=best, least=least):
@@ -130,6 +134,15 @@ class Climb:
                 top = known.pop(best.expression.canonical)
             if top is not self._fits[0]:
                 yield top
+
+    def _best_on_other_targets(self) -> list[Evaluation]:
+        """Return the best kernel on each other scale of the target that is not far behind."""
+        best, found = self._fits[0], dict[str, Evaluation]()
+        for fit in self._fits:
+            found.setdefault(fit.expression.target, fit)
+        del found[best.expression.target]
+        least = best.score - MAX_BEHIND_ON_SCALE
+        return [one for one in found.values() if one.score > least]
 
     def _promising(
         self, near: Sequence[Estimate], fit: Evaluation, *, above: Evaluation, least: float

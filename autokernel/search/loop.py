@@ -234,18 +234,21 @@ class Search:
                 yield _KernelBatch(self._rescored[:1], [], Phase.RESCORING, until=latest)
                 yield _KernelBatch(self._rescored[1:], history.evaluations, Phase.RESCORING)
             yield from self._pruning()
-            while (
-                history.n_searched < self._n_iter
-                and any(one.expression.leaves for one in history.evaluations)
-                and not self.task.deadline.has_passed
-                and (self._goes_on or not self._rescored)
-                and not self._has_converged()
-                and (batch := self._proposed()).kernels
-            ):
-                yield batch
-            if left := self._left_of_design():
-                yield _KernelBatch(left, [], Phase.INITIAL)
-            yield from self._pruning()
+            n_known = -1
+            while len(history) > n_known:  # the pruning may end in a kernel with better neighbours
+                n_known = len(history)
+                while (
+                    history.n_searched < self._n_iter
+                    and any(one.expression.leaves for one in history.evaluations)
+                    and not self.task.deadline.has_passed
+                    and (self._goes_on or not self._rescored)
+                    and not self._has_converged()
+                    and (batch := self._proposed()).kernels
+                ):
+                    yield batch
+                if left := self._left_of_design():
+                    yield _KernelBatch(left, [], Phase.INITIAL)
+                yield from self._pruning()
             # on rows that are not all, there is no posterior over kernels that would need these
             others = [] if self._is_over else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
             for begin in range(0, len(others), self._batch_size):
@@ -315,7 +318,8 @@ class Search:
         """Let the strategy propose the next batch, which may be empty."""
         began = time.perf_counter()
         start = self._history.n_searched
-        before = self._history.before(start)
+        kernels = [one for one in self._history if one.evaluation.expression.leaves]
+        before = History(self._history.n_samples, kernels)  # nothing is learned from noise alone
 
         def propose() -> Iterator[Estimate]:
             rng = np.random.default_rng([self._seed, PROPOSAL_STREAM, start])
