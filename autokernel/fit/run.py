@@ -179,15 +179,17 @@ class Run:
     ) -> bool:
         """Let the search go on with other data if the best kernels ask for it, or not all are used.
 
-        After the design, only the noise is judged, by simple kernels: later ones may absorb it. It
-        is not judged if there may be outliers, or other scales of the target, on which it varies
-        less. If the search of a stage ends, rows are judged too; if it ``is_over``, nothing is.
+        After the design, only the noise is judged, by simple kernels: later ones of several columns
+        may absorb it. It is not judged if there may be outliers, or other scales of the target, on
+        which it varies less. If the search of a stage ends, rows are judged too; if it ``is_over``,
+        nothing is.
         """
         stage = self.stages[-1]
         scored = stage.history.best_first()
         grammar = stage.space.grammar
         is_climb = self.arguments.strategy.climbs(reduces=grammar.reduces)
-        if not scored or not (ends or (is_climb and len(grammar.targets) == 1)):
+        may_absorb = is_climb and len(grammar.columns) > 1 == len(grammar.targets)
+        if not (scored and (ends or may_absorb)):
             return False
         following, fits = self.following(scored, deadline, ends=ends, is_over=is_over)
         if following is None:

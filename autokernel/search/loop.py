@@ -41,6 +41,7 @@ MAX_NEW_COLUMNS = 15  # that are chosen together
 MAX_VAIN_STEPS = 10  # of a climb over very many columns, after which it ends
 MAX_DESIGNED_LATER = 8  # kernels over the columns that are chosen
 SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
+MAX_VAIN_FORMS = 5  # simpler forms in a row that are not better, after which no more are fitted
 MAX_LOSS = 1.0  # nats below the best score by its estimate, at which a simpler kernel is fitted
 MAX_LOSS_OF_TARGET = 6.0  # the same of a kernel on another scale of the target
 MAX_LOSS_AT_END, MAX_AT_END = 3.0, 8  # the same in the end, for the posterior, and how many
@@ -101,6 +102,7 @@ class Search:
         self._noise = [NOISE.on(target) for target in targets]
         self._was_short = False  # of time for a kernel
         self._is_designed = self._lacks_designed = False
+        self._pruned: Evaluation | None = None  # the best one, whose simpler forms are not better
         self._rescored: list[Estimate] = []  # the best kernels on other data
         start = [one.on(targets[0]) if one.target == IDENTITY else one for one in task.start]
         design = self._designed(targets[0])
@@ -333,13 +335,19 @@ class Search:
         return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds)
 
     def _pruning(self) -> Iterator["_KernelBatch"]:
-        """Yield the simpler forms of the best kernel until none of them is better.
+        """Yield the simpler forms of the best kernel until none of them, or of some, is better.
 
         After each batch the best kernel may be another one.
         """
-        history = self._history
-        while simpler := self._simpler(MAX_LOSS)[: self._batch_size]:
+        history, n_vain = self._history, 0
+        while history.best is not self._pruned and (
+            simpler := self._simpler(MAX_LOSS)[: self._batch_size]
+        ):
+            best = history.best
             yield _KernelBatch(simpler, history.evaluations, Phase.PRUNING)
+            n_vain = n_vain + len(simpler) if history.best is best else 0
+            if n_vain >= MAX_VAIN_FORMS:
+                self._pruned = best
 
     def _simpler(self, max_loss: float) -> list[Estimate]:
         """Find the simpler forms of the best kernel, unless the time is over."""
