@@ -41,7 +41,7 @@ MAX_NEW_COLUMNS = 15  # that are chosen together
 MAX_VAIN_STEPS = 10  # of a climb over very many columns, after which it ends
 MAX_DESIGNED_LATER = 8  # kernels over the columns that are chosen
 SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
-MAX_VAIN_FORMS = 5  # simpler forms in a row that are not better, after which no more are fitted
+MAX_VAIN_FORMS = 5  # estimated simpler forms in a row that are not better, the last of a pruning
 MAX_LOSS = 1.0  # nats below the best score by its estimate, at which a simpler kernel is fitted
 MAX_LOSS_OF_TARGET = 6.0  # the same of a kernel on another scale of the target
 MAX_LOSS_AT_END, MAX_AT_END = 3.0, 8  # the same in the end, for the posterior, and how many
@@ -345,7 +345,8 @@ class Search:
         ):
             best = history.best
             yield _KernelBatch(simpler, history.evaluations, Phase.PRUNING)
-            n_vain = n_vain + len(simpler) if history.best is best else 0
+            n_estimated = sum(np.isfinite(one.score) for one in simpler)
+            n_vain = n_vain + n_estimated if history.best is best else 0
             if n_vain >= MAX_VAIN_FORMS:
                 self._pruned = best
 
