@@ -12,7 +12,7 @@ from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.mode_search import ModeSearch, find_modes, random_stream
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
-from autokernel.evidence.starts import Magnitudes, draw_starts
+from autokernel.evidence.starts import Magnitudes, WarmStart, draw_starts
 from autokernel.expression import Leaf, arrange, slots_of
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import BASE_KERNELS, VARIANCE, Seasonal
@@ -311,6 +311,26 @@ def test_a_cycle_that_is_soon_forgotten_is_found_from_a_wrong_period():
     assert mode.log_posterior > planted - 1e-3  # two runs to one top
     # one cycle is remembered: the period is known to a tenth
     assert np.exp(mode.theta[2]) == pytest.approx(1 / 15.3, rel=0.1)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_a_known_fit_with_a_period_that_takes_wiggles_for_noise_is_left(seed):
+    rng = np.random.default_rng(seed)
+    x = np.linspace(0, 1, 60)
+    K = 0.2**2 * np.exp(-((x[:, None] - x) ** 2) / (2 * 0.02**2)) + 1e-4 * np.eye(60)
+    y = 2 * x + 0.3 * np.sin(2.5 * x) + np.sin(10 * np.pi * x)
+    y += np.linalg.cholesky(K) @ rng.normal(size=60)
+    posterior, _ = build("LIN[0] + PER[0] + SE[0]", x[:, None], (y - y.mean()) / y.std())
+    line, cycle = posterior.centre[:2], np.log([1, 1, 0.2])
+    ends = [
+        maximise(posterior, [*line, *cycle, *np.log(others)], max_iterations=300)
+        for others in ([0.6, 0.3, 0.04], [0.02, 0.04, 0.001])  # the smooth term, and the noise
+    ]
+    assert ends[0].log_posterior < ends[1].log_posterior - 10  # or the test shows nothing
+    known = WarmStart((0, 1, 2), ends[0].theta)
+    search = ModeSearch(posterior.data, priors=PRIORS, seed=0)
+    modes, _ = search(posterior, [[known]])
+    assert modes[0].log_posterior > ends[1].log_posterior - 1e-3
 
 
 def test_only_a_factor_says_over_what_a_cycle_is_forgotten(pulses):

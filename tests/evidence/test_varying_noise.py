@@ -101,6 +101,21 @@ def test_a_term_is_where_the_dense_posterior_is_largest_and_has_its_evidence(for
     assert found.log_prior == pytest.approx(expected, abs=0.02)
 
 
+def test_the_noise_around_a_kernel_is_searched_once():
+    data, found = data_of("linear", np.ones(N)), {}
+    fit = Evaluator(data, priors=PRIORS, seed=0)(LINE)
+    settings = {"priors": PRIORS, "deadline": NEVER, "found": found}
+    first, score = update_noise(data, fit, fit.score, **settings)
+    assert list(found) == [fit.expression.canonical]
+    again, same_score = update_noise(data, fit, fit.score, **settings)
+    assert again.terms is first.terms
+    assert same_score == score
+    # it is compared with what is known then
+    known = data.with_varying({IDENTITY: first})
+    fit = Evaluator(known, priors=PRIORS, seed=0)(LINE)
+    assert update_noise(known, fit, fit.score, **settings) == (first, fit.score)
+
+
 def test_it_is_constant_with_few_rows_with_other_weights_and_with_many_levels():
     ones = np.ones
     assert found_in(data_of("levels", ones(30)))[1].terms

@@ -25,7 +25,16 @@ def additive(expression):
     return gain - 0.5 * n_leaves + 0.1 * rough
 
 
-def search_of(score, *, n_features=4, start="SE[0] + LIN[1]", estimate=None, store=None, n_iter=60):
+def search_of(
+    score,
+    *,
+    n_features=4,
+    start="SE[0] + LIN[1]",
+    estimate=None,
+    store=None,
+    n_iter=60,
+    targets=("identity",),
+):
     """Search from one kernel, and record which kernels were estimated; by default rightly."""
     asked = []
 
@@ -34,7 +43,8 @@ def search_of(score, *, n_features=4, start="SE[0] + LIN[1]", estimate=None, sto
         return (estimate or score)(expression)
 
     task = task_of(n_features, base_kernels=BASES, reduces=True, max_leaves=6, estimate=estimated)
-    task = replace(task, start=(parse_expression(start),))
+    grammar = replace(task.grammar, targets=targets)
+    task = replace(task, start=(parse_expression(start),), grammar=grammar)
     laboratory = Laboratory(SOT(), task, score)
     laboratory.search(n_iter=n_iter, store=store)
     return laboratory, asked
@@ -60,6 +70,19 @@ def test_it_leaves_a_trap_by_way_of_the_next_best_kernel():
 
     found, _ = search_of(score, n_features=2, start=trap)
     assert found.history.best.expression.canonical == top
+
+
+def test_it_climbs_on_other_scales_of_the_target_and_after_the_pruning():
+    """The best kernel has no better neighbour, and on its other scale it is far from the best."""
+    trap, step, top = "LIN[0] + SE[1]", "LIN[0] * PER[0] + SE[1]", "LIN[0] * PER[0] + RQ[0] + SE[1]"
+    heights = {trap: 10.0, f"log(y) ~ {trap}": 5.0}  # which the pruning fits
+    heights |= {f"log(y) ~ {step}": 7.0, f"log(y) ~ {top}": 20.0}
+
+    def score(expression):
+        return heights.get(expression.canonical, -1.0 - expression.n_leaves)
+
+    found, _ = search_of(score, n_features=2, start=trap, targets=("identity", "log"))
+    assert found.history.best.expression.canonical == f"log(y) ~ {top}"
 
 
 def test_changes_that_have_lost_more_than_estimated_are_not_tried_again_and_again():
