@@ -72,16 +72,17 @@ def test_it_leaves_a_trap_by_way_of_the_next_best_kernel():
     assert found.history.best.expression.canonical == top
 
 
-def test_it_climbs_on_other_scales_of_the_target_and_after_the_pruning():
+@pytest.mark.parametrize("start", ["LIN[0] + SE[1]", "LIN[0]"])
+def test_it_climbs_on_other_scales_of_the_target_and_after_the_pruning(start):
     """The best kernel has no better neighbour, and on its other scale it is far from the best."""
     trap, step, top = "LIN[0] + SE[1]", "LIN[0] * PER[0] + SE[1]", "LIN[0] * PER[0] + RQ[0] + SE[1]"
-    heights = {trap: 10.0, f"log(y) ~ {trap}": 5.0}  # which the pruning fits
+    heights = {"LIN[0]": 5.0, trap: 10.0, f"log(y) ~ {trap}": 5.0}  # which a pruning fits
     heights |= {f"log(y) ~ {step}": 7.0, f"log(y) ~ {top}": 20.0}
 
     def score(expression):
         return heights.get(expression.canonical, -1.0 - expression.n_leaves)
 
-    found, _ = search_of(score, n_features=2, start=trap, targets=("identity", "log"))
+    found, _ = search_of(score, n_features=2, start=start, targets=("identity", "log"))
     assert found.history.best.expression.canonical == f"log(y) ~ {top}"
 
 
