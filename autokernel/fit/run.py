@@ -51,6 +51,7 @@ N_ROUGH = 2  # of these with a rough term more, which few rows take for noise
 MAX_REVISIONS = 2  # after the last stage, if its best kernel changes which rows fit, or the noise
 LEAST_LOG_NOISE = np.log(1e-3)  # variance, of a kernel of the design that shows how it varies
 MIN_AHEAD = 3.0  # nats of a simple kernel whose noise varies, above the best one: strong evidence
+MORE_NOISE = 2.0  # in the logarithm of its variance, that a better kernel may have absorbed
 MAX_BEHIND = 3.0  # nats of a kernel whose noise varies at gaps, below one that uses the column
 
 Point = tuple[Evaluation, MixturePredictor]
@@ -249,8 +250,9 @@ class Run:
 
         A product that follows each row has absorbed the noise, and a kernel may have a variance at
         gaps that is noise of such rows. So simple kernels are tried as well: noise by itself, the
-        best base kernel, the best sum, and the best kernel without each column that has gaps. After
-        the design the others are not tried, as what they do not explain may be no noise.
+        best base kernel, the best sum, the best kernel without each column that has gaps, and the
+        best one with much more noise. After the design the last ones are not tried, as what they do
+        not explain may be no noise.
         """
         stage = self.stages[-1]
         update = partial(
@@ -272,6 +274,8 @@ class Run:
                 )
                 without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
                 ahead |= {some[0]: -MAX_BEHIND for some in without if some} | {of_scale[0]: 0.0}
+                least = of_scale[0].theta[-1] + MORE_NOISE
+                ahead |= dict.fromkeys([o for o in of_scale if o.theta[-1] > least][:1], 0.0)
             else:
                 ahead = {one: n for one, n in ahead.items() if one.theta[-1] > LEAST_LOG_NOISE}
             best = best_first[0].score

@@ -291,6 +291,19 @@ def test_random_gaps_are_no_noise_that_varies(n_tables, at_most):
     assert n_found <= at_most  # each with about 5 %: more than 3 of 20 with 2 %, 1 of 8 with 6 %
 
 
+@pytest.mark.parametrize("seed", [1, 3])
+def test_noise_that_a_product_has_absorbed_is_found(seed):
+    rng = np.random.default_rng(seed)
+    x = np.sort(rng.uniform(0, 10, 120))
+    y = x * np.sin(2 * np.pi * x / 2.3) + 0.06 * x**2 * rng.normal(size=120)
+    swing, rough = "LIN[x] * PER[x]", "LIN[x] * LIN[x] * SE[x]"
+    model = AutoKernelGPRegressor(
+        n_iter=0, start_kernel=[swing, f"{swing} + {rough}"], random_state=0
+    ).fit(pd.DataFrame({"x": x}), y)
+    assert said(model)
+    assert model.best_expression_ == swing
+
+
 def test_outliers_that_are_excluded_are_no_noise_that_varies():
     rng = np.random.default_rng(2)
     x, z = rng.uniform(0, 10, 100), rng.uniform(size=100)
