@@ -62,7 +62,6 @@ from autokernel.typing import FloatArray
 from autokernel.validation import check_seed, resolve
 
 FAR_BELOW_BEST = 2.0  # nats below the best score at which an estimate of the Hessian suffices
-_RELIABLE_PARETO_K = 0.7  # of the first draws, above which more are made; Vehtari et al. 2024
 _MAX_ARRIVED = 2  # evaluators that a process keeps
 
 
@@ -249,8 +248,8 @@ class Evaluator:
         """Draw from the posterior of a kernel's parameters.
 
         Draws are made around the best mode and, if the kernel has periods, around modes with other
-        periods. More than the first batch are made only if its weights are not reliable. The points
-        depend only on the posterior, and neither on the seed nor on orders.
+        periods. After a batch with reliable weights no more are made. The points depend only on the
+        posterior, and neither on the seed nor on orders.
 
         An ``EvaluationError`` is raised if the kernel has no Hessian, no draw has a finite density,
         or the kernel fails at one.
@@ -269,7 +268,6 @@ class Evaluator:
                 uniforms=even_points(),
                 max_draws=max_draws,
                 standard_error=np.inf,
-                pareto_k=_RELIABLE_PARETO_K,
             )
 
     @property

@@ -280,7 +280,6 @@ def importance_sample(
     uniforms: Uniforms,
     max_draws: int = MAX_DRAWS,
     standard_error: float = STANDARD_ERROR,
-    pareto_k: float = _SOUND_PARETO_K,
 ) -> ImportanceSample:
     """Draw from a posterior within its bounds, and estimate the log of its integral.
 
@@ -330,7 +329,7 @@ def importance_sample(
         log_evidence, error = _estimate(pooled)
         together = np.concatenate(pooled)
         shape = pareto_shape(np.exp(together - together.max()))
-        if (shape < pareto_k and error < standard_error) or n_draws >= max_draws:
+        if (shape < _SOUND_PARETO_K and error < standard_error) or n_draws >= max_draws:
             break
         fitted = fitted.refit(np.concatenate(thetas), softmax(together))
     possible = np.isfinite(together)

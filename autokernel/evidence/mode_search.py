@@ -68,10 +68,9 @@ def find_modes(
 
     The points ``starts`` are tried in this order, until some in a row have gained nothing. They
     have a curvature if they are from the fit of a similar kernel. ``scan`` finds further ones
-    around a mode. ``variants`` lists points that may lead to a higher
-    mode than the best one; those of the highest posterior are followed on all rows. ``subsample``
-    is a cheaper posterior of the same parameters, such as one on some of the rows. The search uses
-    it, and its best modes are starting points for runs on ``posterior``.
+    around a mode. ``variants`` lists points that may lead to a higher mode than the best one; those
+    of the highest posterior are followed on all rows. ``subsample`` is a cheaper posterior of the
+    same parameters. Its best modes are starting points for runs on ``posterior``.
 
     The modes are distinct, the best one first and to full precision. If the covariance could not be
     factorised at any start, there is one point with the log posterior ``-inf``.
@@ -260,7 +259,8 @@ class ModeSearch:
 
         The search starts from the warm starts of the highest log posterior, and scans only nodes
         that the first of them does not have. If that has all nodes, it is close to a mode, to which
-        one run leads. The deadline of the posterior applies to all of it.
+        one run leads; of a kernel with periods, a term may be what that mode takes for noise. The
+        deadline of the posterior applies to all of it.
 
         Returns distinct modes, the best first, and the number of likelihood calls on a subsample,
         those for the modes of parts included.
@@ -270,9 +270,9 @@ class ModeSearch:
         if warm_starts and len(known) == len(expression.nodes):
             thetas = with_warm_starts(expression, posterior.centre[None], warm_starts[0])
             starts = warm_points(posterior, thetas, warm_starts[0])
-            if expression.has_many_modes:
-                variants = partial(self._terms_as_noise, posterior)
-            modes = find_modes(posterior, starts, variants=variants, budget=KNOWN)
+            has_many = expression.has_many_modes
+            as_noise = partial(self._terms_as_noise, posterior) if has_many else None
+            modes = find_modes(posterior, starts, variants=as_noise, budget=KNOWN)
             if np.isfinite(modes[0].log_posterior):
                 return modes, 0
         if self._has_subsample:

@@ -5,7 +5,7 @@ rows a variance, those first that gain most of the log evidence, and each of the
 """
 
 from collections.abc import Sequence
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -169,6 +169,7 @@ class _Fit(NamedTuple):
     """A kernel that is fitted without the rows that have a variance."""
 
     kept: BoolArray  # (n_samples,)
+    given: TrainingData  # these rows, by their standardised target
     point: Point
     score: float  # nats, the log posterior less the price of the rows that are freed
     deviations: FloatArray  # (n_samples,), from predictions by other kept rows, NaN if not known
@@ -204,7 +205,6 @@ class _Pursuit:
         self._priors, self._seed, self._deadline = priors, seed, deadline
         self._price = float(np.log(n))
         self._starts: list[Point] = []
-        self._given = lru_cache(maxsize=1)(self._given_rows)  # with the differences of its rows
         self.has_target = np.isfinite(data.noise.log_slopes)
         self._has_gap = np.isnan(data.X[:, sorted(expression.columns)]).any(axis=1)
         self._numbers = numbers
@@ -246,7 +246,7 @@ class _Pursuit:
     def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
         """Fit to other rows by a few steps, from the last point and from a start that is higher."""
         posterior, last = self._posterior(kept), fit.point
-        best = highest(posterior, [last, *self._starts], 1)
+        best = highest(posterior, [last, *self._starts], 1) if self._starts else []
         starts = [last, *(one for one in best if one.theta is not last.theta)]
         return self._fit(kept, posterior, starts, n_steps=_STEPS)
 
@@ -341,12 +341,8 @@ class _Pursuit:
 
     def _posterior(self, kept: BoolArray) -> LogPosterior:
         """Return the posterior given some rows, by their standardised target."""
-        data, priors = self._given(kept.tobytes()), self._priors
+        data, priors = self._standardised(kept, kept), self._priors
         return LogPosterior.exact(self._expression, data, priors=priors, deadline=self._deadline)
-
-    def _given_rows(self, kept: bytes) -> TrainingData:
-        rows = np.frombuffer(kept, dtype=bool)
-        return self._standardised(rows, rows)
 
     def _standardised(self, rows: BoolArray, kept: BoolArray) -> TrainingData:
         """Return rows with the target that is standardised over the kept ones."""
@@ -382,31 +378,31 @@ class _Pursuit:
         score = point.log_posterior - self._price * freed.sum()
         rest = freed & self.has_target
         if rest.any():
-            errors, variance, noise = self._errors(rest, kept, theta)
+            errors, variance, noise = self._errors(rest, kept, given, theta)
             deviations[rest] = errors / np.sqrt(variance)
             others = _log_normal_at_best(np.maximum(errors**2, variance))
             score += (others + noise.corrections(theta[-1])).sum()
         beyond, y = freed & ~self.has_target, self._data.on(IDENTITY).y
         centre, spread = mean_and_variance(y[kept])  # rows beyond the scale count as they are
         score += _log_normal_at_best(np.maximum((y[beyond] - centre) ** 2, spread)).sum()
-        return _Fit(kept, point, float(score), deviations, precision, alpha)
+        return _Fit(kept, given, point, float(score), deviations, precision, alpha)
 
     def _of_all_rows(self, fit: _Fit) -> _Fit:
         """Compare the rows that the pursuit does not use with their predictions too."""
         others = np.isnan(fit.deviations)
         if not others.any():
             return fit
-        errors, variance, _ = self._errors(others, fit.kept, fit.point.theta)
+        errors, variance, _ = self._errors(others, fit.kept, fit.given, fit.point.theta)
         deviations = fit.deviations.copy()
         deviations[others] = errors / np.sqrt(variance)
         return fit._replace(deviations=deviations)
 
     def _errors(
-        self, rows: BoolArray, kept: BoolArray, theta: FloatArray
+        self, rows: BoolArray, kept: BoolArray, given: TrainingData, theta: FloatArray
     ) -> tuple[FloatArray, FloatArray, RowNoise]:
         """Return the errors of predictions from the kept rows, their variances and the noise."""
         held_out, blocks = self._standardised(rows, kept), []
-        predictor = ExactPredictor(self._expression, theta, self._given(kept.tobytes()))
+        predictor = ExactPredictor(self._expression, theta, given)
         for begin in range(0, len(held_out.X), N_PREDICTED):
             self._deadline.check()
             blocks.append(predictor.function(held_out.X[begin : begin + N_PREDICTED]))

@@ -61,8 +61,8 @@ MAX_ROWS = 250  # on which neighbours are screened
 FIRST_ROWS = 80  # on which the starting points of a new leaf are compared
 MIN_ROWS_OF_TWO_STAGES = 100  # with which all points are compared on all rows of a screening
 _N_STARTS = 14  # of several new nodes
-_MIN_STARTS, _STARTS_PER_PARAMETER = 6, 2  # of a new leaf
-_N_PERIODIC_STARTS = 16  # of a new leaf with a period; most are at peaks of the periodogram
+_N_STARTS_OF_LEAF = 6  # of a new leaf
+_N_PERIODIC_STARTS = 16  # of one with a period; most are at peaks of the periodogram
 _SHAPES_OF_CYCLE = ((0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3))
 """Lengthscales in the cycle, and variances between those of the noise and of the target."""
 _SIZES = (1.0, 0.4, 2.5)  # of lengthscales, or of the noise, on another scale
@@ -348,8 +348,7 @@ class Screening:
         key = leaf.canonical, b"" if others is None else others.tobytes()
         if key not in self._starts:
             if others is None:
-                n_starts = max(_MIN_STARTS, _STARTS_PER_PARAMETER * len(leaf.parameters))
-                n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else n_starts
+                n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else _N_STARTS_OF_LEAF
                 rng = random_stream(self._seed, leaf, "new leaf")
                 posterior = self._posterior_of(leaf)
                 starts = draw_starts(posterior, self._magnitudes, n_starts, rng=rng)[:, :-1]

@@ -57,8 +57,8 @@ def update_noise(
     It varies as before unless another function is better by :data:`MIN_GAIN`, and gives the kernel
     a score that is so much above the ``least``. Returns also that score, or the ``least``. It is
     constant where weights are no numbers of readings, and where there is next to no noise. Each of
-    a few fits takes some dozen likelihood calls, O(n_samples^3) each, once for each kernel of which
-    ``found`` has no noise that varies, for the same rows; it is added.
+    a few fits takes some dozen likelihood calls, O(n_samples^3) each. Noise that varies is kept in
+    ``found``, by the text of its kernel, for the next call with the same rows.
     """
     data = data.on(fit.expression.target)
     known, weights = data.noise_function, data.noise.weights

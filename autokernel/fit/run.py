@@ -189,7 +189,7 @@ class Run:
         scored = stage.history.best_first()
         grammar = stage.space.grammar
         is_climb = self.arguments.strategy.climbs(reduces=grammar.reduces)
-        may_absorb = is_climb and len(grammar.columns) > 1 == len(grammar.targets)
+        may_absorb = is_climb and len(grammar.columns) > 1 and len(grammar.targets) == 1
         if not (scored and (ends or may_absorb)):
             return False
         following, fits = self.following(scored, deadline, ends=ends, is_over=is_over)
@@ -255,13 +255,9 @@ class Run:
         not explain may be no noise.
         """
         stage = self.stages[-1]
-        update = partial(
-            update_noise,
-            stage.evaluator.data,
-            priors=self.arguments.priors,
-            deadline=deadline,
-            found=self._noises.setdefault((stage.number, stage.outliers.tobytes()), {}),
-        )
+        data, priors = stage.evaluator.data, self.arguments.priors
+        known = self._noises.setdefault((stage.number, stage.outliers.tobytes()), {})
+        update = partial(update_noise, data, priors=priors, deadline=deadline, found=known)
         for scale in dict.fromkeys(one.expression.target for one in best_first):
             of_scale = [one for one in best_first if one.expression.target == scale]
             every = [(one, one.expression.terms(ADD)) for one in of_scale]
@@ -269,13 +265,12 @@ class Run:
             simple = ([o for o in sums if o.expression.n_leaves <= n] for n in (0, 1, np.inf))
             ahead = {some[0]: MIN_AHEAD for some in simple if some}
             if ends:
-                gaps = (
-                    c for c in sorted(of_scale[0].expression.columns) if stage.columns[c].n_gaps
-                )
+                used = sorted(of_scale[0].expression.columns)
+                gaps = [c for c in used if stage.columns[c].n_gaps]
                 without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
                 ahead |= {some[0]: -MAX_BEHIND for some in without if some} | {of_scale[0]: 0.0}
                 least = of_scale[0].theta[-1] + MORE_NOISE
-                ahead |= dict.fromkeys([o for o in of_scale if o.theta[-1] > least][:1], 0.0)
+                ahead = dict.fromkeys([o for o in of_scale if o.theta[-1] > least][:1], 0.0) | ahead
             else:
                 ahead = {one: n for one, n in ahead.items() if one.theta[-1] > LEAST_LOG_NOISE}
             best = best_first[0].score

@@ -105,8 +105,8 @@ class Climb:
         """Return the largest gain of the changes with each key."""
         gains: dict[float, float] = {}
         for one in estimates:
-            gain = round(one.score - fit.score, 1)
-            for key in self._changes.keys(Edge(fit.expression, one.expression)):
+            gain = round(float(one.score - fit.score), 1)
+            for key in map(float, self._changes.keys(Edge(fit.expression, one.expression))):
                 gains[key] = max(gain, gains.get(key, -np.inf))
         return {key: gain for key, gain in gains.items() if np.isfinite(gain)}
 
@@ -156,12 +156,9 @@ class Climb:
             errors, of_errors = self._errors.predict(edges)
             scores, std = scores + errors, np.hypot(of_errors, self._errors.noise)
         gains = expected_improvement(scores, std, best=above.score)
-        order, of_changes = (
-            np.argsort(-gains, kind="stable"),
-            tuple(sorted(self._new_gains.items())),
-        )
-        steps = [new[number] for number in order if gains[number] > least]
-        return [replace(one, gains=of_changes) for one in steps]
+        of_changes = tuple(sorted(self._new_gains.items()))
+        order = np.argsort(-gains, kind="stable")
+        return [replace(new[n], gains=of_changes) for n in order if gains[n] > least]
 
 
 def learn_errors(

@@ -107,14 +107,10 @@ class History:
         return max((trial.elapsed for trial in self.trials), default=0.0)
 
     def before(self, n_searched: int) -> "History":
-        """Return the initial design, its pruning and the first ``n_searched`` trials after them.
-
-        The null model is left out, from whose score nothing is learned about kernels.
-        """
-        kernels = [trial for trial in self.trials if trial.evaluation.expression.leaves]
-        searched = [trial for trial in kernels if trial.phase == Phase.SEARCH]
-        first = kernels.index(searched[0]) if searched else len(kernels)
-        return History(self.n_samples, [*kernels[:first], *searched[:n_searched]])
+        """Return the initial design, its pruning and the first ``n_searched`` trials after them."""
+        searched = [trial for trial in self.trials if trial.phase == Phase.SEARCH]
+        first = self.trials.index(searched[0]) if searched else len(self.trials)
+        return History(self.n_samples, [*self.trials[:first], *searched[:n_searched]])
 
     @property
     def definition(self) -> tuple[tuple[object, ...], ...]:

@@ -235,27 +235,30 @@ class Search:
             if self._rescored:
                 yield _KernelBatch(self._rescored[:1], [], Phase.RESCORING, until=latest)
                 yield _KernelBatch(self._rescored[1:], history.evaluations, Phase.RESCORING)
-            yield from self._pruning()
-            n_known = -1
-            while len(history) > n_known:  # the pruning may end in a kernel with better neighbours
-                n_known = len(history)
-                while (
-                    history.n_searched < self._n_iter
-                    and any(one.expression.leaves for one in history.evaluations)
-                    and not self.task.deadline.has_passed
-                    and (self._goes_on or not self._rescored)
-                    and not self._has_converged()
-                    and (batch := self._proposed()).kernels
-                ):
-                    yield batch
-                if left := self._left_of_design():
-                    yield _KernelBatch(left, [], Phase.INITIAL)
-                yield from self._pruning()
-            # on rows that are not all, there is no posterior over kernels that would need these
-            others = [] if self._is_over else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
-            for begin in range(0, len(others), self._batch_size):
-                some = others[begin : begin + self._batch_size]
-                yield _KernelBatch(some, history.evaluations, Phase.PRUNING)
+            best, proposes = None, self._goes_on or not self._rescored
+            while best is None or history.best is not best:
+                n_known = -1
+                while len(history) > n_known:  # a pruning may end in a kernel to climb from
+                    yield from self._pruning()
+                    n_known = len(history)
+                    while (
+                        proposes
+                        and history.n_searched < self._n_iter
+                        and any(one.expression.leaves for one in history.evaluations)
+                        and not self.task.deadline.has_passed
+                        and not self._has_converged()
+                        and (batch := self._proposed()).kernels
+                    ):
+                        yield batch
+                    proposes = self._goes_on
+                    if left := self._left_of_design():
+                        yield _KernelBatch(left, [], Phase.INITIAL)
+                best = history.best
+                # on rows that are not all, there is no posterior over kernels that would need these
+                others = [] if self._is_over else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
+                for begin in range(0, len(others), self._batch_size):
+                    some = others[begin : begin + self._batch_size]
+                    yield _KernelBatch(some, history.evaluations, Phase.PRUNING)
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
 
@@ -422,8 +425,7 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
     simpler = history.without_known([one for one in forms if task.grammar.spans(one)])
     if not simpler:
         return []
-    rescaled = {one.canonical for one in task.rescalings(best.expression)}
-    forms_of_best = [*task.neighbours(best, rescaled), *task.simplifications(best)]
+    forms_of_best = [*task.simplifications(best), *task.on_other_scales(best)]
     known = {one.expression.canonical: one for one in forms_of_best}
     found = [known.get(one.expression.canonical, one) for one in simpler]
     losses = np.nan_to_num(best.score - np.array([one.score for one in found]), nan=MAX_LOSS)

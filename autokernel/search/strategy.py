@@ -111,25 +111,35 @@ class Task:
         in the same order.
         """
         changes = self._changes_of(fit.expression)
-        return self._estimated(fit, {text: changes[text] for text in changes if text in texts})
+        wanted = {text: changes[text] for text in changes if text in texts}
+        return self._estimated(fit, wanted, kind="neighbours")
 
     def simplifications(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of the simpler forms of a fitted kernel."""
         near, forms = self._changes_of(fit.expression), dict[str, list[Expression]]()
         for one in simplifications(with_numbers(fit.expression)):
             forms[one.canonical] = near.get(one.canonical) or [arrange(one)[0]]
-        return self._estimated(fit, forms)
+        return self._estimated(fit, forms, kind="simpler forms")
+
+    def on_other_scales(self, fit: Evaluation) -> list[Estimate]:
+        """Estimate the scores of a fitted kernel on other scales of the target or of a column."""
+        rescaled = self.rescalings(with_numbers(fit.expression))
+        return self._estimated(fit, {one.canonical: [one] for one in rescaled}, kind="scales")
 
     def with_one_more_term(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of a kernel with one more term, on any column that it lacks."""
         terms = self._terms_of(with_numbers(fit.expression))
-        return self._estimated(fit, {one.canonical: [arrange(one)[0]] for one in terms})
+        changes = {one.canonical: [arrange(one)[0]] for one in terms}
+        return self._estimated(fit, changes, kind="terms")
 
     def _estimated(
-        self, fit: Evaluation, changes: Mapping[str, Sequence[Expression]]
+        self, fit: Evaluation, changes: Mapping[str, Sequence[Expression]], *, kind: str
     ) -> list[Estimate]:
-        """Estimate arranged kernels, to each of which some changes of a fitted one lead, once."""
-        known = self._estimates_near(fit)
+        """Estimate arranged kernels, to each of which some changes of a fitted one lead, once.
+
+        Those of another kind, which a search that is repeated may not make, do not change them.
+        """
+        known = self._estimates_of(fit, kind)
         if new := [text for text in changes if text not in known]:
             parent = with_numbers(fit.expression)
             changed = [one for text in new for one in changes[text]]
@@ -141,11 +151,11 @@ class Task:
 
     def known_neighbours(self, fit: Evaluation) -> list[Estimate]:
         """Return the estimates of kernels near a fitted one that have already been made."""
-        return [one for one in self._estimates_near(fit).values() if one is not None]
+        return [one for one in self._estimates_of(fit, "neighbours").values() if one is not None]
 
-    def _estimates_near(self, fit: Evaluation) -> dict[str, Estimate | None]:
-        """Return the estimates of neighbours so far, by canonical text; None for failures."""
-        return self.cached(("neighbours", fit.expression.canonical, fit.theta.tobytes()), dict)
+    def _estimates_of(self, fit: Evaluation, kind: str) -> dict[str, Estimate | None]:
+        """Return the estimates of a kind so far, by canonical text; None for failures."""
+        return self.cached((kind, fit.expression.canonical, fit.theta.tobytes()), dict)
 
     def near(self, expression: Expression) -> dict[str, Expression]:
         """Return the kernels one operation away, by canonical text, with those on other scales.
@@ -185,10 +195,8 @@ class Task:
 
     def _terms_of(self, expression: Expression) -> list[Expression]:
         """List sums of a kernel and of a smooth term, on each column that it lacks, if many."""
-        lacking = [c for c in self.grammar.columns if c not in expression.columns]
-        if not self.has_many_columns:
-            return []
-        return [self.with_terms(expression, [column]) for column in lacking]
+        columns = self.grammar.columns if self.has_many_columns else ()
+        return [self.with_terms(expression, [c]) for c in columns if c not in expression.columns]
 
     def with_terms(self, expression: Expression, columns: Iterable[int]) -> Expression:
         """Return the sum of a kernel and of smooth terms on other columns."""

@@ -99,6 +99,17 @@ def test_noise_that_varies_costs_new_scores_of_a_few_kernels_and_no_other_search
     assert "search" not in first[1]  # it is judged after the design
 
 
+def test_the_noise_of_one_column_is_judged_when_the_search_ends():
+    rng = np.random.default_rng(1)
+    x = rng.uniform(size=100)
+    y = np.sin(5 * x) + 0.02 * 100**x * rng.normal(size=100)
+    settings = {"outliers": None, "target_scale": None, "base_kernels": ["SE", "LIN"]}
+    model = AutoKernelGPRegressor(n_iter=1, averaging=None, random_state=0, **settings)
+    first, *others = of_row_sets(model.fit(x[:, None], y))
+    assert others
+    assert "search" in first[1]
+
+
 def test_a_search_in_stages_can_be_repeated_and_prolonged():
     X, y = varying(0)
     settings = {"averaging": None, "random_state": 0, "max_leaves": 3, "base_kernels": ["SE"]}

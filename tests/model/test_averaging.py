@@ -124,7 +124,7 @@ def test_draws_correct_the_scores_by_the_error_of_laplaces_approximation():
 def test_kernels_that_are_not_probable_are_taken_at_their_best_parameters():
     sampler = Sampler()
     kernels = posterior_over_kernels(sampler, scored(0.0, -1.0, -3.5))
-    assert sampler.sampled == [(0, 512), (1, 512)]  # the last one has 0.02
+    assert sampler.sampled == [(0, 256), (1, 256)]  # the last one has 0.02
     assert [len(kernel.draws) > 1 for kernel in kernels] == [True, True, False]
 
 
@@ -146,7 +146,7 @@ def test_only_laplaces_score_is_corrected_and_not_that_of_noise_which_is_exact(c
     found = subject(parse_expression(text))
     (kernel,) = posterior_over_kernels(subject, [found])
     if (criterion, text) == ("laplace", "SE[0]"):
-        score = subject.sample(found, max_draws=512).log_evidence + found.log_structure_prior
+        score = subject.sample(found, max_draws=256).log_evidence + found.log_structure_prior
         assert kernel.log_score == pytest.approx(score, abs=1e-9)
         assert kernel.log_score != found.score
     else:

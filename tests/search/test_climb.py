@@ -114,6 +114,7 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(n_before):
     assert again.trials == whole.trials
     assert again.history.definition == whole.history.definition
     assert set(asked_later) < set(asked)
+    assert search_of(additive, store=store)[1] == []
 
 
 def test_changes_that_lost_much_before_are_estimated_after_all_others():

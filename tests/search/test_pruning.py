@@ -126,6 +126,24 @@ def test_a_limit_that_is_no_base_kernel_of_the_user_is_not_tried(base_kernels, s
     assert subject.texts_of(Phase.PRUNING) == simpler
 
 
+@pytest.mark.parametrize(("better", "n_pruned"), [(None, 5), (3, 9)])
+def test_five_estimated_forms_in_vain_end_a_pruning(better, n_pruned):
+    """Each removal loses a little; that of one column, the fourth, gains."""
+
+    def estimate(expression):
+        return -0.1 * (9 - expression.n_leaves)
+
+    def score(expression):
+        gains = better is not None and better not in expression.columns
+        return estimate(expression) + 0.3 * gains
+
+    big = " * ".join(f"SE[{column}]" for column in range(9))
+    given = {"n_features": 9, "max_leaves": 9, "reduces": True, "estimate": estimate}
+    subject = laboratory(score, fixed=[big], **given)
+    subject.search(is_over=lambda _: False)  # so that none follow in the end
+    assert len(subject.texts_of(Phase.PRUNING)) == n_pruned
+
+
 def test_what_is_estimated_as_best_is_tried_first_and_what_is_hopeless_not_at_all():
     """Losses of factors: the estimates are right, and one removal gains."""
     losses = {0: 9.0, 1: 2.9, 2: 0.3, 3: 0.2, 4: -1.0}
