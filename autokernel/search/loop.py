@@ -408,11 +408,11 @@ def _start_of(fit: Evaluation, times: float = 1.0) -> WarmStart:
 def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[Estimate]:
     """List the simpler forms of the best kernel that are worth a fit, and have had none.
 
-    Those with an estimate of their score come first, the highest first, without those whose
-    estimate is farther below the best score. Before them comes a kernel without all leaves
-    whose removal alone raises the evidence, or without half of them if that one is known. The best
-    kernel on other scales counts as one of them, because the probabilities of scales need its
-    score. If noise is best, the best kernel is tried on its scale.
+    Those with the highest estimates come first, those without one after others that are estimated
+    to be better, and those whose estimate is farther below the best score are left out. Before them
+    comes a kernel without all leaves whose removal alone raises the evidence, or without half of
+    them if that one is known. The best kernel on other scales counts as one of them, because the
+    probabilities of scales need its score. If noise is best, the best kernel is tried on its scale.
     """
     best = history.best
     if best is None or not np.isfinite(best.score):
@@ -428,7 +428,7 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
     forms_of_best = [*task.simplifications(best), *task.on_other_scales(best)]
     known = {one.expression.canonical: one for one in forms_of_best}
     found = [known.get(one.expression.canonical, one) for one in simpler]
-    losses = np.nan_to_num(best.score - np.array([one.score for one in found]), nan=MAX_LOSS)
+    losses = np.nan_to_num(best.score - np.array([one.score for one in found]), nan=0.0)
     other = np.array([one.expression.target != best.expression.target for one in found])
     order = np.argsort(losses, kind="stable")
     most = np.where(other, MAX_LOSS_OF_TARGET, max_loss)
