@@ -244,10 +244,9 @@ class _Pursuit:
         return self._fit(kept, self._posterior(kept), [Point(theta[self._order])], n_steps=0)
 
     def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
-        """Fit to other rows by a few steps, from the last point and from a start that is higher."""
-        posterior, last = self._posterior(kept), fit.point
-        best = highest(posterior, [last, *self._starts], 1) if self._starts else []
-        starts = [last, *(one for one in best if one.theta is not last.theta)]
+        """Fit to other rows by a few steps, from the last point and from the best other start."""
+        posterior = self._posterior(kept)
+        starts = [fit.point, *highest(posterior, self._starts, 1)]
         return self._fit(kept, posterior, starts, n_steps=_STEPS)
 
     def highest(self, fit: _Fit) -> _Fit:
