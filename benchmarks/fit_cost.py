@@ -2,8 +2,8 @@
 
 The sets, from 100 to 10 000 rows:
 
-- airline 100, concrete 120, 500 and 927, Boston housing 455, and 500 rows of power
-  plant and airfoil, as random splits;
+- airline 100, concrete 120, 500 and 927, Boston housing 455, and 500 rows of power plant and
+  airfoil, as random splits;
 - three quarters of the tables of tables.py that no constant of the package was chosen on, of the
   rentals of bicycles, of cars, their prices, hitters, diamonds and guns, and of Ames housing;
 - 40 columns: the case of seeds.py, with 500 other rows;

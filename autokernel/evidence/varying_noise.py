@@ -71,7 +71,8 @@ def update_noise(
         if best is None:
             search = _Search(fit, data, priors=priors, deadline=deadline)
             best = search.best(least - fit.score)
-            found |= {text: best} if best.terms else {}  # what ends early may find more later
+            if best.terms:  # constant noise may only mean that the search has ended early
+                found[text] = best
         gain = best.value - fit.log_posterior - known.log_prior
         if min(gain, fit.score + gain - least) > MIN_GAIN:
             return NoiseFunction(best.terms, best.log_prior), fit.score + gain

@@ -305,7 +305,7 @@ def test_noise_that_a_product_has_absorbed_is_found(seed):
 
 
 def test_outliers_that_are_excluded_are_no_noise_that_varies():
-    rng = np.random.default_rng(2)
+    rng = np.random.default_rng(0)
     x, z = rng.uniform(0, 10, 100), rng.uniform(size=100)
     y = np.sin(x) + 0.2 * 8 ** (z - 0.5) * rng.normal(size=100)
     y[[3, 50]] += [8.0, -9.0]
