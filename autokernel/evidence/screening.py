@@ -128,6 +128,7 @@ class Screening:
         self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
         self._starts: dict[tuple[str, bytes], tuple[FloatArray, list[float]]] = {}
         self._posterior_of = cache(self._posterior)  # of single leaves
+        self._of_parent = cache(lambda rows: ExactLikelihood(self.parent, rows).value(fit.theta))
         self._diagonal_of = cache(partial(diagonal_covariance, X=self._data.inputs))
         self.parent = parent
         self._nodes = [(node, set(map(_origin, node.leaves))) for node in parent.nodes]
@@ -247,16 +248,20 @@ class Screening:
     def _with_leaf(
         self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
     ) -> Screened:
-        """Find the best starting point of one new leaf on the first rows, given all others."""
+        """Find the best starting point of one new leaf, given all others.
+
+        They are compared on the first rows, but periods on all, as fewer rows can show other ones.
+        """
         slots = slots_of(neighbour)
         groups = self._points_with_leaf(neighbour, theta, node, shared)
         own = [one for each in neighbour.nodes for one in self._data.parameters(each)]
         prior = LogGammaPrior.of([*own, NOISE_VARIANCE], priors=self._priors)
-        likelihoods = [self._few.log_likelihoods(neighbour, slots, node, one) for one in groups]
-        thetas, (of_few, of_all) = np.concatenate(groups), self._of_parent
-        times = self._data.noise.n_readings / self._few.data.noise.n_readings
-        values = of_all + times * (np.concatenate(likelihoods) - of_few)
-        values += prior.log_density(thetas)
+        rows = self._values if slots[node].node.has_many_modes else self._few
+        likelihoods = [rows.log_likelihoods(neighbour, slots, node, one) for one in groups]
+        times = self._data.noise.n_readings / rows.data.noise.n_readings
+        gains = np.concatenate(likelihoods) - self._of_parent(rows.data)
+        thetas = np.concatenate(groups)
+        values = self._of_parent(self._data) + times * gains + prior.log_density(thetas)
         best = int(np.argmax(values))
         theta, (leaf, entries) = thetas[best], slots[node]
         assert isinstance(leaf, Leaf)
@@ -266,13 +271,6 @@ class Screening:
             theta, float(values[best]), curvature_from(neighbour, [self._known(shared)], units)
         )
         return _screened(neighbour, prior, point)
-
-    @cached_property
-    def _of_parent(self) -> tuple[float, float]:
-        """The log likelihoods of the fitted kernel on the first rows and on all of a screening."""
-        rows, theta = (self._few.data, self._data), self._fit.theta
-        few, every = (ExactLikelihood(self.parent, one).value(theta) for one in rows)
-        return few, every
 
     def _points_with_leaf(
         self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
@@ -317,7 +315,7 @@ class Screening:
         """Combine the starting points of a new leaf with given parameters of the others.
 
         The leaf has a mean variance, unless that is None: then it explains some of the noise in
-        every other point.
+        every other point, unless the points are periods to compare.
         """
         leaf, entries = new
         assert isinstance(leaf, Leaf)
@@ -325,7 +323,7 @@ class Screening:
         thetas = np.tile(theta, (len(starts), 1))
         thetas[:, entries] = starts
         if variance is None:
-            thetas[1::2, -1] += np.log(NOISE_LEFT)
+            thetas[1::2, -1] += 0.0 if leaf.has_many_modes else np.log(NOISE_LEFT)
         else:
             ratios = [_ratio_or_one(variance, one) for one in variances]
             thetas[:, entries] += np.log(ratios)[:, None] * _is_variance(leaf)
