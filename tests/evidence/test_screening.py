@@ -162,6 +162,19 @@ def test_a_season_is_seen_behind_a_term_that_wiggles_as_fast():
     assert found.score == pytest.approx(fitted.score, abs=2)  # that of a few steps, with no scan
 
 
+def test_a_pattern_of_months_is_seen_behind_a_term_that_follows_it():
+    """Fewer rows show other periods, and the highest peak is not that of the best one."""
+    x, rng = np.linspace(0, 1, 180)[:, None], np.random.default_rng(11)
+    K = (1 + (x - x.T) ** 2 / (1.2 * 0.04**2)) ** -0.6 + 0.03**2 * np.eye(180)
+    trend, of_month = rng.normal(size=180), np.random.default_rng(61).normal(size=12)
+    y = np.linalg.cholesky(K) @ trend + 0.15 * np.tile(of_month, 15)
+    evaluator = Evaluator(TrainingData(x, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
+    parent = evaluator(parse_expression("RQ[0]"))
+    estimates = neighbours(evaluator, parent, grammar_of(kernels=("RQ", "PER"), operators="+"))
+    [found] = [one for one in estimates if str(one.expression) == "PER[0] + RQ[0]"]
+    assert found.score > parent.score + 100
+
+
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     data = TrainingData(*season_on_a_trend(20, 2))
