@@ -44,7 +44,6 @@ from autokernel.explain import (
 )
 from autokernel.expression import Expression
 from autokernel.fit import (
-    EARLY,
     HEADER,
     NO_OUTCOMES,
     Arguments,
@@ -60,7 +59,7 @@ from autokernel.fit import (
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import FittedModel, PosteriorAveraging
-from autokernel.search import CUT, MEANINGS, StopReason, Strategy, columns_of
+from autokernel.search import CUT, EARLY, MEANINGS, StopReason, Strategy, columns_of
 from autokernel.typing import FloatArray
 
 Selection = str | Collection[str | BaseKernel]
@@ -160,7 +159,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Treatment of many rows. With ``"exact"``, a search ends on all rows. With the others, it
         ends on at most 600 rows (4096 with ``strategy="skc"``), and then the best kernels are
         fitted to all rows. ``"auto"`` is exact up to 1000 rows and for sums of kernels of series on
-        one column, otherwise it is ``"neighbours"``. The default search of several columns begins
+        one column, otherwise it is ``"neighbours"``. The default search of 2 to 25 columns begins
         on 250 of 320 rows or more in any case.
     n_inducing : int, default=512
         Largest number of inducing points.

@@ -3,12 +3,15 @@
 import numpy as np
 import scipy
 from numpy.typing import NDArray
+from scipy.linalg import cho_factor, cho_solve
 
 from autokernel.typing import FloatArray
 
 MAX_PEAKS = 6  # periods of one column
 _MAX_CYCLES = 32  # over the extent, as a multiple of half the number of rows
 _MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram
+MAX_ROWS_OF_WALK = 1000
+_RATIOS_OF_WALK = 10.0 ** np.arange(-4, 2)  # variances of noise and of a walk over the extent
 _MIN_SINE = 1e-9  # mean square of a sine in the rows, which is a half mostly
 _MIN_FAST_PEAK = 2.0  # height of a fast peak, as a multiple of the highest slow peak
 _MIN_DISTINCT = 6  # inputs that differ, below which a column has no periods
@@ -113,6 +116,27 @@ def periodogram(
     ss[slow] = ((precision @ sin) * sin).sum(axis=0)
     determinant = np.maximum(cc * ss - cs**2, 1e-12 * cc * ss)
     return 0.5 * (c**2 * ss - 2 * c * s * cs + s**2 * cc) / determinant
+
+
+def precision_beside_walk(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray | None:
+    """Compute the precision (n, n) of a random walk along x with noise.
+
+    It is None for very many rows, and where the target or x is constant.
+
+    The ratio of their variances is that of the highest likelihood among a few. What is slow in a
+    target is likely under a walk, so that a periodogram beside it shows the seasons.
+    """
+    if not 1 < len(x) <= MAX_ROWS_OF_WALK or not (np.ptp(y) and np.ptp(x)):
+        return None
+    z = (x - x.min()) / np.ptp(x)
+    walk, best, precision = 1.0 + np.minimum.outer(z, z), -np.inf, None
+    for ratio in _RATIOS_OF_WALK:
+        factor = cho_factor(walk + np.diag(ratio / weights), lower=True)
+        square = float(y @ cho_solve(factor, y)) / len(y)
+        log_likelihood = -np.log(square) * len(y) / 2 - np.log(np.diag(factor[0])).sum()
+        if log_likelihood > best:
+            best, precision = log_likelihood, cho_solve(factor, np.eye(len(y))) / square
+    return precision
 
 
 def _sums_of_waves(

@@ -113,14 +113,14 @@ class Screening:
         parent: Expression,
         values: LeafValues,
         *,
-        first_values: LeafValues | None = None,
+        first_values: LeafValues,
         n_samples: float,
         priors: Priors,
         seed: int,
         deadline: Deadline = NEVER,
     ) -> None:
         self._fit, self._data, self._seed = fit, values.data, seed
-        self._values, self._few = values, values if first_values is None else first_values
+        self._values, self._few = values, first_values
         self._deadline, self._priors = deadline, priors
         self._posterior = lru_cache(maxsize=1)(
             partial(LogPosterior.exact, data=values.data, priors=priors, deadline=deadline)

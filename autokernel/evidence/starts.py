@@ -11,7 +11,12 @@ from typing import NamedTuple
 import numpy as np
 from scipy.stats import qmc
 
-from autokernel.data.periodogram import distinct_values, periodogram, periodogram_periods
+from autokernel.data.periodogram import (
+    distinct_values,
+    periodogram,
+    periodogram_periods,
+    precision_beside_walk,
+)
 from autokernel.data.scales import mean_and_variance
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
@@ -74,7 +79,9 @@ def _periods(
     x = data.inputs.view(view)
     known = np.flatnonzero(~np.isnan(x))
     x, y, weights = (one[known] for one in (x, data.y, data.noise.influence))
-    if precision is not None and len(known) < len(precision):
+    if precision is None:
+        precision = precision_beside_walk(x, y, weights)
+    elif len(known) < len(precision):
         precision = precision[np.ix_(known, known)]
     return periodogram_periods(x, y, within, weights=weights, precision=precision)
 

@@ -11,4 +11,4 @@ from autokernel.fit.new_rows import (
     with_excluded,
 )
 from autokernel.fit.progress import HEADER, Monitor
-from autokernel.fit.run import EARLY, Run
+from autokernel.fit.run import Run

@@ -12,7 +12,7 @@ from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, OutOfTimeError, fallback, warn_user
 from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
-from autokernel.fit.run import EARLY, MAX_REVISIONS, Point, Run
+from autokernel.fit.run import MAX_REVISIONS, Point, Run
 from autokernel.fit.stage import Stage
 from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
 from autokernel.many_rows import ManyRows, approximation_of_kernels, fit_all_rows
@@ -28,7 +28,7 @@ from autokernel.model import (
     posterior_over_kernels,
     share_of_tails,
 )
-from autokernel.search import StopReason, Task
+from autokernel.search import EARLY, StopReason, Task
 from autokernel.search.loop import MAX_LOSS_AT_END
 from autokernel.typing import FloatArray
 

@@ -160,8 +160,7 @@ class Monitor(Observer):
 
     def _print_line(self, history: History) -> None:
         latest = history.trials[-1].evaluation
-        elapsed = sum(stage.history.elapsed for stage in self._run.stages)
-        improved = history.best is latest and latest.status == "ok"
+        improved, seconds = history.best is latest and latest.status == "ok", history.elapsed
         if not improved and self.verbose < 2:
             return
         text = self._run.stage.columns.text_of(latest.expression)
@@ -170,7 +169,7 @@ class Monitor(Observer):
         lines = ("\n" + " " * KERNEL_COLUMN).join(kernel)
         mark = "*" if improved else " "
         self.say(
-            f"{self._n_kernels:4d}  {elapsed:6.1f} s  {latest.score:10.2f} {mark} {lines}{reason}"
+            f"{self._n_kernels:4d}  {seconds:6.1f} s  {latest.score:10.2f} {mark} {lines}{reason}"
         )
 
     def _estimate_time(self, history: History) -> None:

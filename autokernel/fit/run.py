@@ -29,6 +29,7 @@ from autokernel.kernels import ADD
 from autokernel.many_rows import shuffled_rows, with_rough_term
 from autokernel.model import MixturePredictor, condition
 from autokernel.search import (
+    EARLY,
     MEANINGS,
     History,
     Observer,
@@ -40,7 +41,6 @@ from autokernel.search import (
 )
 from autokernel.validation import check_seed
 
-EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
 ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to more rows
 MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, from which that of more is expected
@@ -77,10 +77,11 @@ class Run:
         series = time_and_groups(data.inputs.columns, given.X, until)
         self.given = given = replace(given, series=series)
         outliers = outliers_before_search(given, data, arguments, self.store, deadline=deadline)
+        self.stages: list[Stage] = []
         first = self._stage(
             outliers=outliers, data=None if len(outliers) else data, deadline=deadline
         )
-        self.stages = [first]
+        self.stages.append(first)
         self.loop = Search(
             arguments.strategy,
             first.task,
@@ -102,8 +103,9 @@ class Run:
 
     def _stage(self, **options: Any) -> Stage:
         with catch_warnings():
-            if hasattr(self, "stages"):  # the first one has warned
+            if self.stages:  # the first one has warned
                 simplefilter("ignore")
+                options["periodic"] = self.stages[-1].space.periodic
             return Stage(self.given, self.arguments, self.seed, **options)
 
     def last_stage(self) -> Stage:
@@ -180,17 +182,17 @@ class Run:
     ) -> bool:
         """Let the search go on with other data if the best kernels ask for it, or not all are used.
 
-        After the design, only the noise is judged, by simple kernels: later ones of several columns
-        may absorb it. It is not judged if there may be outliers, or other scales of the target, on
-        which it varies less. If the search of a stage ends, rows are judged too; if it ``is_over``,
-        nothing is.
+        After the design, the noise is judged by simple kernels, as later ones of several columns
+        may absorb it: unless some rows do not fit, or there are other scales of the target, on
+        which it may vary less. If the search of a stage ends, rows are judged for their own sake;
+        if it ``is_over``, nothing is.
         """
         stage = self.stages[-1]
         scored = stage.history.best_first()
         grammar = stage.space.grammar
         is_climb = self.arguments.strategy.climbs(reduces=grammar.reduces)
         may_absorb = is_climb and len(grammar.columns) > 1 and len(grammar.targets) == 1
-        if not (scored and (ends or may_absorb)):
+        if not (scored and (ends or (may_absorb and self.arguments.noise == AUTO))):
             return False
         following, fits = self.following(scored, deadline, ends=ends, is_over=is_over)
         if following is None:
@@ -240,8 +242,8 @@ class Run:
                 fits += with_rough_term(one, following.evaluator.data, stage.task)
         if is_over or self.arguments.strategy.is_of_series:
             fits = [*best_first[: 1 if is_over else None]]
-        kernels = {one.expression: one for one in fits}
-        return following, [*following.possible(kernels.values())]
+        kernels = {one.expression.canonical: one for one in reversed(fits)}  # the first ones count
+        return following, [*following.possible([*kernels.values()][::-1])]
 
     def _noise_around(
         self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool

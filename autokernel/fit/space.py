@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from functools import partial
 from itertools import chain
 from typing import TypeVar
@@ -63,9 +64,10 @@ class Space:
 
     Dates and categories are not rescaled unless the user names a scale, as their zero has no
     meaning. Categories have a kernel of their levels, and those with an order also kernels of
-    numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to those along which
-    the ``searched`` rows show a season, as far as the deadline allows. The ``grammar`` has the
-    columns that vary and that have base kernels, and the search begins with the kernels ``start``.
+    numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to the ``periodic``
+    ones, and to those along which the ``searched`` rows show a season, as far as the deadline
+    allows. The ``grammar`` has the columns that vary and that have base kernels, and the search
+    begins with the kernels ``start``.
 
     A ``ValueError`` is raised if an argument names a column that X does not have, if no column is
     left, if a kernel to begin with is not in the space, or if a scale does not have all numbers of
@@ -73,7 +75,13 @@ class Space:
     """
 
     def __init__(
-        self, given: FitData, searched: TrainingData, arguments: Arguments, *, deadline: Deadline
+        self,
+        given: FitData,
+        searched: TrainingData,
+        arguments: Arguments,
+        *,
+        periodic: AbstractSet[int] = frozenset(),
+        deadline: Deadline,
     ) -> None:
         self._given, self._searched, self._arguments = given, searched, arguments
         self._columns = searched.inputs.columns
@@ -86,7 +94,7 @@ class Space:
             for number, one in enumerate(self._columns.every)
             if one.n_gaps or (one.levels is not None and not one.levels.is_ordered)
         )
-        self._periodic = self._periodic_columns(used, deadline)
+        self.periodic = periodic | self._periodic_columns(used, deadline)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
         nothing = [arguments.base_kernels or FEW_COLUMNS]
         self.grammar = self._grammar(used, by_column or nothing)
@@ -160,7 +168,7 @@ class Space:
         (time, groups), is_of_series = self._given.series, self._arguments.strategy.is_of_series
         if is_of_series and number != time:
             return with_periods(EFFECTS, periods or ())
-        kernels: tuple[BaseKernel, ...] = FEW_COLUMNS if number in self._periodic else MANY_COLUMNS
+        kernels: tuple[BaseKernel, ...] = FEW_COLUMNS if number in self.periodic else MANY_COLUMNS
         if column.is_date or (number == time and (is_of_series or groups)):
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
         if self._may_hold_levels(number):
@@ -251,7 +259,7 @@ class Space:
             if grammar.spans(leaf.on(grammar.targets[0])):
                 continue
             own = [one.kernel.name for one in grammar.leaves if one.column == leaf.column]
-            is_short = leaf.kernel == PERIODIC and leaf.column not in self._periodic
+            is_short = leaf.kernel == PERIODIC and leaf.column not in self.periodic
             raise ValueError(
                 "start_kernel must be made of the base kernels of the search, got "
                 f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"

@@ -1,6 +1,7 @@
 """A stage of a search: rows that are kept, the noise, the kernels, and what was tried on them."""
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Set as AbstractSet
 from contextlib import suppress
 from functools import partial
 from types import MappingProxyType
@@ -21,6 +22,7 @@ from autokernel.many_rows import (
     LeftOut,
     approximation_for,
     latest_rows,
+    n_held_out,
     rows_of_groups,
     rows_of_stages,
     shuffled_rows,
@@ -35,7 +37,8 @@ class Stage:
 
     On the scales of the target of ``varying``, the noise varies with the columns. Later stages have
     more rows: ``data`` are all that are kept, ``last`` those of the last stage, and the evaluator
-    has the ``n_searched`` ones of the stage with this number.
+    has the ``n_searched`` ones of the stage with this number. Columns that were ``periodic`` before
+    stay so.
     """
 
     def __init__(
@@ -48,6 +51,7 @@ class Stage:
         number: int = 0,
         varying: Mapping[str, NoiseFunction] = MappingProxyType({}),
         data: TrainingData | None = None,
+        periodic: AbstractSet[int] = frozenset(),
         deadline: Deadline = NEVER,
     ) -> None:
         self.given, self.outliers, self._arguments, self._seed = given, outliers, arguments, seed
@@ -73,12 +77,13 @@ class Stage:
         self.last = self._some(order[: n_of_stages[-1]])
         self.n_searched = n_of_stages[self.number]
         searched = self._some(order[: self.n_searched])
-        others = order[self.n_searched :]
+        n_of_choice = n_held_out(len(order)) if self.approximation else 0  # of a predictor
+        others = order[self.n_searched : len(order) - n_of_choice]
         self.is_over: Callable[[History], bool] | None = None  # whether others show no gain
         if climbs and arguments.tol and len(others):
             self.is_over = LeftOut(searched, self.data.take(others)).show_no_gain
         until = deadline.share(SHARE_OF_TIME)
-        self.space = Space(kept, searched, arguments, deadline=until)
+        self.space = Space(kept, searched, arguments, periodic=periodic, deadline=until)
         self.is_by_bounds = arguments.strategy.scores_by_bounds and self.number == 0
         self.evaluator = self.evaluator_of(searched, by_bounds=self.is_by_bounds)
         self.task = Task(

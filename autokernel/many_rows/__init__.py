@@ -8,6 +8,7 @@ from autokernel.many_rows.approximation import (
     approximation_for,
     approximation_of_kernels,
     latest_rows,
+    n_held_out,
     rows_of_groups,
     rows_of_stages,
     shuffled_rows,

@@ -60,7 +60,7 @@ class ManyRows:
 
     @cached_property
     def given_and_held_out(self) -> tuple[TrainingData, TrainingData]:
-        """Rows for the choice of a predictor; the search has seen none of those held out."""
+        """Rows for the choice of a predictor; the search has seen few of those held out."""
         order = shuffled_rows(len(self.data.y), self.evaluator.seed)
         given, held_out = np.split(order, [len(order) - n_held_out(len(order))])
         return self.data.take(given[:MAX_GIVEN_ROWS]), self.data.take(held_out)

@@ -14,7 +14,16 @@ from autokernel.search.acquisition import (
 from autokernel.search.arc import Arc
 from autokernel.search.boms import BOMS
 from autokernel.search.greedy import SKC, Greedy
-from autokernel.search.history import CUT, MEANINGS, History, Phase, StopReason, Trial, columns_of
+from autokernel.search.history import (
+    CUT,
+    EARLY,
+    MEANINGS,
+    History,
+    Phase,
+    StopReason,
+    Trial,
+    columns_of,
+)
 from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks
 from autokernel.search.series import SeriesKernels

@@ -49,7 +49,8 @@ MEANINGS = {
     "refit": "there was none",
 }
 """What the reasons to end a search mean, after "the search ended: "."""
-CUT = (StopReason.N_ITER, StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
+EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
+CUT = (StopReason.N_ITER, *EARLY)
 """Reasons that leave open whether a kernel near the best one is better."""
 
 
@@ -103,7 +104,7 @@ class History:
 
     @property
     def elapsed(self) -> float:
-        """Seconds until the latest trial ended."""
+        """Seconds of the search until the latest trial ended."""
         return max((trial.elapsed for trial in self.trials), default=0.0)
 
     def before(self, n_searched: int) -> "History":
@@ -209,9 +210,6 @@ def columns_of(
     The number of the search is in the column ``row_set``.
     """
     columns = [history.to_columns(text_of) for history in histories]
-    began = 0.0
     for number, own in enumerate(columns):
         own["row_set"] = np.full(len(own["score"]), number)
-        own["elapsed"] = own["elapsed"] + began
-        began = float(own["elapsed"].max(initial=began))
     return {name: np.concatenate([own[name] for own in columns]) for name in columns[0]}

@@ -100,6 +100,7 @@ class Search:
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
+        self._began, self._reason = time.perf_counter(), StopReason.EXHAUSTED  # of before
         self._was_short = False  # of time for a kernel
         self._is_designed = self._lacks_designed = False
         self._pruned: Evaluation | None = None  # the best one, whose simpler forms are not better
@@ -156,7 +157,6 @@ class Search:
         deadline = deadline.earlier(0.0)  # which this search may cancel
         self.task = replace(self.task, deadline=deadline)
         observer = observer or Observer()
-        began = time.perf_counter()
         with closing(self._batches(safe, latest, after_design)) as batches:
             for batch in batches:
                 until = batch.until or deadline
@@ -170,14 +170,15 @@ class Search:
                             if until is deadline or deadline.has_passed:
                                 return StopReason.MAX_TIME
                             break  # what is known can still be pruned
-                        elapsed = time.perf_counter() - began
+                        elapsed = time.perf_counter() - self._began
                         shared = batch.phase, batch.proposal_seconds, elapsed, batch.start
                         self._history.trials.append(
                             Trial(evaluation, *shared, replace(kernel, start=None))
                         )
                         if observer.end(self._history):
                             return StopReason.CALLBACK
-        return self._reason_to_stop()
+        self._reason = self._reason_to_stop()
+        return self._reason
 
     def go_on(
         self,
@@ -196,7 +197,8 @@ class Search:
                 start, known = _start_of(fit, times), () if number else gains
                 yield Estimate(fit.expression, start=start, gains=known)
 
-        self._rescored = self._remembered("kernels of other data", before, again)
+        whose = digest(*((one.expression.canonical, one.theta.tobytes()) for one in fits))
+        self._rescored = self._remembered(f"kernels of other data {whose}", before, again)
         self._lacks_designed |= bool(self._left_of_design())
         self._n_iter, self.design, self._is_over = self._n_iter - before.n_searched, (), is_over
         chosen, deadline = self.task.chosen, self.task.deadline
@@ -205,6 +207,8 @@ class Search:
     def _reason_to_stop(self) -> StopReason:
         if self._lacks_designed or self._left_of_design():  # for which there was no time
             return StopReason.MAX_TIME
+        if self._rescored and not self._goes_on:  # and so has proposed nothing
+            return self._reason
         if self._strategy.is_of_series:
             return StopReason.EXHAUSTED
         if self._history.n_searched >= self._n_iter:

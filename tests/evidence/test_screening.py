@@ -43,7 +43,9 @@ def grammar_of(n_columns=1, *, kernels=("SE", "LIN", "PER"), operators="+*", red
 
 
 def screening_of(fit, data, **options):
-    return Screening(fit, with_numbers(fit.expression), LeafValues(data), **options)
+    values = LeafValues(data)
+    options = {"first_values": values} | options
+    return Screening(fit, with_numbers(fit.expression), values, **options)
 
 
 def neighbours(evaluator, parent, grammar, **options):

@@ -8,7 +8,7 @@ from scipy.signal import find_peaks
 from scipy.stats import gamma, kstest, loguniform
 
 from autokernel import parse_expression
-from autokernel.data.periodogram import MAX_PEAKS, periodogram_periods
+from autokernel.data.periodogram import MAX_PEAKS, periodogram_periods, precision_beside_walk
 from autokernel.evidence.starts import (
     Magnitudes,
     WarmStart,
@@ -149,7 +149,9 @@ def test_three_of_four_periods_are_peaks_of_their_column(two_waves):
     X, y = two_waves
     _, theta = draw("PER[1] + PER[0]", X, y, 1024)
     for index, column in ((2, 1), (5, 0)):
-        peaks = periodogram_periods(X[:, column], y)
+        x = X[:, column]
+        precision = precision_beside_walk(x, y, np.ones(len(y)))
+        peaks = periodogram_periods(x, y, precision=precision)
         # a period of the prior is never this near
         hits = np.isclose(theta[:, index, None], np.log(peaks))
         # three standard deviations of a binomial share of 1024 are 0.04
