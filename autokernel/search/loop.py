@@ -239,8 +239,8 @@ class Search:
             if self._rescored:
                 yield _KernelBatch(self._rescored[:1], [], Phase.RESCORING, until=latest)
                 yield _KernelBatch(self._rescored[1:], history.evaluations, Phase.RESCORING)
-            best, proposes = None, self._goes_on or not self._rescored
-            while best is None or history.best is not best:
+            proposes = self._goes_on or not self._rescored
+            while True:
                 n_known = -1
                 while len(history) > n_known:  # a pruning may end in a kernel to climb from
                     yield from self._pruning()
@@ -263,6 +263,8 @@ class Search:
                 for begin in range(0, len(others), self._batch_size):
                     some = others[begin : begin + self._batch_size]
                     yield _KernelBatch(some, history.evaluations, Phase.PRUNING)
+                if history.best is best:
+                    return
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
 

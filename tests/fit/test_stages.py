@@ -1,9 +1,12 @@
 """One search of a fit in stages: few rows and then all, and what the best kernels show of them."""
 
+import time
+
 import numpy as np
 import pytest
 
-from autokernel import AutoKernelGPRegressor
+from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.fit import space
 from tests.fits import At, interrupt, small, tiny
 
 N = 340  # of which 250 are the first stage
@@ -87,7 +90,9 @@ def varying(seed):
 
 
 def test_noise_that_varies_costs_new_scores_of_a_few_kernels_and_no_other_search():
+    began = time.perf_counter()
     model = AutoKernelGPRegressor(n_iter=3, averaging=None, random_state=0).fit(*varying(1))
+    assert model.search_history_["elapsed"].max() < time.perf_counter() - began
     assert "noise grows with x1" in str(model.describe())
     first, *others = of_row_sets(model)
     assert others
@@ -118,3 +123,42 @@ def test_a_search_in_stages_can_be_repeated_and_prolonged():
     again.set_params(n_iter=4).fit(X, y)
     assert again.search_history_["kernel"].tolist() == whole.search_history_["kernel"].tolist()
     assert again.search_history_["score"].tolist() == whole.search_history_["score"].tolist()
+
+
+def test_a_season_that_few_rows_show_stays(monkeypatch):
+    found = iter([[1]])
+    monkeypatch.setattr(space, "columns_with_season", lambda *_: next(found, []))
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(N, 3))
+    y = X[:, 0] + np.sin(2 * np.pi * X[:, 1] / 0.15) + 0.1 * rng.normal(size=N)
+    settings = {"n_iter": 6, "base_kernels": "auto", "max_leaves": 4}
+    model = small(**settings).fit(X, y)
+    assert len(of_row_sets(model)) > 1
+    assert "PER[1]" in model.best_expression_
+
+
+def test_a_kernel_is_scored_once_on_the_same_rows():
+    X, _ = table(320)
+    y = np.sin(6 * X[:, 0]) + X[:, 1] ** 2 + 0.1 * np.random.default_rng(1).normal(size=320)
+    settings = {"n_iter": 0, "base_kernels": ["SE"], "max_leaves": 6}
+    model = small(**settings, start_kernel="SE[0] * SE[1] + SE[0] + SE[1]").fit(X, y)
+    for kernels, _, _ in of_row_sets(model):
+        texts = [parse_expression(one).canonical for one in kernels if one != "NOISE"]
+        assert len(set(texts)) == len(texts)
+
+
+def test_a_search_that_a_callback_has_ended_is_prolonged_with_all_kernels():
+    X, y = table(320)
+    settings = {"n_iter": 0, "base_kernels": ["SE"], "noise": "constant"}
+    whole = small(**settings).fit(X, y)
+    model = small(**settings, warm_start=True).set_callbacks(At(lambda: True, ended=5)).fit(X, y)
+    assert model.stop_reason_ == "callback"
+    model.set_callbacks().fit(X, y)
+    assert model.search_history_["kernel"].tolist() == whole.search_history_["kernel"].tolist()
+
+
+def test_stages_without_proposals_keep_the_reason_for_which_the_search_ended():
+    settings = {"strategy": "random", "tol": 5.0, "n_iter": 100}
+    model = small(**settings).fit(*varying(1))
+    assert len(of_row_sets(model)) > 1
+    assert model.stop_reason_ == "converged"

@@ -44,6 +44,13 @@ def laboratory():
     return Laboratory(script_of(), task_of())
 
 
+def test_a_search_that_goes_on_with_no_kernel_ends(laboratory):
+    search = Search(laboratory.strategy, laboratory.task, laboratory.history, n_iter=0, seed=0)
+    search.run(laboratory._evaluate_all)
+    search.go_on(laboratory.task, History(10), [])
+    assert search.run(laboratory._evaluate_all) in set(StopReason)
+
+
 @pytest.mark.parametrize("batch_size", [1, 3])
 @pytest.mark.parametrize("n_iter", [0, 4])
 def test_the_design_comes_first_then_noise_then_batches_of_proposals(
