@@ -3,7 +3,7 @@
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache, partial
 
 import numpy as np
@@ -34,6 +34,7 @@ _MIN_GAIN = 0.1  # nats
 _HOPELESS_AFTER_SCREENING = 20.0  # nats below the best one, after a run that ranks its start
 _MIN_SCAN_GAIN = 0.05  # nats of a scan after which another scan is made
 _MAX_VARIANTS = 2  # of the best mode that are followed
+_MORE = 2.0  # in the logarithm of a noise variance that is too small for other rows
 _NEW_DISTANCE, _DISTINCT_DISTANCE = 0.05, 0.1  # in a log parameter, from a known or a better mode
 
 
@@ -174,6 +175,14 @@ def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
     return _runs(posterior, starts, steps=MAX_STEPS)
 
 
+def _with_enough_noise(posterior: LogPosterior, start: Point) -> Point:
+    """Raise the noise of a start for as long as that helps: fewer rows may have shown none."""
+    value, step = posterior.value(start.theta), np.append(np.zeros(len(start.theta) - 1), _MORE)
+    while (higher := posterior.value(start.theta + step)) > value:
+        start, value = replace(start, theta=start.theta + step), higher
+    return start
+
+
 def _near(points: Iterable[Point], best: Point) -> list[Point]:
     return [one for one in points if one.log_posterior > best.log_posterior - HOPELESS_NATS]
 
@@ -269,7 +278,10 @@ class ModeSearch:
         known, variants = (warm_starts[0][0].nodes if warm_starts else ()), None
         if warm_starts and len(known) == len(expression.nodes):
             thetas = with_warm_starts(expression, posterior.centre[None], warm_starts[0])
-            starts = warm_points(posterior, thetas, warm_starts[0])
+            starts = [
+                _with_enough_noise(posterior, one)
+                for one in warm_points(posterior, thetas, warm_starts[0])
+            ]
             has_many = expression.has_many_modes
             as_noise = partial(self._terms_as_noise, posterior) if has_many else None
             modes = find_modes(posterior, starts, variants=as_noise, budget=KNOWN)
