@@ -104,8 +104,8 @@ CASES = (
         "Births in Quebec, days",
         series("births", "births", 5),
         YEARS | {"births": "births"},
-        "Weekdays explain 63 % of the variance. The search does not find the week in two hundred "
-        "of five thousand days; the residuals show it.",
+        "Weekdays explain 63 % of the variance. Two hundred of five thousand days show them as a "
+        "pattern of thirteen weeks.",
     ),
     Case(
         "Strength of concrete",
