@@ -295,7 +295,8 @@ class Screening:
         ]
         variance = 1.0 if factors else None  # None for a new term of a sum
         if len(removed) == 1:  # in whose place the leaf comes
-            variance = self._variances[removed[0]]
+            leaf, entries = slots_of(self._fit.expression)[removed[0]]
+            variance = self._variance(leaf, self._fit.theta[entries])
         found = [self._with_starts(neighbour, theta, new, variance)]
         lengths = [
             entries.start + index
@@ -359,14 +360,6 @@ class Screening:
                 _place_at_peaks(starts[:-1], leaf, parameters, beside)
             self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
         return self._starts[key]
-
-    @cached_property
-    def _variances(self) -> list[float]:
-        """The mean variance of each node of the fitted kernel, one for operators."""
-        return [
-            self._variance(node, self._fit.theta[entries]) if isinstance(node, Leaf) else 1.0
-            for node, entries in slots_of(self._fit.expression)
-        ]
 
     def _variance(self, expression: Expression, theta: FloatArray) -> float:
         """Compute the mean prior variance of the rows, without noise."""

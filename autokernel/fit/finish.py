@@ -52,7 +52,7 @@ def finished(run: Run, reason: StopReason) -> FittedModel:
     best = run.best()
     if best is None:
         return model_of(run, _rough(run, reason))
-    scored = run.history.best_first()
+    scored = run.stage.history.best_first()
     if best[0] is not scored[0]:
         warn_user(
             f"the kernel of the highest score is left out, as {run.failure}: this model has "
@@ -99,9 +99,9 @@ def _rough(run: Run, reason: StopReason) -> Point:
     It is conditioned on all rows of the search if there is time.
     """
     stage = run.stage
-    rough, n_failed = run.rough() if reason in EARLY else None, len(run.history)
+    rough, n_failed = run.rough() if reason in EARLY else None, len(run.stage.history)
     if rough is None:
-        failed = run.history.evaluations[:1]
+        failed = run.stage.history.evaluations[:1]
         first = f"the first, {failed[0].expression}: {failed[0].status}" if failed else "no time"
         why = run.failure or first
         raise EvaluationError(f"none of the {n_failed} kernels could be fitted; {why}")
@@ -146,9 +146,8 @@ def _completed(
                 f"{run.failure}",
                 ConvergenceWarning,
             )
-    point, kernels, mixture = result
-    of_rows = mixture if stage.approximation is None else best[1]
-    return _complete(run, (point, kernels, mixture.with_tails(_tails(run, of_rows, deadline))))
+    tails = _tails(run, result[-1] if stage.approximation is None else best[1], deadline)
+    return _complete(run, (*result[:2], result[-1].with_tails(tails)))
 
 
 def _approximated(best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Result:
@@ -238,7 +237,7 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     """
     if not run.was_cut:
         return ()
-    known = [one.expression.columns for one in run.history.best_first()]
+    known = [one.expression.columns for one in run.stage.history.best_first()]
     changes = run.loop.task.known_neighbours(best)
     known += [one.expression.columns for one in changes if one.score < best.score]
     least = best.score - MAX_LOSS_AT_END

@@ -132,7 +132,7 @@ class Monitor(Observer):
         if self._stream is None or now < self._due or current_thread() is not main_thread():
             return
         self._due = now + UPDATE_SECONDS
-        n, best = self._n_kernels, self._run.history.best
+        n, best = self._n_kernels, self._run.stage.history.best
         kernel = f"kernel {n}" if n else "no kernel yet"
         if best is not None and best.score > -math.inf:
             kernel += f", best score {best.score:.1f}"
@@ -159,8 +159,8 @@ class Monitor(Observer):
             self._stream, self._width = None, 0
 
     def _print_line(self, history: History) -> None:
-        latest = history.trials[-1].evaluation
-        improved, seconds = history.best is latest and latest.status == "ok", history.elapsed
+        latest, seconds = history.trials[-1].evaluation, history.trials[-1].elapsed
+        improved = history.best is latest and latest.status == "ok"
         if not improved and self.verbose < 2:
             return
         text = self._run.stage.columns.text_of(latest.expression)

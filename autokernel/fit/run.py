@@ -31,7 +31,6 @@ from autokernel.model import MixturePredictor, condition
 from autokernel.search import (
     EARLY,
     MEANINGS,
-    History,
     Observer,
     Phase,
     Search,
@@ -46,13 +45,15 @@ ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to more rows
 MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, from which that of more is expected
 RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
 N_RESCORED = 3  # best kernels, whose scores are computed again with other data
-MAX_BEHIND_BEST = 10.0  # nats of those of the design, which are: few rows may not show their worth
+MAX_BELOW = 10.0  # nats of those of the design, which are: few rows may not show their worth
 N_ROUGH = 2  # of these with a rough term more, which few rows take for noise
 MAX_REVISIONS = 2  # after the last stage, if its best kernel changes which rows fit, or the noise
 LEAST_LOG_NOISE = np.log(1e-3)  # variance, of a kernel of the design that shows how it varies
 MIN_AHEAD = 3.0  # nats of a simple kernel whose noise varies, above the best one: strong evidence
 MORE_NOISE = 2.0  # in the logarithm of its variance, that a better kernel may have absorbed
-MAX_BEHIND = 3.0  # nats of a kernel whose noise varies at gaps, below one that uses the column
+MAX_BEHIND_AT_GAPS = (
+    3.0  # nats of a kernel whose noise varies there, below one that uses the column
+)
 
 Point = tuple[Evaluation, MixturePredictor]
 """A kernel at its best parameters, and the mixture of only this kernel."""
@@ -78,9 +79,8 @@ class Run:
         self.given = given = replace(given, series=series)
         outliers = outliers_before_search(given, data, arguments, self.store, deadline=deadline)
         self.stages: list[Stage] = []
-        first = self._stage(
-            outliers=outliers, data=None if len(outliers) else data, deadline=deadline
-        )
+        kept = None if len(outliers) else data
+        first = self._stage(outliers=outliers, data=kept, deadline=deadline)
         self.stages.append(first)
         self.loop = Search(
             arguments.strategy,
@@ -124,11 +124,6 @@ class Run:
             if any(one.expression.leaves for one in stage.history.best_first()):
                 return stage
         return [*self.stages[:1], *scored][-1]
-
-    @property
-    def history(self) -> History:
-        """What was tried in this stage."""
-        return self.stage.history
 
     def search(self, observer: Observer) -> StopReason:
         """Search and return why it ended; the stages keep all trials, also after Ctrl-C."""
@@ -183,16 +178,14 @@ class Run:
         """Let the search go on with other data if the best kernels ask for it, or not all are used.
 
         After the design, the noise is judged by simple kernels, as later ones of several columns
-        may absorb it: unless some rows do not fit, or there are other scales of the target, on
-        which it may vary less. If the search of a stage ends, rows are judged for their own sake;
-        if it ``is_over``, nothing is.
+        may absorb it, unless some rows do not fit or the target has other scales. If the search of
+        a stage ends, rows are judged for their own sake; if it ``is_over``, nothing is.
         """
-        stage = self.stages[-1]
-        scored = stage.history.best_first()
-        grammar = stage.space.grammar
+        stage, grammar = self.stages[-1], self.stages[-1].space.grammar
+        scored, is_auto = stage.history.best_first(), self.arguments.noise == AUTO
+        may_absorb = is_auto and len(grammar.columns) > 1 and len(grammar.targets) == 1
         is_climb = self.arguments.strategy.climbs(reduces=grammar.reduces)
-        may_absorb = is_climb and len(grammar.columns) > 1 and len(grammar.targets) == 1
-        if not (scored and (ends or (may_absorb and self.arguments.noise == AUTO))):
+        if not (scored and (ends or (may_absorb and is_climb))):
             return False
         following, fits = self.following(scored, deadline, ends=ends, is_over=is_over)
         if following is None:
@@ -232,10 +225,10 @@ class Run:
             data=stage.data if is_same else None,
             deadline=deadline,
         )
-        least = best_first[0].score - MAX_BEHIND_BEST
-        has_more_rows, near = following.number > stage.number, list[Evaluation]()
-        for phase in (Phase.INITIAL, Phase.RESCORING) if has_more_rows or not ends else ():
-            near += [one for one in stage.history.best_first(phase) if one.score > least]
+        has_more_rows, least = following.number > stage.number, best_first[0].score - MAX_BELOW
+        phases = (Phase.INITIAL, Phase.RESCORING) if has_more_rows or not ends else ()
+        designed = (one for phase in phases for one in stage.history.best_first(phase))
+        near = [one for one in designed if one.score > least]
         fits = [*around, *best_first[:N_RESCORED], *near]
         if has_more_rows:
             for one in [best_first[0], *near[:N_ROUGH]]:
@@ -270,7 +263,9 @@ class Run:
                 used = sorted(of_scale[0].expression.columns)
                 gaps = [c for c in used if stage.columns[c].n_gaps]
                 without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
-                ahead |= {some[0]: -MAX_BEHIND for some in without if some} | {of_scale[0]: 0.0}
+                ahead |= {some[0]: -MAX_BEHIND_AT_GAPS for some in without if some} | {
+                    of_scale[0]: 0.0
+                }
                 least = of_scale[0].theta[-1] + MORE_NOISE
                 ahead = dict.fromkeys([o for o in of_scale if o.theta[-1] > least][:1], 0.0) | ahead
             else:
@@ -285,7 +280,7 @@ class Run:
     def end_of_search(self, reason: StopReason) -> str:
         """Say in words why the search has ended."""
         what = MEANINGS[reason]
-        best = self.history.best
+        best = self.stage.history.best
         if reason is StopReason.LOCAL_MAXIMUM and best is not None and best.expression.leaves:
             n = len(self.loop.task.near(best.expression))
             what = f"of {n} kernels one operation away from the best, none is expected to be better"
@@ -294,7 +289,7 @@ class Run:
     @property
     def text_of_interruption(self) -> str:
         """Say what is fitted after Ctrl-C, and how to go on."""
-        found, n = self.best() or self._rough, len(self.history.best_first())
+        found, n = self.best() or self._rough, len(self.stage.history.best_first())
         text = self.stage.columns.text_of(found[0].expression) if found else ""
         what = f"the best of {n} kernels so far" if n else "a rough fit, as no kernel was finished"
         return f"interrupted: the model is {what}, {text}; warm_start=True continues the search"
@@ -304,7 +299,7 @@ class Run:
 
         If that fails, it is conditioned on the rows of its score.
         """
-        for evaluation in self.history.best_first():
+        for evaluation in self.stage.history.best_first():
             if self._best is not None and self._best[0] is evaluation:
                 return self._best
             for data in dict.fromkeys((self.stage.last, self.stage.evaluator.data)):

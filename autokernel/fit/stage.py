@@ -64,6 +64,8 @@ class Stage:
         self.approximation = approximation_for(
             arguments.approximation, len(kept.y), arguments.n_inducing
         )
+        is_series = self._column_of_series is not None
+        self.is_long_series = is_series and self.approximation is not None  # by state space
         climbs = arguments.strategy.climbs(reduces=arguments.structure_prior is not None)
         n_of_stages = rows_of_stages(
             arguments.approximation,
@@ -126,11 +128,6 @@ class Stage:
         is_series = time is not None and self._n_varying == 1 and not self.columns[time].n_gaps
         is_series = is_series and arguments.strategy.is_of_series
         return time if is_series and arguments.approximation == AUTO else None
-
-    @property
-    def is_long_series(self) -> bool:
-        """Whether the rows are a series that is fitted by state space."""
-        return self.approximation is not None and self._column_of_series is not None
 
     def text_of_changes(self, before: "Stage | None") -> str:
         """Say what differs from the stage before, and which rows the first one has, in lines."""

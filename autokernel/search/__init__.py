@@ -7,7 +7,6 @@ from autokernel.search.acquisition import (
     ACQUISITIONS,
     Acquisition,
     ExpectedImprovement,
-    ExpectedImprovementPerSecond,
     ThompsonSampling,
     UpperConfidenceBound,
 )

@@ -12,7 +12,7 @@ from scipy.special import ndtr
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval
 
-from autokernel.expression import Expression, n_kernel_params
+from autokernel.expression import Expression
 from autokernel.search.surrogate import SurrogateGP
 from autokernel.typing import FloatArray
 
@@ -22,11 +22,10 @@ Values = Callable[[Sequence[Expression]], FloatArray]
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Belief:
-    """What an acquisition function may use: surrogate, best score, cost and random numbers."""
+    """What an acquisition function may use: surrogate, best score and random numbers."""
 
     surrogate: SurrogateGP[Expression]  # predicts scores
     best: float  # highest score so far, in the unit of the surrogate
-    cost: Values  # predicts seconds of evaluations
     rng: np.random.Generator
 
 
@@ -46,17 +45,6 @@ class ExpectedImprovement(Acquisition):
     def values(self, belief: Belief) -> Values:
         predict, best = belief.surrogate.predict, belief.best
         return lambda expressions: expected_improvement(*predict(expressions), best=best)
-
-
-class ExpectedImprovementPerSecond(Acquisition):
-    """Expected improvement divided by the predicted seconds of the evaluation (BOMS, section 3).
-
-    The proposals depend on measured times, so that a search cannot be reproduced exactly.
-    """
-
-    def values(self, belief: Belief) -> Values:
-        improvement = ExpectedImprovement().values(belief)
-        return lambda expressions: improvement(expressions) / belief.cost(expressions)
 
 
 class UpperConfidenceBound(Acquisition):
@@ -94,7 +82,6 @@ class ThompsonSampling(Acquisition):
 ACQUISITIONS: Mapping[str, type[Acquisition]] = MappingProxyType(
     {
         "ei": ExpectedImprovement,
-        "ei_per_second": ExpectedImprovementPerSecond,
         "ucb": UpperConfidenceBound,
         "thompson": ThompsonSampling,
     }
@@ -107,19 +94,3 @@ def expected_improvement(mean: FloatArray, std: FloatArray, *, best: float) -> F
     z = (mean - best) / std
     density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
     return std * (z * ndtr(z) + density)
-
-
-def fit_cost(expressions: Sequence[Expression], seconds: FloatArray) -> Values:
-    """Fit the seconds of past evaluations, and return a function that predicts them.
-
-    Log seconds are linear in the number of parameters (BOMS, section 3), by least squares.
-    """
-
-    def n_params(kernels: Sequence[Expression]) -> FloatArray:
-        return np.array([n_kernel_params(kernel) + 1.0 for kernel in kernels])  # and the noise
-
-    numbers, logs = n_params(expressions), np.log(np.maximum(seconds, 1e-6))
-    away = numbers - numbers.mean()
-    slope = away @ logs / max(float(away @ away), 1e-9)  # zero if all numbers are equal
-    intercept = logs.mean() - slope * numbers.mean()
-    return lambda others: np.exp(intercept + slope * n_params(others))

@@ -8,27 +8,12 @@ from typing import Any, ClassVar
 import numpy as np
 
 from autokernel.expression import Expression, Grammar
-from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Values, fit_cost
-from autokernel.search.history import History, Phase
+from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Values
+from autokernel.search.history import History
 from autokernel.search.strategy import DesignedStrategy, Task
 from autokernel.search.surrogate import KernelKernel, SurrogateGP
 from autokernel.typing import FloatArray
 from autokernel.validation import resolve
-
-MIN_TIMED_SEARCHES = 5  # search evaluations to which the cost is fitted
-
-
-def _cost(history: History) -> Values:
-    """Fit the cost of evaluations, to search trials only if there are enough of them.
-
-    Many kernels of the design are fitted without warm starts, which takes longer.
-    """
-    fitted = [trial for trial in history if np.isfinite(trial.evaluation.log_posterior)]
-    searched = [trial for trial in fitted if trial.phase == Phase.SEARCH]
-    like = searched if len(searched) >= MIN_TIMED_SEARCHES else fitted
-    evaluations = [trial.evaluation for trial in like or history]
-    seconds = np.array([evaluation.seconds for evaluation in evaluations])
-    return fit_cost([evaluation.expression for evaluation in evaluations], seconds)
 
 
 def parents_of(task: Task, history: History) -> list[Expression]:
@@ -80,7 +65,6 @@ class BayesianStrategy(DesignedStrategy):
         finite = np.isfinite(scores)  # a failed kernel gets the lowest finite score
         scores = np.where(finite, scores, scores[finite].min() if finite.any() else 0.0)
         best = float(scores.max())
-        cost = _cost(history)
 
         def log_prior(expression: Expression) -> float:
             return task.structure_prior(expression) / history.n_samples
@@ -92,7 +76,7 @@ class BayesianStrategy(DesignedStrategy):
         surrogate = SurrogateGP(kernel_kernel, known, scores, log_prior)
         proposals: list[Expression] = []
         while True:
-            values = acquisition.values(Belief(surrogate, best, cost, rng))
+            values = acquisition.values(Belief(surrogate, best, rng))
             proposal = maximise(partial(in_time, values), known) or task.any_unknown(known)
             if proposal is not None:
                 proposals.append(proposal)

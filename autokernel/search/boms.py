@@ -50,7 +50,7 @@ class BOMS(BayesianStrategy):
 
     Parameters
     ----------
-    acquisition : {"ei", "ei_per_second", "ucb", "thompson"} or Acquisition, default="ei"
+    acquisition : {"ei", "ucb", "thompson"} or Acquisition, default="ei"
         What to maximise, as for :class:`SOT`.
     n_walks : int, default=15
         Number of random walks that each batch of proposals adds to the candidates.

@@ -102,11 +102,6 @@ class History:
         n_guesses = int(np.isnan([trial.estimate for trial in later]).sum())
         return n_guesses >= PATIENCE or len(later) - n_guesses >= max_steps
 
-    @property
-    def elapsed(self) -> float:
-        """Seconds of the search until the latest trial ended."""
-        return max((trial.elapsed for trial in self.trials), default=0.0)
-
     def before(self, n_searched: int) -> "History":
         """Return the initial design, its pruning and the first ``n_searched`` trials after them."""
         searched = [trial for trial in self.trials if trial.phase == Phase.SEARCH]

@@ -30,10 +30,9 @@ class SOT(BayesianStrategy):
 
     Parameters
     ----------
-    acquisition : {"ei", "ei_per_second", "ucb", "thompson"} or Acquisition, default="ei"
-        What to maximise: the expected improvement, the same per second of evaluation, an upper
-        confidence bound, or a draw from the posterior; or an object such as
-        ``UpperConfidenceBound(kappa=3)``.
+    acquisition : {"ei", "ucb", "thompson"} or Acquisition, default="ei"
+        What to maximise: the expected improvement, an upper confidence bound, or a draw from the
+        posterior; or an object such as ``UpperConfidenceBound(kappa=3)``.
     population_size : int, default=100
         Number of expressions in a generation of the evolution, which maximises ``acquisition``.
     n_offspring : int, default=4

@@ -3,15 +3,12 @@ import pytest
 from scipy.integrate import quad
 from scipy.stats import norm
 
-from autokernel import parse_expression
 from autokernel.search.acquisition import (
     Belief,
     ExpectedImprovement,
-    ExpectedImprovementPerSecond,
     ThompsonSampling,
     UpperConfidenceBound,
     expected_improvement,
-    fit_cost,
 )
 from autokernel.search.distances import SOTKernel
 from autokernel.search.surrogate import SurrogateGP
@@ -56,56 +53,21 @@ def surrogate():
     return SurrogateGP(SOTKernel(), KNOWN, scores)
 
 
-def seconds_of(expressions):
-    return np.exp(-3 + 0.4 * count_params(expressions))
-
-
 def values_of(acquisition, surrogate, expressions, *, seed=0):
-    belief = Belief(surrogate, -0.5, seconds_of, np.random.default_rng(seed))
+    belief = Belief(surrogate, -0.5, np.random.default_rng(seed))
     return acquisition.values(belief)(expressions)
 
 
 def test_values_are_those_of_the_surrogate(surrogate):
     mean, std = surrogate.predict(EXPRESSIONS)
-    seconds = seconds_of(EXPRESSIONS)
-    assert seconds.max() > 100 * seconds.min()  # or the test shows nothing
     improvement = expected_improvement(mean, std, best=-0.5)
     for acquisition, expected in [
         (ExpectedImprovement(), improvement),
-        (ExpectedImprovementPerSecond(), improvement / seconds),
         (UpperConfidenceBound(kappa=0), mean),
         (UpperConfidenceBound(kappa=0.5), mean + 0.5 * std),
         (ThompsonSampling(), surrogate.draw(np.random.default_rng(0))(EXPRESSIONS)),
     ]:
         np.testing.assert_array_equal(values_of(acquisition, surrogate, EXPRESSIONS), expected)
-
-
-def count_params(expressions):
-    """Parameters of all leaves, and that of the noise."""
-    return np.array([1 + sum(N_PARAMS[leaf.kernel.name] for leaf in e.leaves) for e in expressions])
-
-
-def test_cost_is_the_least_squares_fit_of_log_seconds():
-    seconds = np.exp(np.random.default_rng(0).normal(size=len(EXPRESSIONS)))
-    slope, intercept = np.polyfit(count_params(EXPRESSIONS), np.log(seconds), 1)
-    predicted = fit_cost(EXPRESSIONS, seconds)(EXPRESSIONS)
-    expected = np.exp(intercept + slope * count_params(EXPRESSIONS))
-    np.testing.assert_allclose(predicted, expected, rtol=1e-11)  # rounding
-
-
-def test_cost_of_equal_numbers_of_parameters_is_the_geometric_mean():
-    known = [
-        parse_expression(text) for text in ("SE[0] + LIN[0]", "SE[0] * SE[1]", "LIN[0] * LIN[1]")
-    ]
-    cost = fit_cost(known, np.array([1.0, 2.0, 4.0]))
-    assert cost(known) == pytest.approx([2.0] * 3, rel=1e-12)  # rounding
-    others = cost([parse_expression("SE[0]"), parse_expression("SE[0] * (PER[0] + RQ[0])")])
-    np.testing.assert_allclose(others, 2.0, rtol=1e-12)  # rounding: no size is known to cost more
-
-
-def test_cost_of_zero_seconds_throughout_is_positive_and_finite():
-    seconds = fit_cost(EXPRESSIONS, np.zeros(70))(EXPRESSIONS)
-    np.testing.assert_allclose(seconds, 1e-6, rtol=1e-10)  # rounding of logarithms of size 14
 
 
 @pytest.mark.parametrize("kappa", [-1e-9, np.inf, "2"])
