@@ -1,5 +1,8 @@
 """Periods along a column: a periodogram of the target, and its highest peaks."""
 
+from collections.abc import Sequence
+from functools import partial
+
 import numpy as np
 import scipy
 from numpy.typing import NDArray
@@ -24,13 +27,15 @@ def periodogram_periods(
     *,
     weights: FloatArray | None = None,
     precision: FloatArray | None = None,
+    amplitudes: Sequence[FloatArray | None] = (None,),
 ) -> FloatArray:
     """Return the periods at the highest peaks of the Lomb-Scargle periodogram, the highest first.
 
     A parabola in ``x`` is subtracted from the target first, and rows count by their ``weights``.
     With the ``precision``, the inverse of the covariance of the target, the periodogram is the gain
     of log likelihood by a sine of each period, with the best amplitude, and no parabola is
-    subtracted.
+    subtracted. The amplitude may be proportional to one of several ``amplitudes`` (n,), of which
+    the best one counts at each period; None stands for equal ones.
 
     There are at most ``MAX_PEAKS`` periods, in the unit of ``x``, and ``within`` a range in extents
     of ``x`` if it is given. Otherwise one period below twice the mean spacing precedes them if its
@@ -50,7 +55,10 @@ def periodogram_periods(
     is_flat = within is None and np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y))
     if is_flat or not len(cycles):
         return np.empty(0)
-    power = periodogram(centred, residual, cycles, half, weights=weights, precision=precision)
+    find = partial(
+        periodogram, centred, residual, cycles, half, weights=weights, precision=precision
+    )
+    power = np.max([find(amplitude=one) for one in amplitudes], axis=0)
     peaks = scipy.signal.find_peaks(np.concatenate([[0.0], power, [0.0]]))[0] - 1
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
     is_slow = cycles[peaks] <= half
@@ -89,28 +97,32 @@ def periodogram(
     *,
     weights: FloatArray | None = None,
     precision: FloatArray | None = None,
+    amplitude: FloatArray | None = None,
 ) -> FloatArray:
     """Compute the gain (n_cycles,) of log likelihood by a sine of each of equidistant frequencies.
 
-    That is a quadratic form of its two amplitudes. With a precision it is taken to be diagonal
+    The sine is multiplied by an ``amplitude`` (n,) of each row, one by default. The gain is a
+    quadratic form of the sizes of a sine and a cosine. With a precision it is taken to be diagonal
     beyond ``half`` cycles, since all that is smooth has been averaged out.
     """
     frequencies = 2 * np.pi * cycles
+    amplitude = np.ones(len(centred)) if amplitude is None else amplitude
     if precision is None:
         weights = np.ones(len(centred)) if weights is None else weights
-        sums = _sums_of_waves(weights * residual, centred, frequencies)
+        sums = _sums_of_waves(weights * amplitude * residual, centred, frequencies)
+        weights = weights * amplitude**2
         doubled, total = _sums_of_waves(weights, centred, 2 * frequencies), weights.sum()
         sums *= np.exp(-0.5j * np.angle(doubled))  # of waves that are orthogonal (Scargle's tau)
         cc, ss = (total + np.abs(doubled)) / 2, (total - np.abs(doubled)) / 2
         # on an even grid, the sine of the highest frequency vanishes
         of_sine = np.divide(sums.imag**2, ss, out=0 * ss, where=ss > _MIN_SINE * total)
         return 0.5 * (sums.real**2 / cc + of_sine)
-    sums = _sums_of_waves(precision @ residual, centred, frequencies)
+    sums = _sums_of_waves(amplitude * (precision @ residual), centred, frequencies)
     c, s = sums.real, sums.imag
-    cc, ss = np.full((2, len(cycles)), np.trace(precision) / 2)
+    cc, ss = np.full((2, len(cycles)), np.diag(precision) @ amplitude**2 / 2)
     cs, slow = np.zeros(len(cycles)), cycles <= half
     angles = np.outer(centred, frequencies[slow])
-    cos, sin = np.cos(angles), np.sin(angles)
+    cos, sin = np.cos(angles) * amplitude[:, None], np.sin(angles) * amplitude[:, None]
     by_cos = precision @ cos
     cc[slow], cs[slow] = (by_cos * cos).sum(axis=0), (by_cos * sin).sum(axis=0)
     ss[slow] = ((precision @ sin) * sin).sum(axis=0)

@@ -195,15 +195,14 @@ class Screening:
         new = [node for node in range(len(slots)) if node not in known.nodes]
         are_leaves = all(isinstance(slots[node].node, Leaf) for node in new)
         has_other_target = neighbour.target != self._fit.expression.target
-        is_rescaled = has_other_target or (len(new) > 1 and are_leaves)
         if len(new) == 1 and are_leaves and not has_other_target:
             return self._with_leaf(neighbour, theta, new[0], shared)
         posterior = self._posterior(neighbour)
-        if is_rescaled:
-            thetas = self._on_other_scales(theta, [slots[node] for node in new])
-        elif not new:
+        if not (new or has_other_target):
             thetas = self._without_leaf(neighbour, theta)
         else:
+            thetas = self._in_place(theta, [slots[node] for node in new], shared)
+        if np.isnan(thetas).any():
             rng = random_stream(self._seed, neighbour.on(IDENTITY), "new nodes")
             drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
@@ -211,20 +210,26 @@ class Screening:
         found = _screened(neighbour, posterior.prior, with_curvature(posterior, best, [known]))
         return self._refined(found, _N_STEPS_ON_TARGET)[0] if has_other_target else found
 
-    def _on_other_scales(self, theta: FloatArray, new: Sequence[Slot]) -> FloatArray:
-        """Return starting points on another scale of the target, or of a column of several leaves.
+    def _in_place(
+        self, theta: FloatArray, new: Sequence[Slot], shared: Mapping[int, int]
+    ) -> FloatArray:
+        """Return starting points of new leaves with the parameters of those that they replace.
 
-        The parameters are those on the scale of before, at several sizes of what is new or, where
-        the target is new, at several variances of the noise. Some steps should follow, as a kernel
-        on another scale needs other parameters.
+        These are on the same column, of the same base kernel if possible, and give the parameters
+        of the same name. There are several sizes of what is new or, where the target is new,
+        several variances of the noise. Some steps should follow. What no leaf gives is nan.
         """
-        before, lengths = slots_of(self._fit.expression), list[int]()
+        before = slots_of(self._fit.expression)
+        gone = [before[n] for n in range(len(before)) if n not in shared.values()]
+        lengths = list[int]()
         for node, entries in new:
-            twin = next((slot for slot in before if _differ_by_scale(slot.node, node)), None)
-            if twin is None:
-                raise EvaluationError  # for no reason: only a fit can judge several new nodes
-            before.remove(twin)
-            theta[entries] = self._fit.theta[twin.entries]
+            same = [one for one in gone if one.node.column == node.column]
+            if not same:
+                continue
+            twin = min(same, key=lambda one: one.node.declared != node.declared)
+            gone.remove(twin)
+            values = dict(zip(_names(twin.node), self._fit.theta[twin.entries], strict=True))
+            theta[entries] = [values.get(name, np.nan) for name in _names(node)]
             roles = [parameter.role for parameter in node.parameters]
             lengths += [entries.start + n for n, r in enumerate(roles) if r == Role.LENGTHSCALE]
         thetas = np.tile(theta, (len(_SIZES), 1))
@@ -493,10 +498,8 @@ def _ratio_or_one(wanted: float, present: float) -> float:
     return wanted / present
 
 
-def _differ_by_scale(one: Expression, other: Expression) -> bool:
-    """Return whether two nodes differ only by the scale of their column."""
-    is_same = (one.declared, one.column) == (other.declared, other.column)
-    return is_same and one.view != other.view
+def _names(node: Expression) -> list[str]:
+    return [parameter.name for parameter in node.parameters]
 
 
 def _is_variance(node: Expression) -> IntArray:

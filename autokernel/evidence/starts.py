@@ -34,6 +34,7 @@ _SQUARED_TARGET_RANGE = (0.01, 3.0)  # mean squares of the target, unless a para
 _NEW_LENGTHSCALE = 0.1  # median spacings, of a node that explains what was noise
 NOISE_LEFT = 0.25  # fraction of the noise variance that is still noise then
 _PEAK_SHARE = 0.75  # of the starting values of a period
+_MAX_AMPLITUDES = 8  # other columns, to which the amplitude of a season may be proportional
 _MAX_COMPARED = 12  # known fits whose structure is compared with that of a kernel
 _MAX_SIMILAR = 3  # known fits that give warm starts
 _LESS_NOISE = np.log(4.0)  # log factor, as new terms explain some of the noise
@@ -83,13 +84,23 @@ def _periods(
         precision = precision_beside_walk(x, y, weights)
     elif len(known) < len(precision):
         precision = precision[np.ix_(known, known)]
-    return periodogram_periods(x, y, within, weights=weights, precision=precision)
+    others = proportional_to(np.delete(data.inputs.filled[known], view.column, axis=1))
+    amplitudes = [None, *others]
+    return periodogram_periods(
+        x, y, within, weights=weights, precision=precision, amplitudes=amplitudes
+    )
+
+
+def proportional_to(X: FloatArray) -> list[FloatArray]:
+    """Return the columns that vary less their means, as amplitudes of a season, if they are few."""
+    return [z - z.mean() for z in X.T if np.ptp(z)] if X.shape[1] <= _MAX_AMPLITUDES else []
 
 
 def columns_with_season(data: TrainingData, deadline: Deadline = NEVER) -> list[int]:
     """Find the columns along which a linear model leaves a period that chance does not explain.
 
-    Columns that are not reached before the deadline are taken to have none.
+    The amplitude may be proportional to another column. Columns that are not reached before the
+    deadline are taken to have none.
     A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
     """
     X, y, weights = data.inputs.filled, data.y, data.noise.influence
@@ -101,11 +112,14 @@ def columns_with_season(data: TrainingData, deadline: Deadline = NEVER) -> list[
     for column, x in enumerate(X.T):
         if deadline.has_passed:
             break
-        for period in periodogram_periods(x, residual, weights=weights)[:1]:
+        others = [None, *proportional_to(np.delete(X, column, axis=1))]
+        some = periodogram_periods(x, residual, weights=weights, amplitudes=others)[:1]
+        for period in some:
             extent = np.ptp(x)
             centred, cycles = (x - x.min()) / extent - 0.5, extent / np.array([period])
-            height = periodogram(centred, residual, cycles, weights=weights)[0]
-            n_tried = extent / np.diff(distinct_values(x)).min()
+            find = partial(periodogram, centred, residual, cycles, weights=weights)
+            height = max(float(find(amplitude=one)[0]) for one in others)
+            n_tried = len(others) * extent / np.diff(distinct_values(x)).min()
             is_high = np.exp(-height / variance) * n_tried < _FALSE_ALARM
             if is_high and extent / period > _MIN_CYCLES_OF_SEASON:
                 found.append(column)

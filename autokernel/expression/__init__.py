@@ -3,9 +3,9 @@
 from autokernel.expression.grammar import Grammar
 from autokernel.expression.normal_form import (
     factorings,
+    moves,
     normal_form,
     reduced,
-    releases,
     simplifications,
     without_leaves,
 )

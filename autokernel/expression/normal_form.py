@@ -15,12 +15,14 @@ from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import permutations
+from itertools import combinations, permutations
 from operator import is_
 
 from autokernel.expression.parts import arrange
 from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation
 from autokernel.kernels import ADD, MULTIPLY, Operator
+
+MAX_SPLIT = 6  # terms of a sum or product that is split into two of them and the others
 
 
 def reduced(expression: Expression) -> Expression:
@@ -96,23 +98,47 @@ def factorings(expression: Expression) -> Iterator[Expression]:
             yield expression.join([*terms[:number], shared, *terms[number + 1 :]])
 
 
-def releases(expression: Expression) -> Iterator[Expression]:
-    """Yield expressions in which a term leaves its brackets: ``A * (B + C)`` becomes ``A * B + C``.
+def moves(expression: Expression) -> Iterator[Expression]:
+    """Yield expressions in which one part has left its place and is joined to another part.
 
-    No other single operation loses the factors of one term.
+    ``(A + B) * C`` becomes ``A * C + B``, and ``A * B * C`` becomes ``A * B + C``, and back. A part
+    is a term of an operation that commutes. A sum or product of up to six terms is also split into
+    two of them and the others.
     """
+    for rest, part in _parts_taken(expression):
+        for joined in _joined(rest.on(IDENTITY), part):
+            yield joined.on(expression.target)
+    if isinstance(expression, Operation) and expression.operator.commutes:
+        terms = expression.children
+        for pair in combinations(range(len(terms)), 2) if 3 < len(terms) <= MAX_SPLIT else ():
+            others = [term for number, term in enumerate(terms) if number not in pair]
+            one = expression.join([terms[n] for n in pair]).on(IDENTITY)
+            rest = expression.join(others).on(IDENTITY)
+            yield from (split.on(expression.target) for split in (one + rest, one * rest))
+
+
+def _parts_taken(expression: Expression) -> Iterator[tuple[Expression, Expression]]:
+    """Yield an expression without one of its parts, and this part."""
     if not isinstance(expression, Operation):
         return
-    parts = expression.children
-    for number, part in enumerate(parts):
-        others = [*parts[:number], *parts[number + 1 :]]
-        if expression.operator == MULTIPLY and isinstance(part, Operation) and part.operator == ADD:
-            for place, term in enumerate(terms := part.children):
-                rest = part.join([*terms[:place], *terms[place + 1 :]])
-                within = expression.join([*others, rest]).on(IDENTITY)
-                yield (within + term).on(expression.target)
-        for released in releases(part):
-            yield expression.join([*parts[:number], released, *parts[number + 1 :]])
+    terms = expression.children
+    for number, term in enumerate(terms):
+        before, after = terms[:number], terms[number + 1 :]
+        if expression.operator.commutes:
+            yield expression.join([*before, *after]), term
+        for rest, part in _parts_taken(term):
+            yield expression.join([*before, rest, *after]), part
+
+
+def _joined(expression: Expression, part: Expression) -> Iterator[Expression]:
+    """Yield the sums and products of each part of an expression and another one."""
+    yield expression + part
+    yield expression * part
+    if isinstance(expression, Operation):
+        terms = expression.children
+        for number, term in enumerate(terms):
+            for joined in _joined(term, part):
+                yield expression.join([*terms[:number], joined, *terms[number + 1 :]])
 
 
 def _leaf_factors(expression: Expression) -> Iterator[tuple[Leaf, Expression]]:

@@ -1,11 +1,11 @@
 """The interface of search strategies: an initial design, and proposals given a history."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
-from functools import reduce
-from itertools import chain
+from dataclasses import dataclass, field, replace
+from functools import partial, reduce
+from itertools import chain, product
 from numbers import Integral
 from operator import add
 from typing import Any, ClassVar, TypeVar
@@ -26,14 +26,15 @@ from autokernel.expression import (
     arrange,
     custom_parts,
     factorings,
+    moves,
     parse_with_parts,
-    releases,
     simplifications,
     uniform_prior,
+    with_leaves,
     with_numbers,
 )
 from autokernel.inference import TrainingData
-from autokernel.kernels import ADD, PRESETS, SMOOTH, Priors, definition
+from autokernel.kernels import ADD, LINEAR, MULTIPLY, PRESETS, SMOOTH, Priors, definition
 from autokernel.search.columns import MAX_COLUMNS
 from autokernel.search.design import DESIGNS, initial_design
 from autokernel.search.history import History
@@ -42,6 +43,8 @@ Cached = TypeVar("Cached")
 
 AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]  # constraint of a parameter
 MAX_CHANGES = 800  # of one kernel whose results are estimated
+MAX_LEAVES_OF_LINES = 4  # of a kernel of which a part moves while curves become lines
+MAX_MOVED = 10  # leaves of a kernel of which a part moves
 MAX_DRAWS = 200  # of a kernel that is not yet known
 
 
@@ -177,7 +180,7 @@ class Task:
                 return rescaled
             focus, added = self.focus(parent.columns), self._terms_of(parent)
             changes: dict[str, dict[tuple[int | None, ...], Expression]] = {}
-            brackets = chain(factorings(parent), releases(parent)) if grammar.reduces else ()
+            brackets = chain(factorings(parent), self._moves(parent)) if grammar.reduces else ()
             others = map(grammar.tidy, brackets)
             for one in chain(focus.changes(parent, MAX_CHANGES), added, others):
                 if one.canonical not in rescaled and one.canonical != parent.canonical:
@@ -187,6 +190,21 @@ class Task:
             return {text: [*ways.values()] for text, ways in changes.items()} | rescaled
 
         return self.cached(("changes", expression.canonical), make)
+
+    def _moves(self, expression: Expression) -> Iterator[Expression]:
+        """Yield moves of parts; those of few leaves also with lines in place of a curve, or of all.
+
+        There are none of many leaves.
+        """
+        if not {ADD, MULTIPLY} <= {*self.grammar.operators} or expression.n_leaves > MAX_MOVED:
+            return
+        curves = [one for one in expression.leaves if _line_of(one) in self.grammar.leaves]
+        curves = [one for one in curves if one.kernel != LINEAR]
+        straight: list[set[int | None]] = [set()]
+        if expression.n_leaves <= MAX_LEAVES_OF_LINES:
+            straight += [{one.number} for one in curves] + [{one.number for one in curves}]
+        for moved, numbers in product(moves(expression), straight):
+            yield with_leaves(moved, partial(_straightened, numbers=numbers))
 
     def rescalings(self, expression: Expression) -> list[Expression]:
         """List the arranged kernels on other scales of the target or of a column."""
@@ -218,6 +236,14 @@ class Task:
         near = chain.from_iterable(map(self.grammar.neighbours, filter(self.grammar.spans, known)))
         every = chain(self.grammar.bases, (one for one in near if one.depth <= max_depth))
         return next((one for one in every if one.canonical not in texts), None)
+
+
+def _line_of(leaf: Leaf) -> Leaf:
+    return replace(leaf, kernel=LINEAR, number=None)
+
+
+def _straightened(leaf: Leaf, numbers: AbstractSet[int | None]) -> Leaf:
+    return _line_of(leaf) if leaf.number in numbers else leaf
 
 
 class Strategy(ABC, BaseEstimator):

@@ -310,7 +310,7 @@ def test_outliers_that_are_excluded_are_no_noise_that_varies():
     y = np.sin(x) + 0.2 * 8 ** (z - 0.5) * rng.normal(size=100)
     y[[3, 50]] += [8.0, -9.0]
     X = pd.DataFrame({"x": x, "z": z})
-    model = AutoKernelGPRegressor(n_iter=3, random_state=0).fit(X, y)
+    model = AutoKernelGPRegressor(n_iter=20, random_state=0).fit(X, y)
     found = said(model)
     np.testing.assert_array_equal(model.outliers_, [3, 50])
     assert [one["predicate"] for one in found] == ["grows with z"]

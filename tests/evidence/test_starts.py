@@ -151,7 +151,9 @@ def test_three_of_four_periods_are_peaks_of_their_column(two_waves):
     for index, column in ((2, 1), (5, 0)):
         x = X[:, column]
         precision = precision_beside_walk(x, y, np.ones(len(y)))
-        peaks = periodogram_periods(x, y, precision=precision)
+        other = X[:, 1 - column] - X[:, 1 - column].mean()  # which may multiply the season
+        amplitudes = [None, other]
+        peaks = periodogram_periods(x, y, precision=precision, amplitudes=amplitudes)
         # a period of the prior is never this near
         hits = np.isclose(theta[:, index, None], np.log(peaks))
         # three standard deviations of a binomial share of 1024 are 0.04
@@ -326,3 +328,14 @@ def test_curvatures_of_fits_are_joined_and_what_none_knows_is_independent():
     np.testing.assert_array_equal(curvature_from(expression, fits, scales), expected)
     unknown = [WarmStart([0], theta), WarmStart([0], theta, np.full((3, 3), np.nan))]
     assert curvature_from(expression, unknown, scales) is None
+
+
+def test_a_season_is_seen_whose_amplitude_is_proportional_to_another_column():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(150, 3))
+    wave = np.sin(2 * np.pi * X[:, 1] / 0.13)
+    y = (X[:, 0] - 0.5) * wave + 0.3 * X[:, 2] + 0.05 * rng.normal(size=150)
+    data = TrainingData(X, (y - y.mean()) / y.std())
+    assert columns_with_season(data) == [1]
+    period = Magnitudes(data).periods(View(1), None)[0]
+    assert period == pytest.approx(0.13, rel=0.02)

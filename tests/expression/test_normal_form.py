@@ -13,11 +13,11 @@ from autokernel.expression import (
     Leaf,
     Operation,
     factorings,
+    moves,
     n_kernel_params,
     normal_form,
     parse_expression,
     reduced,
-    releases,
     simplifications,
     without_leaves,
 )
@@ -473,15 +473,38 @@ def test_simplifications_are_other_normal_forms_with_fewer_parameters():
             assert n_kernel_params(simpler) < n_kernel_params(form)
 
 
-def test_a_term_leaves_its_brackets_and_the_others_keep_their_factors():
-    tree = expression_of("LIN[0] * (PER[0] * (SE[0] + RQ[0]) + SE[1]) + LIN[1]")
-    assert {found.canonical for found in releases(tree)} == {
-        expression_of(text).canonical
-        for text in (
-            "LIN[0] * SE[1] + PER[0] * (SE[0] + RQ[0]) + LIN[1]",
-            "LIN[0] * PER[0] * (SE[0] + RQ[0]) + SE[1] + LIN[1]",
-            "LIN[0] * (PER[0] * SE[0] + RQ[0] + SE[1]) + LIN[1]",
-            "LIN[0] * (PER[0] * RQ[0] + SE[0] + SE[1]) + LIN[1]",
-        )
-    }
-    assert not [*releases(expression_of("LIN[0] + SE[0] * PER[0]"))]
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("(SE[0] + SE[1]) * LIN[2]", {
+            "SE[0] * LIN[2] + SE[1]", "SE[1] * LIN[2] + SE[0]", "SE[0] + SE[1] + LIN[2]",
+            "SE[0] * SE[1] * LIN[2]", "(SE[0] + LIN[2]) * SE[1]", "(SE[1] + LIN[2]) * SE[0]",
+        }),
+        ("SE[0] * SE[1]", {"SE[0] + SE[1]"}),
+        ("SE[0]", set()),
+    ],
+)  # fmt: skip
+def test_a_part_moves_to_every_other_place(text, expected):
+    tree = expression_of(text)
+    found = {one.canonical for one in moves(tree)} - {tree.canonical}
+    assert found == {expression_of(one).canonical for one in expected}
+
+
+def test_a_move_keeps_all_leaves_and_can_be_taken_back():
+    tree = expression_of("SE[0] * SE[1] + LIN[2]").on("log")
+    found = {one.canonical: one for one in moves(tree)}
+    leaves = sorted(leaf.canonical for leaf in tree.leaves)
+    for one in found.values():
+        assert sorted(leaf.canonical for leaf in one.leaves) == leaves
+        assert one.target == "log"
+        assert tree.canonical in {back.canonical for back in moves(one)}
+
+
+def test_a_product_is_split_into_pairs():
+    tree = expression_of("LIN[0] * LIN[1] * SE[2] * SE[3]")
+    found = {one.canonical for one in moves(tree)}
+    pairs = ("01 23", "02 13", "03 12")
+    leaves = ("LIN[0]", "LIN[1]", "SE[2]", "SE[3]")
+    for pair in pairs:
+        one, other = (" * ".join(leaves[int(n)] for n in part) for part in pair.split())
+        assert expression_of(f"{one} + {other}").canonical in found
