@@ -13,7 +13,7 @@ from autokernel.typing import FloatArray
 MAX_PEAKS = 6  # periods of one column
 _MAX_CYCLES = 32  # over the extent, as a multiple of half the number of rows
 _MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram
-MAX_ROWS_OF_WALK = 1000
+_MAX_ROWS_OF_WALK = 1000  # of a precision, which takes O(n^3)
 _RATIOS_OF_WALK = 10.0 ** np.arange(-4, 2)  # variances of noise and of a walk over the extent
 _MIN_SINE = 1e-9  # mean square of a sine in the rows, which is a half mostly
 _MIN_FAST_PEAK = 2.0  # height of a fast peak, as a multiple of the highest slow peak
@@ -133,12 +133,11 @@ def periodogram(
 def precision_beside_walk(x: FloatArray, y: FloatArray, weights: FloatArray) -> FloatArray | None:
     """Compute the precision (n, n) of a random walk along x with noise.
 
-    It is None for very many rows, and where the target or x is constant.
-
     The ratio of their variances is that of the highest likelihood among a few. What is slow in a
-    target is likely under a walk, so that a periodogram beside it shows the seasons.
+    target is likely under a walk, so that a periodogram beside it shows the seasons. The result is
+    None for very many rows, and where the target or x is constant.
     """
-    if not 1 < len(x) <= MAX_ROWS_OF_WALK or not (np.ptp(y) and np.ptp(x)):
+    if not 1 < len(x) <= _MAX_ROWS_OF_WALK or not (np.ptp(y) and np.ptp(x)):
         return None
     z = (x - x.min()) / np.ptp(x)
     walk, best, precision = 1.0 + np.minimum.outer(z, z), -np.inf, None

@@ -106,7 +106,7 @@ def moves(expression: Expression) -> Iterator[Expression]:
     two of them and the others.
     """
     for rest, part in _parts_taken(expression):
-        for joined in _joined(rest.on(IDENTITY), part):
+        for joined in _with_part(rest.on(IDENTITY), part):
             yield joined.on(expression.target)
     if isinstance(expression, Operation) and expression.operator.commutes:
         terms = expression.children
@@ -130,14 +130,14 @@ def _parts_taken(expression: Expression) -> Iterator[tuple[Expression, Expressio
             yield expression.join([*before, rest, *after]), part
 
 
-def _joined(expression: Expression, part: Expression) -> Iterator[Expression]:
+def _with_part(expression: Expression, part: Expression) -> Iterator[Expression]:
     """Yield the sums and products of each part of an expression and another one."""
     yield expression + part
     yield expression * part
     if isinstance(expression, Operation):
         terms = expression.children
         for number, term in enumerate(terms):
-            for joined in _joined(term, part):
+            for joined in _with_part(term, part):
                 yield expression.join([*terms[:number], joined, *terms[number + 1 :]])
 
 

@@ -51,9 +51,7 @@ MAX_REVISIONS = 2  # after the last stage, if its best kernel changes which rows
 LEAST_LOG_NOISE = np.log(1e-3)  # variance, of a kernel of the design that shows how it varies
 MIN_AHEAD = 3.0  # nats of a simple kernel whose noise varies, above the best one: strong evidence
 MORE_NOISE = 2.0  # in the logarithm of its variance, that a better kernel may have absorbed
-MAX_BEHIND_AT_GAPS = (
-    3.0  # nats of a kernel whose noise varies there, below one that uses the column
-)
+MAX_AT_GAPS = 3.0  # nats of a kernel whose noise varies at gaps, below one that uses the column
 
 Point = tuple[Evaluation, MixturePredictor]
 """A kernel at its best parameters, and the mixture of only this kernel."""
@@ -235,8 +233,10 @@ class Run:
                 fits += with_rough_term(one, following.evaluator.data, stage.task)
         if is_over or self.arguments.strategy.is_of_series:
             fits = [*best_first[: 1 if is_over else None]]
-        kernels = {one.expression.canonical: one for one in reversed(fits)}  # the first ones count
-        return following, [*following.possible([*kernels.values()][::-1])]
+        kernels: dict[str, Evaluation] = {}
+        for one in fits:
+            kernels.setdefault(one.expression.canonical, one)
+        return following, [*following.possible(kernels.values())]
 
     def _noise_around(
         self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool
@@ -263,9 +263,7 @@ class Run:
                 used = sorted(of_scale[0].expression.columns)
                 gaps = [c for c in used if stage.columns[c].n_gaps]
                 without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
-                ahead |= {some[0]: -MAX_BEHIND_AT_GAPS for some in without if some} | {
-                    of_scale[0]: 0.0
-                }
+                ahead |= {some[0]: -MAX_AT_GAPS for some in without if some} | {of_scale[0]: 0.0}
                 least = of_scale[0].theta[-1] + MORE_NOISE
                 ahead = dict.fromkeys([o for o in of_scale if o.theta[-1] > least][:1], 0.0) | ahead
             else:

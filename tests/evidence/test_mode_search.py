@@ -241,6 +241,22 @@ def smooth_mode(posterior):
     return maximise(posterior, np.log([1.0, 1.0, 1.5, 0.3]), max_iterations=300)
 
 
+def test_a_fit_to_rows_without_noise_is_no_bad_start_for_rows_with_noise():
+    """Rows with the same inputs have other targets, which an earlier fit has not seen."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.uniform(size=(30, 1)), 2, axis=0)
+    y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=60)
+    data, kernel = TrainingData(X, y), parse_expression("SE[0]")
+    posterior = LogPosterior.exact(kernel, data, priors=check_priors("default"))
+    quiet = np.log([0.3, 1.0, 1e-8])
+    assert posterior.value(quiet) < -1e5
+    start = WarmStart((0,), quiet)
+    before = posterior.n_evaluations
+    modes, _ = ModeSearch(data, priors=check_priors("default"), seed=0)(posterior, [[start]])
+    assert np.exp(modes[0].theta[-1]) == pytest.approx(0.01, rel=0.5)
+    assert posterior.n_evaluations - before < 50
+
+
 def test_the_shape_and_the_period_of_pulses_are_found_together(pulses):
     posterior, scan = build("PER[0]", *pulses)
     stuck = smooth_mode(posterior)
