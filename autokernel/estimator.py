@@ -233,20 +233,23 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Evaluated kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
         ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``, ``phase``, ``status``,
         ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate`` (what the score was
-        expected to be), ``standard_error`` and ``pareto_k`` (of ``criterion="importance"``),
-        ``upper_bound`` (of ``strategy="skc"``, for which ``score`` is a lower bound) and
-        ``row_set``. This number is zero at first, and larger by one each time that the search has
-        continued on more rows, with other outliers or with another noise: scores of different
-        numbers cannot be compared. ``phase`` is ``"initial"``, ``"search"``, ``"pruning"`` for
-        simpler forms of the best kernel, or ``"rescoring"`` for the best kernels of the smaller
-        ``row_set``. Prints as a table.
+        expected to be), ``expected_improvement`` (over the best score before), ``standard_error``
+        and ``pareto_k`` (of ``criterion="importance"``), ``upper_bound`` (of ``strategy="skc"``,
+        for which ``score`` is a lower bound) and ``row_set``. This number is zero at first, and
+        larger by one each time that the search has continued on more rows, with other outliers or
+        with another noise: scores of different numbers cannot be compared. ``phase`` is
+        ``"initial"``, ``"search"``, ``"pruning"`` for simpler forms of the best kernel, or
+        ``"rescoring"`` for the best kernels of the smaller ``row_set``. Prints as a table.
     n_iter_ : int
         Number of kernels evaluated after the initial design, as ``n_iter`` counts them.
     stop_reason_ : str
         ``"n_iter"``; ``"converged"``, see ``tol``; ``"max_time"``; ``"interrupted"`` by
         Ctrl-C; ``"callback"``; ``"local_maximum"``, if no kernel one operation away from the best
-        is better or expected to be; ``"exhausted"``, if no kernel was left; or ``"refit"`` if the
-        estimator has never searched.
+        is better or expected to be, and none further away is expected to gain ``tol``;
+        ``"exhausted"``, if no kernel was left; or ``"refit"`` if the estimator has never searched.
+    expected_improvement_ : float
+        Nats by which the most promising kernel that is left is expected to exceed the best score;
+        nan if the search did not end because of that.
     columns_ : dict of ndarray of shape (n_features,)
         How each ``column`` was read: its ``kind``, which is number, date or category; its
         ``values``, from the least to the largest, or its levels; the ``scale`` of the kernels that
@@ -591,7 +594,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         old = {name: one for name, one in vars(self).items() if name not in dropped}
         new = {**old, **_attributes_of(model, X, y), **more}
         if "search_history_" not in new:
-            new |= {"n_iter_": 0, "stop_reason_": "refit"}
+            new |= {"n_iter_": 0, "stop_reason_": "refit", "expected_improvement_": np.nan}
         self.__dict__ = new
 
     def _attributes_so_far(self, run: Run) -> dict[str, Any] | None:
@@ -1061,6 +1064,7 @@ def _attributes_of_search(run: Run, reason: str, model: FittedModel) -> dict[str
         "search_history_": history_table(columns_of(histories, run.stage.columns.text_of)),
         "n_iter_": sum(history.n_searched for history in histories),
         "stop_reason_": reason,
+        "expected_improvement_": run.loop.expected_improvement,
         "_found": model.evaluation.expression.canonical,  # perhaps none of these
         "_n_searched": run.stage.n_searched,
     }

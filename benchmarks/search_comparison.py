@@ -1,22 +1,23 @@
-"""How fast searches find kernels of high evidence, and how well these predict.
+"""How soon searches find kernels of high evidence at equal CPU time, and how well these predict.
 
-The protocol is that of the SOT paper, see runs.py; priors and initial design are the defaults of
-this package. Every strategy evaluates ``--n-iter`` kernels after its initial design, and
-``initial_design`` is the best kernel of that of SOT. The tables show
-
-- the best score in nats per row after as many CPU seconds as the shortest run of SOT has taken,
-  and at the end: medians over the seeds;
-- RMSE and NLL of the test rows on the standardised scale, with the mean differences to SOT on the
-  same splits and their standard errors;
-- CPU seconds of proposing kernels over those of evaluating them, after the initial design.
+All strategies search the same rows for ``--cpu-seconds``, with constant noise and no row excluded,
+so that scores of a data set are comparable. ``sot`` is the default of this package, and may end
+earlier. The others have ``tol=0``, and end earlier only if no kernel is left or, for ``greedy`` and
+``skc``, none is better. ``sot_paper``, ``arc`` (both without local steps), ``boms`` and ``random``
+begin with the same random design for one seed, ``sot`` and ``tree_gep`` with the default design of
+this package, ``greedy`` and ``skc`` with the base kernels. A score of ``skc`` is a lower bound. The
+tables show medians over the seeds: the best score in nats per row after numbers of kernels, if all
+runs have reached them, and after a quarter, half and all of the CPU time; CPU seconds of the fit;
+RMSE and NLL of the test rows on the standardised scale. The last table holds means over 30 seeds by
+Bitzer, Meister and Zimmer (2022): NLL of table 2, RMSE of table 5.
 
 A run is a row of results/searches.csv. Its column ``trajectory`` holds every improvement of the
 best score as ``number:score:seconds``: the number is counted over all evaluations, the score is in
-nats per row, and the seconds are those of the CPU since the fit began. Draws
-docs/figures/search_comparison.png: medians and quartiles, each line up to the end of its shortest
-run.
+nats per row, and the seconds are those of the CPU since the fit began. Draws medians and quartiles
+to docs/figures/search_comparison_kernels.png, each line up to the end of the shortest run that was
+out of time, and search_comparison_cpu.png. A line continues flat if the search ended by itself.
 
-    AUTOKERNEL_DATA=folder python benchmarks/search_comparison.py --seeds 3 --jobs 2   # hours
+    AUTOKERNEL_DATA=folder python benchmarks/search_comparison.py   # 1.6 hours of one core
     python benchmarks/search_comparison.py --small
     python benchmarks/search_comparison.py --finished --any-commit
 """
@@ -34,21 +35,39 @@ from common import (  # isort: skip
     numbers,
     parse,
     print_table,
-    read_rows,
     rounded,
     save_figure,
-    standard_error,
 )
 from runs import draw_split, normal_nll, rmse  # isort: skip
 
 import numpy as np
 
 from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.search import BOMS, SOT, Arc, RandomWalks, Strategy
 
 NAME = "searches"  # of the CSV file
-N_TRAIN = {"airline": 100, "power_plant": 500, "airfoil": 500, "concrete": 500}
-STRATEGIES = ("sot", "boms", "arc", "greedy", "tree_gep", "random", "initial_design")
-N_MOMENTS = 120  # of the lines over time
+N_TRAIN = {"airline": 100, "power_plant": 500, "airfoil": 500, "concrete": 500}  # of the paper
+STRATEGIES: Mapping[str, str | Strategy] = {
+    "sot": "sot",
+    "sot_paper": SOT(local_steps=False, initial_design="paper"),
+    "arc": Arc(local_steps=False, initial_design="paper"),
+    "boms": BOMS(initial_design="paper"),
+    "random": RandomWalks(initial_design="paper"),
+    "greedy": "greedy",
+    "skc": "skc",
+    "tree_gep": "tree_gep",
+}
+PAPER = {  # in the order of N_TRAIN; boms is its Hellinger kernel
+    "NLL: sot": (-0.7015, -0.0661, 0.1006, 0.2872),
+    "boms": (0.3368, 0.0580, 0.9080, 0.6633),
+    "greedy": (-0.4042, -0.0053, 0.0837, 0.3254),
+    "tree_gep": (-0.5594, -0.0241, 0.1826, 0.2812),
+    "RMSE: sot": (0.1335, 0.2362, 0.3334, 0.2980),
+}
+MAX_ITER = 10_000  # more kernels than any search evaluates in time
+COUNTS = (25, 50, 100)  # kernels, of the table
+MAX_COUNT = 200  # kernels, of the figure
+N_MOMENTS = 240  # of the lines over time
 Rows = Sequence[Mapping[str, str]]
 
 
@@ -59,16 +78,22 @@ class Run:
     dataset: str
     strategy: str
     seed: int
-    n_iter: int  # kernels after the initial design
+    n_train: int
+    cpu_limit: float  # seconds
 
 
 class CpuClock:
-    """A callback of a fit that notes the CPU seconds at which evaluations begin and end."""
+    """A callback that notes when evaluations begin and end, and ends a fit after CPU seconds."""
 
-    def __init__(self) -> None:
+    def __init__(self, limit: float) -> None:
         self.begun: list[float] = []
         self.ended: list[float] = []
-        self._start = time.process_time()
+        self._limit, self._start = limit, time.process_time()
+
+    @property
+    def seconds(self) -> float:
+        """CPU seconds since the clock was made."""
+        return time.process_time() - self._start
 
     def setup(self, estimator: object, context: object) -> None:
         """Begin nothing: the clock runs from when it was made."""
@@ -79,149 +104,134 @@ class CpuClock:
     def on_fit_task_begin(self, estimator: object, context: Any) -> None:  # noqa: ARG002 - of others
         """Note that an evaluation begins: what was before it was a proposal."""
         if context.task_name == "kernel":
-            self.begun.append(time.process_time() - self._start)
+            self.begun.append(self.seconds)
 
     def on_fit_task_end(self, estimator: object, context: Any) -> bool:  # noqa: ARG002 - of others
-        """Note that an evaluation has ended, and go on."""
+        """Note that an evaluation has ended, and end the search if the time is over."""
         if context.task_name == "kernel":
-            self.ended.append(time.process_time() - self._start)
-        return False
+            self.ended.append(self.seconds)
+        return self.seconds > self._limit
 
 
 def measure(run: Run) -> Row:
     """Search on one split, and measure time and test error."""
-    split = draw_split(run.dataset, run.seed, n_train=N_TRAIN[run.dataset])
-    strategy = "sot" if run.strategy == "initial_design" else run.strategy
-    clock, began = CpuClock(), time.perf_counter()
-    model = AutoKernelGPRegressor(strategy=strategy, n_iter=run.n_iter, random_state=run.seed)
+    split = draw_split(run.dataset, run.seed, n_train=run.n_train)
+    model = AutoKernelGPRegressor(
+        strategy=STRATEGIES[run.strategy], noise="constant", outliers=None, random_state=run.seed
+    )
+    if run.strategy != "sot":
+        model.set_params(n_iter=MAX_ITER, tol=0.0)
+    clock = CpuClock(run.cpu_limit)
     model.set_callbacks(clock).fit(split.X_train, split.y_train)
-    seconds, cpu_seconds = time.perf_counter() - began, time.process_time() - clock._start
+    cpu_seconds = clock.seconds
     mean, std = model.predict(split.X_test, return_std=True)
     history = model.search_history_
     first = int(np.sum(history["phase"] == "initial"))
     begun, ended = np.array(clock.begun), np.array(clock.ended)
-    steps = np.flatnonzero(history["score"] >= history["best_score"])
-    per_row = history["score_per_sample"]
+    scores = history["score"] / run.n_train
+    scores[~np.isclose(scores, history["score_per_sample"])] = -np.inf  # of some of the rows
+    steps = np.flatnonzero(np.diff(np.maximum.accumulate([-np.inf, *scores])) > 0)
     return {
         "rmse": rounded(rmse(mean, split.y_test)),
         "nll": rounded(normal_nll(mean, std, split.y_test)),
-        "score_per_sample": rounded(model.best_score_ / len(split.y_train)),
-        "fit_seconds": rounded(seconds),
+        "score_per_sample": rounded(model.best_score_ / run.n_train),
         "cpu_seconds": rounded(cpu_seconds),
         "evaluation_seconds": rounded(float(np.sum(ended[first:] - begun[first:]))),
         "proposal_seconds": rounded(float(np.sum(begun[first:] - ended[first - 1 : -1]))),
         "n_evaluations": len(history["score"]),
         "n_initial": first,
+        "stop_reason": model.stop_reason_,
         "n_leaves": parse_expression(model.best_expression_).n_leaves,
         "kernel": model.best_expression_,
-        "trajectory": " ".join(f"{i + 1}:{per_row[i]:.5g}:{ended[i]:.4g}" for i in steps),
+        "trajectory": " ".join(f"{i + 1}:{scores[i]:.5g}:{ended[i]:.4g}" for i in steps),
     }
 
 
-def best_after(row: Mapping[str, str], limits: np.ndarray, *, by: int) -> np.ndarray:
-    """Best scores after numbers of evaluations (``by=0``) or seconds (``by=2``), or NaN."""
-    steps = [list(map(float, step.split(":"))) for step in row["trajectory"].split()]
-    reached = np.searchsorted([step[by] for step in steps], limits, side="right")
-    return np.array([np.nan, *(step[1] for step in steps)])[reached]
-
-
 def quartiles(rows: Rows, limits: np.ndarray, *, by: int) -> np.ndarray:
-    """Quartiles (3, n) over runs of the best scores at n limits; NaN where a run has none yet."""
-    return np.percentile([best_after(row, limits, by=by) for row in rows], [25, 50, 75], axis=0)
+    """Quartiles (3, n) of best scores after n kernels (``by=0``) or seconds (``by=2``), or NaN."""
+    found = []
+    for row in rows:
+        steps = [list(map(float, step.split(":"))) for step in row["trajectory"].split()]
+        reached = np.searchsorted([step[by] for step in steps], limits, side="right")
+        found.append(np.array([np.nan, *(step[1] for step in steps)])[reached])
+    return np.percentile(found, [25, 50, 75], axis=0)
 
 
-def less(rows: Rows, others: Rows, name: str) -> str:
-    """Write how far a strategy is above another one on the splits that both have."""
-    theirs = {row["seed"]: float(row[name]) for row in others}
-    both = np.array([float(r[name]) - theirs[r["seed"]] for r in rows if r["seed"] in theirs])
-    return f"{both.mean():.4f} ± {standard_error(both):.4f}" if len(both) else ""
-
-
-def summarise(title: str, rows: Rows) -> None:
-    """Print the table of a data set."""
-    by_strategy = group(rows, lambda row: row["strategy"])
-    sot = by_strategy.get("sot", [])
-    limit = np.array([numbers(sot or rows, "cpu_seconds").min()])
-    table = []
-    for strategy, found in by_strategy.items():
-        searched = any(row["trajectory"] for row in found)
-        evaluating = numbers(found, "evaluation_seconds")
+def summarise(dataset: str, rows: Rows) -> None:
+    """Print the table of a data set, with the commits of its rows."""
+    seconds = float(rows[0]["cpu_limit"]) * np.array([0.25, 0.5, 1.0])
+    table: list[Mapping[str, object]] = []
+    for strategy, runs in group(rows, lambda row: row["strategy"]).items():
+        counts = numbers(runs, "n_evaluations")
+        by_count = zip(COUNTS, quartiles(runs, np.array(COUNTS), by=0)[1], strict=True)
+        by_time = zip(seconds, quartiles(runs, seconds, by=2)[1], strict=True)
         table.append(
             {
                 "strategy": strategy,
-                "runs": len(found),
-                f"after {limit[0]:.0f} s": quartiles(found, limit, by=2)[1, 0] if searched else "",
-                "at the end": float(np.median(numbers(found, "score_per_sample"))),
-                "CPU s": float(np.median(numbers(found, "cpu_seconds"))),
-                "proposing : evaluating": float(
-                    np.median(
-                        numbers(found, "proposal_seconds") / np.where(evaluating, evaluating, 1)
-                    )
-                ),
-                "leaves": float(np.median(numbers(found, "n_leaves"))),
-                "RMSE": float(np.median(numbers(found, "rmse"))),
-                "less sot": less(found, sot, "rmse"),
-                "NLL": float(np.median(numbers(found, "nll"))),
-                "NLL less sot": less(found, sot, "nll"),
+                "runs": len(runs),
+                "kernels": float(np.median(counts)),
+                **{f"after {n}": best if counts.min() >= n else "" for n, best in by_count},
+                **{f"{limit:.3g} s": best for limit, best in by_time},
+                "CPU s": float(np.median(numbers(runs, "cpu_seconds"))),
+                "RMSE": float(np.median(numbers(runs, "rmse"))),
+                "NLL": float(np.median(numbers(runs, "nll"))),
+                "commit": " ".join(dict.fromkeys(row["commit"] for row in runs)),
             }
         )
-    print(f"\n{title}")
+    print(f"\n{dataset}, {rows[0]['n_train']} rows")
     print_table(table)
 
 
-def draw(rows: Rows, *, complete: bool) -> None:
-    """Draw the best score over evaluations and over CPU seconds."""
+def draw(rows: Rows, name: str, *, by: int, complete: bool) -> None:
+    """Draw the best score over numbers of kernels (``by=0``) or over CPU seconds (``by=2``)."""
     from matplotlib.figure import Figure
 
     by_dataset = group(rows, lambda row: row["dataset"])
-    figure = Figure(figsize=(3.6 * len(by_dataset) + 1.5, 6), layout="constrained")
-    panels = figure.subplots(2, len(by_dataset), squeeze=False, sharey="col")
-    for (above, below), (dataset, found) in zip(panels.T, by_dataset.items(), strict=True):
-        middles = []
+    n_lines, n_columns = (len(by_dataset) + 1) // 2, min(2, len(by_dataset))
+    figure = Figure(figsize=(4.6 * n_columns, 3.2 * n_lines + 0.6), layout="constrained")
+    panels = figure.subplots(n_lines, n_columns, squeeze=False)
+    for axes, (dataset, found) in zip(panels.flat, by_dataset.items(), strict=False):
+        edges = []
         for strategy, runs in group(found, lambda row: row["strategy"]).items():
-            if not all(row["trajectory"] for row in runs) or strategy == "initial_design":
-                continue
-            counts = np.arange(1, numbers(runs, "n_evaluations").min() + 1)
-            seconds = np.linspace(0, numbers(runs, "cpu_seconds").min(), N_MOMENTS)
-            style = {"color": f"C{STRATEGIES.index(strategy)}", "label": strategy}
-            for axes, limits, by in ((above, counts, 0), (below, seconds, 2)):
-                low, median, high = quartiles(runs, limits, by=by)
-                colour = style["color"]
-                axes.fill_between(limits, low, high, color=colour, alpha=0.15, lw=0, step="post")
-                axes.step(limits, median, where="post", **style)
-                axes.grid(alpha=0.3)
-            middles.append(quartiles(runs, counts, by=0)[1])
-        n_initial = int(numbers(found, "n_initial").max())
-        lowest = min(middle[: n_initial + 1][-1] for middle in middles)
-        highest = max(middle[-1] for middle in middles)
-        above.set_ylim(lowest - 0.1 * (highest - lowest), highest + 0.1 * (highest - lowest))
-        above.set(title=dataset, xlabel="evaluations")
-        below.set_xlabel("CPU seconds")
-    for line in panels:
-        line[0].set_ylabel("best score, nats per row")
-    figure.legend(*panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=6)
-    save_figure(figure, "search_comparison", complete=complete)
+            cut = [int(row["n_evaluations"]) for row in runs if row["stop_reason"] == "callback"]
+            end = float(runs[0]["cpu_limit"]) if by else min([MAX_COUNT, *cut])
+            limits = np.linspace(0, end, N_MOMENTS) if by else np.arange(1.0, end + 1)
+            low, median, high = quartiles(runs, limits, by=by)
+            colour = f"C{list(STRATEGIES).index(strategy)}"
+            axes.fill_between(limits, low, high, color=colour, alpha=0.15, lw=0, step="post")
+            axes.step(limits, median, where="post", color=colour, label=strategy)
+            edges += [median[len(median) // 8], median[-1]]  # the first kernels are far below
+        low, high = np.nanmin(edges), np.nanmax(edges)
+        axes.set_ylim(low - 0.1 * (high - low), high + 0.1 * (high - low))
+        axis = "CPU seconds" if by else "kernels evaluated"
+        axes.set(title=dataset, xlabel=axis, ylabel="best score, nats per row")
+        axes.grid(alpha=0.3)
+    figure.legend(
+        *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4 * n_columns
+    )
+    save_figure(figure, name, complete=complete)
 
 
 def main() -> None:
-    """Run what is missing, print the tables and draw the figure."""
-    parser = make_parser(__doc__, datasets=N_TRAIN, seeds=10)
-    parser.add_argument("--n-iter", type=int, default=50, help="kernels after the initial design")
+    """Run what is missing, print the tables and draw the figures."""
+    parser = make_parser(__doc__, datasets=N_TRAIN, seeds=3)
+    parser.add_argument("--rows", type=int, default=200, help="to search on; airline has 100")
+    parser.add_argument("--cpu-seconds", type=float, default=60.0, help="of each search")
     parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), choices=STRATEGIES)
-    arguments = parse(parser, small={"datasets": ["airline"], "seeds": 2, "n_iter": 5})
+    arguments = parse(parser, small={"datasets": ["airline"], "seeds": 2, "cpu_seconds": 3.0})
     units = [
-        Run(dataset, name, seed, 0 if name == "initial_design" else arguments.n_iter)
+        Run(dataset, name, seed, min(arguments.rows, N_TRAIN[dataset]), arguments.cpu_seconds)
         for seed in range(arguments.seeds)
         for dataset in arguments.datasets
         for name in arguments.strategies
     ]
     rows: Rows = collect(NAME, units, measure, arguments)
-    if arguments.finished and arguments.any_commit:  # tables of each version
-        rows = [row for row in read_rows(NAME) if row["strategy"] in arguments.strategies]
-    for (commit, dataset), found in group(rows, lambda r: (r["commit"], r["dataset"])).items():
-        summarise(f"{dataset}, {commit}", found)
-    last = [row for row in rows if row["commit"] == rows[-1]["commit"]]
-    draw(last, complete=arguments.complete)
+    for dataset, found in group(rows, lambda row: row["dataset"]).items():
+        summarise(dataset, found)
+    print("\nThe paper, on 500 rows (airline: 100); its evidence is only drawn, with other priors")
+    print_table([{"set": s, **{k: v[n] for k, v in PAPER.items()}} for n, s in enumerate(N_TRAIN)])
+    draw(rows, "search_comparison_kernels", by=0, complete=arguments.complete)
+    draw(rows, "search_comparison_cpu", by=2, complete=arguments.complete)
 
 
 if __name__ == "__main__":

@@ -46,7 +46,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 13
+FORMAT_VERSION = 14
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -65,7 +65,9 @@ _HISTORY = (
     | dict.fromkeys(("n_leaves", "n_params", "row_set"), IntArray)
     | dict.fromkeys(("score", "log_prior", "score_per_sample", "best_score"), FloatArray)
     | dict.fromkeys(("fit_seconds", "proposal_seconds", "elapsed", "estimate"), FloatArray)
-    | dict.fromkeys(("standard_error", "pareto_k", "upper_bound"), FloatArray)
+    | dict.fromkeys(
+        ("expected_improvement", "standard_error", "pareto_k", "upper_bound"), FloatArray
+    )
 )
 _NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes"), FloatArray)
 _FIELDS = {  # of a model that are written as they are
@@ -89,7 +91,13 @@ _MODEL = {
     "components": tuple[MixtureComponent, ...],
     "tail_share": float,
 }
-_OF_SEARCH = {"n_iter_": int, "stop_reason_": str, "_found": str, "_n_searched": int}
+_OF_SEARCH = {
+    "n_iter_": int,
+    "stop_reason_": str,
+    "expected_improvement_": float,
+    "_found": str,
+    "_n_searched": int,
+}
 _SEARCH = {"history": _HISTORY, "tried": tuple[str, ...], **_OF_SEARCH}
 _RECORD = {
     "format": str,

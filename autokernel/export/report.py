@@ -24,7 +24,7 @@ from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Y_NAME, Table
 from autokernel.explain.words import at_colon, listing, number
 from autokernel.expression import IDENTITY
-from autokernel.search import MEANINGS
+from autokernel.search import words_of
 from autokernel.version import __version__
 
 if TYPE_CHECKING:
@@ -242,7 +242,9 @@ class _Report:
         rows = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
         rows |= {
             "predictions": estimator.approximation_,
-            "end of the search": MEANINGS[estimator.stop_reason_],
+            "end of the search": words_of(
+                estimator.stop_reason_, estimator.expected_improvement_, estimator.tol
+            ),
             "autokernel": __version__,
             "Python": platform.python_version(),
             **{module.__name__: module.__version__ for module in (np, scipy, sklearn)},

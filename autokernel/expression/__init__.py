@@ -18,6 +18,7 @@ from autokernel.expression.parts import (
     changes_along,
     meeting_operator,
     node_swaps,
+    numbered_like,
     splits,
     with_leaves,
     with_numbers,

@@ -63,6 +63,14 @@ def with_numbers(expression: Expression) -> Expression:
     return with_leaves(expression, lambda leaf: replace(leaf, number=next(numbers)))
 
 
+def numbered_like(expression: Expression, other: Expression) -> Expression:
+    """Give leaves the numbers of those at the same positions of another expression, if any."""
+    pairs = ((one, other.nodes[place]) for one, place in align(expression, other))
+    numbers = {one: leaf.number for one, leaf in pairs if isinstance(leaf, Leaf)}
+    leaves = (n for n, node in enumerate(expression.nodes) if isinstance(node, Leaf))
+    return with_leaves(expression, lambda leaf: replace(leaf, number=numbers.get(next(leaves))))
+
+
 def _numbered(expression: Operation) -> list[tuple[Expression, int]]:
     """List the children, each with the index of its first node among those of the expression."""
     numbered, start = [], 1 if expression.operator.parameters else 0

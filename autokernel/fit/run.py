@@ -30,13 +30,13 @@ from autokernel.many_rows import shuffled_rows, with_rough_term
 from autokernel.model import MixturePredictor, condition
 from autokernel.search import (
     EARLY,
-    MEANINGS,
     Observer,
     Phase,
     Search,
     StopReason,
     Store,
     evaluate_in_parallel,
+    words_of,
 )
 from autokernel.validation import check_seed
 
@@ -277,12 +277,11 @@ class Run:
 
     def end_of_search(self, reason: StopReason) -> str:
         """Say in words why the search has ended."""
-        what = MEANINGS[reason]
-        best = self.stage.history.best
+        best, n_near = self.stage.history.best, None
         if reason is StopReason.LOCAL_MAXIMUM and best is not None and best.expression.leaves:
-            n = len(self.loop.task.near(best.expression))
-            what = f"of {n} kernels one operation away from the best, none is expected to be better"
-        return f"the search ended: {what}"
+            n_near = len(self.loop.task.near(best.expression))
+        expected, tol = self.loop.expected_improvement, self.arguments.tol
+        return f"the search ended: {words_of(reason, expected, tol, n_near=n_near)}"
 
     @property
     def text_of_interruption(self) -> str:

@@ -22,6 +22,7 @@ from autokernel.search.history import (
     StopReason,
     Trial,
     columns_of,
+    words_of,
 )
 from autokernel.search.loop import Observer, Search
 from autokernel.search.random_walks import RandomWalks

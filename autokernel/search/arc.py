@@ -61,7 +61,7 @@ class Arc(SOT):
 
     Parameters
     ----------
-    acquisition, population_size, n_offspring, n_generations, local_steps, initial_design
+    acquisition, population_size, local_steps, initial_design
         As for :class:`SOT`.
 
     Notes

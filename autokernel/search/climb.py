@@ -7,7 +7,12 @@ from dataclasses import replace
 import numpy as np
 
 from autokernel.evidence import Estimate, Evaluation
-from autokernel.search.acquisition import expected_improvement
+from autokernel.search.acquisition import (
+    Acquisition,
+    Belief,
+    CorrectedEstimates,
+    expected_improvement,
+)
 from autokernel.search.distances import Edge, EdgeKernel
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import Task
@@ -46,8 +51,8 @@ class Climb:
         self._changes = task.cached(EdgeKernel, EdgeKernel)
         self._errors = learn_errors(history.errors_of_estimates, self._changes)
 
-    def steps(self) -> list[Estimate]:
-        """List kernels by their expected improvement, highest first.
+    def steps(self, acquisition: Acquisition, rng: np.random.Generator) -> list[Estimate]:
+        """List kernels that are expected to gain enough, those of highest acquisition value first.
 
         Other scales of the best kernel that gain much come before all others. Then come neighbours
         of it, of the kernels to which the search climbs from the best base kernels and on other
@@ -56,6 +61,7 @@ class Climb:
         """
         if not self._fits:
             return []
+        self._acquisition, self._rng = acquisition, rng
         best, least = self._fits[0], self._task.tol or SMALLEST_TOL
         rescaled = {one.canonical for one in self._task.rescalings(best.expression)}
         found = self._estimates(best, self._likely(best, above=best, least=least))
@@ -150,15 +156,21 @@ class Climb:
         """Sort new neighbours of a fit that are expected to gain enough over a kernel."""
         new = [one for one in near if one.expression.canonical not in self._known]
         new = [one for one in new if np.isfinite(one.score)]
+        if not new:
+            return []
         scores, std = np.array([one.score for one in new]), np.full(len(new), ERROR_OF_ESTIMATES)
-        if self._errors is not None and new:
+        if self._errors is not None:
             edges = [Edge(fit.expression, one.expression) for one in new]
             errors, of_errors = self._errors.predict(edges)
             scores, std = scores + errors, np.hypot(of_errors, self._errors.noise)
         gains = expected_improvement(scores, std, best=above.score)
+        kernels = {one.expression: pair for one, *pair in zip(new, scores, std, strict=True)}
+        belief = Belief(CorrectedEstimates(kernels), above.score, self._rng)
+        values = self._acquisition.values(belief)([*kernels])
         of_changes = tuple(sorted(self._new_gains.items()))
-        order = np.argsort(-gains, kind="stable")
-        return [replace(new[n], gains=of_changes) for n in order if gains[n] > least]
+        order = np.argsort(-values, kind="stable")
+        steps = (replace(new[n], gains=of_changes, expected=float(gains[n])) for n in order)
+        return [one for one in steps if one.expected > least]
 
 
 def learn_errors(

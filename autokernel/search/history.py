@@ -49,6 +49,20 @@ MEANINGS = {
     "refit": "there was none",
 }
 """What the reasons to end a search mean, after "the search ended: "."""
+
+
+def words_of(reason: str, expected: float, tol: float, *, n_near: int | None = None) -> str:
+    """Say why a search ended, which left kernels that are ``expected`` to gain some nats."""
+    words = MEANINGS[reason]
+    if n_near is not None:
+        words = (
+            f"of {n_near} kernels one operation away from the best, none is expected to be better"
+        )
+    if np.isfinite(expected):
+        words += f", and none further away to gain {tol:g} nats (largest: {expected:.2g})"
+    return words
+
+
 EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
 CUT = (StopReason.N_ITER, *EARLY)
 """Reasons that leave open whether a kernel near the best one is better."""
@@ -69,6 +83,11 @@ class Trial:
     def estimate(self) -> float:
         """The score before the fit, in nats; nan unless it was estimated."""
         return np.nan if self.proposal is None else self.proposal.score
+
+    @property
+    def expected_improvement(self) -> float:
+        """The gain over the best score before the fit, in nats; nan unless it was predicted."""
+        return np.nan if self.proposal is None else self.proposal.expected
 
 
 @dataclass
@@ -187,6 +206,7 @@ class History:
             "proposal_seconds": _column(self.trials, "proposal_seconds"),
             "elapsed": _column(self.trials, "elapsed"),
             "estimate": _column(self.trials, "estimate"),
+            "expected_improvement": _column(self.trials, "expected_improvement"),
             "standard_error": _column(fits, "standard_error"),
             "pareto_k": _column(fits, "pareto_k"),
             "upper_bound": _column(fits, "upper_bound"),

@@ -100,6 +100,9 @@ class Search:
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
+        self.expected_improvement = (
+            np.nan
+        )  # nats that a kernel may gain, if it ended because of that
         self._began, self._reason = time.perf_counter(), StopReason.EXHAUSTED  # of before
         self._was_short = False  # of time for a kernel
         self._is_designed = self._lacks_designed = False
@@ -200,6 +203,7 @@ class Search:
         whose = digest(*((one.expression.canonical, one.theta.tobytes()) for one in fits))
         self._rescored = self._remembered(f"kernels of other data {whose}", before, again)
         self._lacks_designed |= bool(self._left_of_design())
+        self.expected_improvement = np.nan
         self._n_iter, self.design, self._is_over = self._n_iter - before.n_searched, (), is_over
         chosen, deadline = self.task.chosen, self.task.deadline
         self.task, self._history = replace(task, chosen=chosen, deadline=deadline), history
@@ -241,22 +245,11 @@ class Search:
                 yield _KernelBatch(self._rescored[1:], history.evaluations, Phase.RESCORING)
             proposes = self._goes_on or not self._rescored
             while True:
-                n_known = -1
-                while len(history) > n_known:  # a pruning may end in a kernel to climb from
-                    yield from self._pruning()
-                    n_known = len(history)
-                    while (
-                        proposes
-                        and history.n_searched < self._n_iter
-                        and any(one.expression.leaves for one in history.evaluations)
-                        and not self.task.deadline.has_passed
-                        and not self._has_converged()
-                        and (batch := self._proposed()).kernels
-                    ):
-                        yield batch
-                    proposes = self._goes_on
-                    if left := self._left_of_design():
-                        yield _KernelBatch(left, [], Phase.INITIAL)
+                yield from self._near_kernels(proposes=proposes)
+                proposes = self._goes_on
+                if far := self._proposed(is_far=True) if proposes else None:
+                    yield far
+                    continue
                 best = history.best
                 # on rows that are not all, there is no posterior over kernels that would need these
                 others = [] if self._is_over else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
@@ -267,6 +260,18 @@ class Search:
                     return
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
+
+    def _near_kernels(self, *, proposes: bool) -> Iterator["_KernelBatch"]:
+        """Yield simpler forms of the best kernel, and proposals, until there are no more."""
+        n_known = -1
+        while len(self._history) > n_known:  # a pruning may end in a kernel to climb from
+            yield from self._pruning()
+            n_known = len(self._history)
+            while proposes and (batch := self._proposed()):
+                yield batch
+            proposes = self._goes_on
+            if left := self._left_of_design():
+                yield _KernelBatch(left, [], Phase.INITIAL)
 
     def _first_kernels(
         self, safe: Sequence[Estimate], latest: Deadline | None
@@ -325,23 +330,33 @@ class Search:
         columns = columns_by_effect(self.task.data, self.task.grammar.columns)
         return sorted(self.task.grammar.bases, key=lambda one: columns.index(min(one.columns)))
 
-    def _proposed(self) -> "_KernelBatch":
-        """Let the strategy propose the next batch, which may be empty."""
+    def _proposed(self, *, is_far: bool = False) -> "_KernelBatch | None":
+        """Let the strategy propose the next batch; None if there is none.
+
+        Far kernels are left out unless one of them is expected to gain more than ``tol``.
+        """
+        history, strategy, start = self._history, self._strategy, self._history.n_searched
+        kernels = [one for one in history if one.evaluation.expression.leaves]
+        is_over = start >= self._n_iter or self.task.deadline.has_passed or self._has_converged()
+        if is_over or not kernels:
+            return None
         began = time.perf_counter()
-        start = self._history.n_searched
-        kernels = [one for one in self._history if one.evaluation.expression.leaves]
-        before = History(self._history.n_samples, kernels)  # nothing is learned from noise alone
+        before = History(history.n_samples, kernels)  # nothing is learned from noise alone
 
         def propose() -> Iterator[Estimate]:
             rng = np.random.default_rng([self._seed, PROPOSAL_STREAM, start])
-            found = self._strategy.propose(self.task, before, n_proposals=self._batch_size, rng=rng)
-            for one in found:
+            choose = strategy.propose_far if is_far else strategy.propose
+            for one in choose(self.task, before, n_proposals=self._batch_size, rng=rng):
                 yield one if isinstance(one, Estimate) else Estimate(self._plain(one))
 
-        proposed = self._remembered("proposals", before, propose)[: self._n_iter - start]
-        new = self._history.without_known(proposed)
+        what = "far proposals" if is_far else "proposals"
+        proposed = self._remembered(what, before, propose)[: self._n_iter - start]
+        expected = max((one.expected for one in proposed), default=np.nan)
+        if is_far and expected <= self.task.tol:
+            self.expected_improvement, proposed = expected, []
+        new = history.without_known(proposed)
         seconds = (time.perf_counter() - began) / max(1, len(new))
-        return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds)
+        return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds) if new else None
 
     def _pruning(self) -> Iterator["_KernelBatch"]:
         """Yield the simpler forms of the best kernel until none of them, or of some, is better.

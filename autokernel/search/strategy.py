@@ -27,6 +27,7 @@ from autokernel.expression import (
     custom_parts,
     factorings,
     moves,
+    numbered_like,
     parse_with_parts,
     simplifications,
     uniform_prior,
@@ -134,6 +135,12 @@ class Task:
         terms = self._terms_of(with_numbers(fit.expression))
         changes = {one.canonical: [arrange(one)[0]] for one in terms}
         return self._estimated(fit, changes, kind="terms")
+
+    def farther(self, fit: Evaluation, kernels: Iterable[Expression]) -> list[Estimate]:
+        """Estimate the scores of kernels that may be several operations away from a fitted one."""
+        parent = with_numbers(fit.expression)
+        forms = {one.canonical: [numbered_like(arrange(one)[0], parent)] for one in kernels}
+        return self._estimated(fit, forms, kind="farther")
 
     def _estimated(
         self, fit: Evaluation, changes: Mapping[str, Sequence[Expression]], *, kind: str
@@ -282,6 +289,10 @@ class Strategy(ABC, BaseEstimator):
         OutOfTimeError
             If the deadline of the task has passed.
         """
+
+    def propose_far(self, *_: Any, **__: Any) -> Sequence[Estimate]:
+        """Choose kernels far from those that :meth:`propose` has left, with what they may gain."""
+        return ()
 
 
 class DesignedStrategy(Strategy):

@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from autokernel.expression import Expression
-from autokernel.inference.packed import PackedCholesky, pack, packed_diagonal
+from autokernel.inference.packed import PackedCholesky, pack, packed_diagonal, rows_of_diagonal
 from autokernel.typing import FloatArray
 
 # Indices into theta: log variance, parameters of the kernel-kernel, log noise variance, mean.
@@ -121,6 +121,7 @@ class SurrogateGP(Generic[Item]):
 
     Few scores say little about theta. With a ``prior``, means and standard deviations of normal
     distributions of theta, scores are not standardised, and the fit maximises the posterior.
+    Scores may have errors of known ``variances`` (n,) besides the noise.
 
     The fit takes some tens of steps of O(n^3) each.
     """
@@ -133,6 +134,7 @@ class SurrogateGP(Generic[Item]):
         offset: Callable[[Item], float] = lambda _: 0.0,
         *,
         prior: tuple[FloatArray, FloatArray] | None = None,
+        variances: FloatArray | float = 0.0,
     ) -> None:
         self._kernel, self._offset = kernel, offset
         scores = scores - self._offsets(items)
@@ -144,7 +146,8 @@ class SurrogateGP(Generic[Item]):
         bounds = [LOG_BOUNDS, *kernel.bounds, LOG_NOISE_BOUNDS, MEAN_BOUNDS]
         start = np.zeros(len(bounds))
         start[_LOG_NOISE] = np.log(kernel.start_noise)
-        objective = negative_log_likelihood(kernel, distances, y)
+        variances = np.broadcast_to(variances, y.shape)
+        objective = negative_log_likelihood(kernel, distances, y, variances)
         if prior is not None:
             (start, stds), objective = prior, _with_prior(objective, *prior)
             bounds = list(zip(start - MAX_STDS * stds, start + MAX_STDS * stds, strict=True))
@@ -152,26 +155,33 @@ class SurrogateGP(Generic[Item]):
         fit = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
         self.theta: FloatArray = fit.x
         self.weights, _ = kernel.weights(self.theta[_KERNEL])
-        self._condition(items, distances, y)
+        self._condition(items, distances, y, variances)
 
     def believing(self, items: Sequence[Item]) -> "SurrogateGP[Item]":
         """Condition on the predicted means of further items, as if they were scores.
 
-        This is the kriging believer. The hyperparameters and the predicted mean do not change; near
-        the new items only the uncertainty that comes from the noise remains. O(n^3).
+        This is the kriging believer. The predicted mean does not change; near the new items only
+        the uncertainty that comes from the noise remains.
         """
-        known = [*self._items, *items]
-        mean, _ = self.predict(items)
-        believed = (mean - self._offsets(items) - self._shift) / self._scale
-        other = copy(self)
-        other._condition(known, self._kernel.distances(known), np.append(self._y, believed))
+        return self.given(items, self.predict(items)[0])
+
+    def given(
+        self, items: Sequence[Item], scores: FloatArray, variances: FloatArray | float = 0.0
+    ) -> "SurrogateGP[Item]":
+        """Condition on scores of further items; the hyperparameters do not change. O(n^3)."""
+        every, other = [*self._items, *items], copy(self)
+        new = (scores - self._offsets(items) - self._shift) / self._scale
+        errors = np.append(self._variances, np.broadcast_to(variances, new.shape))
+        other._condition(every, self._kernel.distances(every), np.append(self._y, new), errors)
         return other
 
-    def _condition(self, items: Sequence[Item], distances: FloatArray, y: FloatArray) -> None:
+    def _condition(
+        self, items: Sequence[Item], distances: FloatArray, y: FloatArray, variances: FloatArray
+    ) -> None:
         """Condition on standardised scores at the fitted hyperparameters (R&W alg. 2.1)."""
-        self._items, self._y = list(items), y
-        noise = np.exp(self.theta[_LOG_NOISE])
-        self._L = cholesky(self._covariance(distances) + noise * np.eye(len(y)), lower=True)
+        self._items, self._y, self._variances = list(items), y, variances
+        noise = np.exp(self.theta[_LOG_NOISE]) + variances
+        self._L = cholesky(self._covariance(distances) + np.diag(noise), lower=True)
         self._alpha = cho_solve((self._L, True), y - self.theta[_MEAN])
 
     def predict(self, items: Sequence[Item]) -> tuple[FloatArray, FloatArray]:
@@ -235,18 +245,22 @@ def _with_prior(objective: Objective, means: FloatArray, stds: FloatArray) -> Ob
 
 
 def negative_log_likelihood(
-    kernel: DiscreteKernel[Any], distances: FloatArray, y: FloatArray
+    kernel: DiscreteKernel[Any],
+    distances: FloatArray,
+    y: FloatArray,
+    variances: FloatArray | float = 0.0,
 ) -> Objective:
     """Build the negative log likelihood with its gradient; a call takes O(n^3)."""
     packed = np.stack([pack(D) for D in distances])
     diagonal = packed_diagonal(len(y))
+    variances = np.broadcast_to(variances, y.shape)[rows_of_diagonal(len(y))]
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
         weights, jacobian = kernel.weights(theta[_KERNEL])
         K = np.exp(theta[_LOG_VARIANCE] - weights @ packed)
         noise = np.exp(theta[_LOG_NOISE])
         noisy = K.copy()
-        noisy[diagonal] += noise
+        noisy[diagonal] += noise + variances
         try:
             factor = PackedCholesky(noisy)
         except LinAlgError:

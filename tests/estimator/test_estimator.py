@@ -12,7 +12,7 @@ from tests.processes import outputs_under_two_hash_seeds
 
 KEYS = {"kernel", "score", "log_prior", "score_per_sample", "best_score", "n_leaves", "n_params"}
 KEYS |= {"phase", "status", "fit_seconds", "proposal_seconds", "elapsed"}
-KEYS |= {"estimate", "standard_error", "pareto_k", "upper_bound", "row_set"}
+KEYS |= {"estimate", "expected_improvement", "standard_error", "pareto_k", "upper_bound", "row_set"}
 
 
 def test_fit_on_the_airline_series_extrapolates_far_better_than_an_rbf_kernel():

@@ -90,7 +90,7 @@ PARAMETERS = [
     ({"strategy": None}, r"strategy must be one of .*got None"),
     ({"strategy": SOT(population_size=0)}, r"'population_size' .*of SOT .*\[1, inf\).*0"),
     ({"strategy": SOT(initial_design="big")}, r"'initial_design' .*of SOT .*'default'.*'big'"),
-    ({"strategy": SOT(n_generations="few")}, r"'n_generations' .*of SOT .*'auto'.*'few'"),
+    ({"strategy": SOT(local_steps="few")}, r"'local_steps' .*of SOT .*'auto'.*'few'"),
     ({"averaging": PosteriorAveraging(n_components=0)}, r"'n_components' .*of PosteriorAveraging"),
     ({"averaging": 3}, r"averaging must be one of .*got 3"),
     ({"base_kernels": [["SE"]]}, r"base_kernels must hold names or BaseKernel .* got \['SE'\]"),

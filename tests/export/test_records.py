@@ -132,8 +132,8 @@ def test_mappings_and_arrays_among_the_parameters_are_kept():
             {"settings": {"foo": 1}},
             r"record\.settings\.foo must be one of the parameters .*, got 1",
         ),
-        ({"version": 7}, r"record\.version must be 13, the version that .* reads, got 7"),
-        ({"version": nested(5000)}, r"record\.version must be 13, .* got list"),
+        ({"version": 7}, r"record\.version must be 14, the version that .* reads, got 7"),
+        ({"version": nested(5000)}, r"record\.version must be 14, .* got list"),
         ({"model": {}}, "record.model must have the keys .*, but has no 'evaluation'"),
     ],
 )

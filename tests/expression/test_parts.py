@@ -15,10 +15,12 @@ from autokernel.expression import (
     meeting_operator,
     n_kernel_params,
     node_swaps,
+    numbered_like,
     parse_expression,
     slots_of,
     splits,
     theta_order,
+    with_numbers,
 )
 from autokernel.inference import cross_covariance
 from autokernel.kernels import Unit
@@ -332,3 +334,19 @@ def test_both_parts_of_a_kernel_on_a_scale_of_the_target_are_on_this_scale():
 def test_products_are_counted_before_they_are_distributed(text):
     with pytest.raises(ValueError, match="a kernel must be a sum of at most 2000 products to be"):
         addends(parse_expression(text))
+
+
+@pytest.mark.parametrize(
+    ("text", "numbers"),
+    [
+        ("LIN[0] * SE[1] + PER[0]", {"PER[0]": 0, "SE[1]": 1, "LIN[0]": None}),
+        ("RQ[0] + SE[1] * (SE[0] + PER[0])", {"SE[1]": 1, "SE[0]": 2}),
+        ("log(y) ~ SE[0]", {"SE[0]": 2}),
+    ],
+)
+def test_leaves_get_the_numbers_of_those_at_the_same_places(text, numbers):
+    other = with_numbers(read("PER[0] + SE[1] * SE[0]"))
+    numbered = numbered_like(read(text), other)
+    assert numbered == read(text)
+    found = {leaf.canonical: leaf.number for leaf in numbered.leaves}
+    assert {name: found[name] for name in numbers} == numbers

@@ -32,13 +32,13 @@ BAYESIAN = ("sot", "boms", "arc")
 
 # each strategy at sizes at which a search takes a moment
 QUICK = {
-    "sot": SOT(population_size=20, n_generations=2),
+    "sot": SOT(population_size=20),
     "boms": BOMS(n_walks=2, n_neighbours=4, n_candidates=10),
     "greedy": Greedy(),
     "skc": SKC(),
     "tree_gep": TreeGEP(population_size=6, reproduction=0.4, tournament=0.5),
     "random": RandomWalks(),
-    "arc": Arc(population_size=20, n_generations=2),
+    "arc": Arc(population_size=20),
 }
 every_strategy = pytest.mark.parametrize("strategy", QUICK.values(), ids=QUICK)
 every_bayesian = pytest.mark.parametrize("name", BAYESIAN)
@@ -97,7 +97,7 @@ class Laboratory:
         self.strategy, self.task, self.score = strategy, task, score
         self.lengthscales = lengthscales  # of every fit, by column
         self.history = History(10)
-        self.reason = None
+        self.reason = self.expected_improvement = None
         self.fits = []  # the text of each kernel, and the texts of what was known
         self.seconds = []  # until the deadline of each round
         self.rounds = []  # texts of the kernels that were evaluated together
@@ -108,6 +108,7 @@ class Laboratory:
         given = {"n_iter": 0, "seed": 0, **settings}
         search = Search(self.strategy, self.task, self.history, **given)
         self.reason = search.run(self._evaluate_all, deadline=deadline, observer=observer)
+        self.expected_improvement = search.expected_improvement
         return self
 
     def _evaluate_all(self, kernels, known, deadline):

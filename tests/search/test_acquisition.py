@@ -5,6 +5,7 @@ from scipy.stats import norm
 
 from autokernel.search.acquisition import (
     Belief,
+    CorrectedEstimates,
     ExpectedImprovement,
     ThompsonSampling,
     UpperConfidenceBound,
@@ -75,3 +76,16 @@ def test_a_kappa_that_is_no_finite_number_from_zero_is_an_error_that_says_so(kap
     expected = rf"'kappa' parameter of UpperConfidenceBound must be a float in .*Got {kappa!r}"
     with pytest.raises(ValueError, match=expected):
         UpperConfidenceBound(kappa=kappa)._validate_params()
+
+
+def test_estimates_with_errors_stand_in_place_of_a_surrogate(surrogate):
+    mean, std = surrogate.predict(NEW)
+    estimates = CorrectedEstimates(dict(zip(NEW, zip(mean, std, strict=True), strict=True)))
+    backwards = NEW[::-1]
+    for acquisition, expected in [
+        (ExpectedImprovement(), expected_improvement(mean, std, best=-0.5)),
+        (UpperConfidenceBound(kappa=0.5), mean + 0.5 * std),
+        (ThompsonSampling(), np.random.default_rng(0).normal(mean, std)),
+    ]:
+        values = values_of(acquisition, estimates, backwards)[::-1]
+        np.testing.assert_allclose(values, expected, rtol=1e-12)

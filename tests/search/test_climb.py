@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from autokernel.expression import parse_expression
-from autokernel.search import SOT, StopReason
+from autokernel.search import SOT, ExpectedImprovement, StopReason
 from autokernel.search.history import Phase
 from autokernel.search.store import Store
 from tests.search.stand_ins import Laboratory, task_of
@@ -34,6 +34,8 @@ def search_of(
     store=None,
     n_iter=60,
     targets=("identity",),
+    strategy=SOT(),  # noqa: B008 - not changed
+    tol=0.05,
 ):
     """Search from one kernel, and record which kernels were estimated; by default rightly."""
     asked = []
@@ -44,8 +46,8 @@ def search_of(
 
     task = task_of(n_features, base_kernels=BASES, reduces=True, max_leaves=6, estimate=estimated)
     grammar = replace(task.grammar, targets=targets)
-    task = replace(task, start=(parse_expression(start),), grammar=grammar)
-    laboratory = Laboratory(SOT(), task, score)
+    task = replace(task, start=(parse_expression(start),), grammar=grammar, tol=tol)
+    laboratory = Laboratory(strategy, task, score)
     laboratory.search(n_iter=n_iter, store=store)
     return laboratory, asked
 
@@ -102,6 +104,42 @@ def test_changes_that_have_lost_more_than_estimated_are_not_tried_again_and_agai
 
     assert kernels_with_it(score) == 0
     assert 0 < kernels_with_it(additive) < 8
+
+
+class LeastFirst(ExpectedImprovement):
+    """Prefers what is expected to gain least."""
+
+    def values(self, belief):
+        best_first = super().values(belief)
+        return lambda expressions: -best_first(expressions)
+
+
+def test_the_acquisition_chooses_among_the_steps_that_may_gain():
+    def first_step(acquisition):
+        found, _ = search_of(additive, start="SE[0]", strategy=SOT(acquisition=acquisition))
+        assert found.history.best.expression.canonical == "LIN[1] + PER[2] + RQ[3] + SE[0]"
+        trials = [trial for trial in found.history if trial.phase == Phase.SEARCH]
+        return trials[0].estimate, trials[0].expected_improvement
+
+    highest, gain = first_step("ei")
+    lowest, least = first_step(LeastFirst())
+    assert lowest < highest - 1.0
+    assert gain > least > 0.05
+
+
+def test_where_the_climb_ends_kernels_anywhere_are_judged():
+    """What is expected of them ends the search; with no tolerance it goes on with them."""
+    found, _ = search_of(additive, start="SE[0]")
+    assert found.reason is StopReason.LOCAL_MAXIMUM
+    assert 0.0 < found.expected_improvement < 0.05
+    known = len(found.history)
+    on, _ = search_of(additive, start="SE[0]", tol=0.0, n_iter=known + 5)
+    assert on.reason is StopReason.N_ITER
+    assert np.isnan(on.expected_improvement)
+    far = [trial for trial in on.history if trial.phase == Phase.SEARCH][-3:]
+    near = set(on.task.near(found.history.best.expression))
+    assert not near & {trial.evaluation.expression.canonical for trial in far}
+    assert all(0.0 <= trial.expected_improvement < 0.05 for trial in far)
 
 
 @pytest.mark.parametrize("n_before", [1, 3])

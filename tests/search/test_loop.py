@@ -274,6 +274,7 @@ def test_columns_of_a_history_hold_one_row_per_trial_in_order():
         "proposal_seconds": [0, 0.5, 1, 1.5],
         "elapsed": [1, 2, 3, 4],
         "estimate": nothing,
+        "expected_improvement": nothing,
         "standard_error": nothing,
         "pareto_k": nothing,
         "upper_bound": nothing,

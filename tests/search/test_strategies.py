@@ -82,8 +82,8 @@ POSITIVE = r"an int in the range \[1, inf\)"
 SIZES = [
     (strategy, name, value, POSITIVE)
     for strategy, names in [
-        (SOT, ["population_size", "n_offspring", "n_generations"]),
-        (Arc, ["population_size", "n_offspring", "n_generations"]),
+        (SOT, ["population_size"]),
+        (Arc, ["population_size"]),
         (BOMS, ["n_walks", "n_neighbours", "n_candidates"]),
         (TreeGEP, ["max_depth"]),
     ]

@@ -127,6 +127,28 @@ def test_believing_is_conditioning_on_its_own_predictions(conditioned):
     assert before.std() > 0.1 * SCORES.std()  # or the test shows nothing
 
 
+def test_scores_with_errors_of_known_size_count_less():
+    n, m = 40, 50
+    variances = np.linspace(0.0, 2.0, m)
+    prior = np.array([0.0, 0.5, 0.2, -0.1, 0.0, -2.0, -0.4]), np.full(7, 0.3)
+    first = SurrogateGP(SOT, EXPRESSIONS[:n], SCORES[:n], prior=prior, variances=variances[:n])
+    both = first.given(EXPRESSIONS[n:m], SCORES[n:m], variances[n:m])
+    np.testing.assert_array_equal(both.theta, first.theta)
+    for surrogate, known in ((first, n), (both, m)):
+        P, theta = covariance(surrogate.theta, DISTANCES), surrogate.theta
+        noise = np.diag(np.exp(theta[5]) + variances[:known])
+        gain = np.linalg.solve(P[:known, :known] + noise, P[:known]).T
+        mean, std = surrogate.predict(EXPRESSIONS)
+        np.testing.assert_allclose(mean, theta[6] + gain @ (SCORES[:known] - theta[6]), atol=1e-8)
+        np.testing.assert_allclose(std**2, np.diag(P - gain @ P[:known]), atol=1e-8)
+    # the posterior of the hyperparameters has them too
+    dense = multivariate_normal(np.full(n, first.theta[6]), P[:n, :n] + noise[:n, :n])
+    objective = negative_log_likelihood(SOT, DISTANCES[:, :n, :n], SCORES[:n], variances[:n])
+    assert objective(first.theta)[0] == pytest.approx(-dense.logpdf(SCORES[:n]))
+    away = check_grad(lambda t: objective(t)[0], lambda t: objective(t)[1], first.theta)
+    assert away < 1e-4  # of central differences
+
+
 @pytest.fixture(scope="module")
 def precise():
     """A surrogate of 80 scores; it finds the smallest noise."""
