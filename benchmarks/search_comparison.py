@@ -5,11 +5,11 @@ so that scores of a data set are comparable. ``sot`` is the default of this pack
 earlier. The others have ``tol=0``, and end earlier only if no kernel is left or, for ``greedy`` and
 ``skc``, none is better. ``sot_climb``, which is the default but for its design, ``sot_paper`` and
 ``arc``, both without local steps, ``boms``, ``tree_gep`` and ``random`` begin with the same random
-design for one seed, ``greedy`` and ``skc`` with the base kernels. A score of ``skc`` is a lower bound. The
-tables show medians over the seeds: the best score in nats per row after numbers of kernels, if all
-runs have reached them, and after a quarter, half and all of the CPU time; CPU seconds of the fit;
-RMSE and NLL of the test rows on the standardised scale. The last table holds means over 30 seeds by
-Bitzer, Meister and Zimmer (2022): NLL of table 2, RMSE of table 5.
+design for one seed, ``greedy`` and ``skc`` with the base kernels. A score of ``skc`` is a lower
+bound. The tables show medians over the seeds: the best score in nats per row after numbers of
+kernels, if all runs have reached them, and after a quarter, half and all of the CPU time; CPU
+seconds of the fit; RMSE and NLL of the test rows on the standardised scale. The last table holds
+means over 30 seeds by Bitzer, Meister and Zimmer (2022): NLL of table 2, RMSE of table 5.
 
 A run is a row of results/searches.csv. Its column ``trajectory`` holds every improvement of the
 best score as ``number:score:seconds``: the number is counted over all evaluations, the score is in

@@ -4,6 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import product
+from math import prod
 from typing import Any
 from zlib import crc32
 
@@ -120,8 +121,8 @@ class Grammar:
         function, *arguments = change
         return self.tidy(function(*arguments))
 
-    def _growing(self, expression: Expression) -> list[_Change]:
-        """List the operations that join a new leaf to a subtree."""
+    def _growing(self, expression: Expression) -> list[list[Any]]:
+        """List what joins a new leaf to a subtree: the operations are the product of the lists."""
 
         def grown(at: tuple[int, Expression], joint: _Joint, leaf: Leaf) -> Expression:
             (place, tree), (operator, column, which) = at, joint
@@ -131,17 +132,17 @@ class Grammar:
 
         room, leaves = self.max_leaves - expression.n_leaves, self._leaves_for(expression).values()
         joints = [one for one in self._every_joint if one[0].n_operands - 1 <= room]
-        return list(product([grown], enumerate(expression.subtrees()), joints, leaves))
+        return [[grown], [*enumerate(expression.subtrees())], joints, [*leaves]]
 
     def _exchanges(self, expression: Expression) -> list[_Change]:
         """List the exchanges of a leaf for a new one."""
-        new = self._leaves_for(expression).items()
-        return [
-            (expression.replace, place, leaf)
-            for place, tree in enumerate(expression.subtrees())
-            for text, leaf in (new if isinstance(tree, Leaf) else ())
-            if text != tree.canonical
-        ]
+        new, found = self._leaves_for(expression), list[_Change]()
+        for place, tree in enumerate(expression.subtrees()):
+            if isinstance(tree, Leaf):
+                others = new | {tree.canonical: tree}
+                del others[tree.canonical]
+                found += product([expression.replace], [place], others.values())
+        return found
 
     def _rescalings(self, expression: Expression) -> list[_Change]:
         """List the exchanges of the scale of the target, and of that of a column in all leaves."""
@@ -179,11 +180,23 @@ class Grammar:
         An expression that results from two operations is twice as likely. If no operation applies,
         the expression is returned unchanged.
         """
-        operations = self._growing(expression) + self._exchanges(expression)
-        operations += self._rescalings(expression) + self._deletions(expression)
-        if not operations:
+        others = self._exchanges(expression) + self._rescalings(expression)
+        return self._drawn(expression, others + self._deletions(expression), rng)
+
+    def _drawn(
+        self, expression: Expression, others: list[_Change], rng: np.random.Generator
+    ) -> Expression:
+        """Let an expression grow, or change in one of the other ways, each with the same chance."""
+        growing = self._growing(expression)  # of very many columns, too many to be listed
+        sizes = [len(one) for one in growing]
+        n_growing = prod(sizes)
+        if not n_growing + len(others):
             return expression
-        return self._result(operations[int(rng.integers(len(operations)))])
+        number = int(rng.integers(n_growing + len(others)))
+        if number >= n_growing:
+            return self._result(others[number - n_growing])
+        chosen = np.unravel_index(number, sizes)
+        return self._result(tuple(one[n] for one, n in zip(growing, chosen, strict=True)))
 
     def neighbours(self, expression: Expression) -> tuple[Expression, ...]:
         """List all expressions one operation away, one tree per canonical text, in fixed order."""
@@ -200,7 +213,7 @@ class Grammar:
         If there are more than ``n_max``, they are all exchanges of a scale, all deletions, and a
         choice of the others, which is the same for all trees of one kernel.
         """
-        others = self._growing(expression) + self._exchanges(expression)
+        others = [*product(*self._growing(expression)), *self._exchanges(expression)]
         always = self._rescalings(expression) + self._deletions(expression)
         if n_max is not None and len(others) + len(always) > n_max:
             rng = np.random.default_rng(crc32(expression.canonical.encode()))
@@ -224,10 +237,8 @@ class Grammar:
         tree = bases[int(rng.integers(len(bases)))]
         n_leaves = min(n_leaves, self.max_leaves)
         for _ in range(_ATTEMPTS * n_leaves):
-            growing = self._growing(tree) if tree.n_leaves < n_leaves else []
-            if not growing:
-                break
-            tree = self._result(growing[int(rng.integers(len(growing)))])
+            if tree.n_leaves < n_leaves:
+                tree = self._drawn(tree, [], rng)
         return tree
 
     def random_walks(self, n: int, rng: np.random.Generator) -> list[Expression]:

@@ -148,7 +148,8 @@ class SOT(BayesianStrategy):
         acquisition = self._resolve_acquisition()
         surrogate = surrogate_below(best.score, [*fits, *near], self._kernel_kernel())
         values = acquisition.values(Belief(surrogate, 0.0, rng))
-        found = self._evolved(values, task, history, rng, n_generations=N_GENERATIONS)
+        focused = replace(task, grammar=task.focus(best.expression.columns))
+        found = self._evolved(values, focused, history, rng, n_generations=N_GENERATIONS)
         found = [one for one in found if one.canonical not in known][:MAX_JUDGED]
         if not found:
             return []
