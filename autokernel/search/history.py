@@ -49,23 +49,20 @@ MEANINGS = {
     "refit": "there was none",
 }
 """What the reasons to end a search mean, after "the search ended: "."""
+EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
+CUT = (StopReason.N_ITER, *EARLY)
+"""Reasons that leave open whether a kernel near the best one is better."""
 
 
 def words_of(reason: str, expected: float, tol: float, *, n_near: int | None = None) -> str:
     """Say why a search ended, which left kernels that are ``expected`` to gain some nats."""
     words = MEANINGS[reason]
     if n_near is not None:
-        words = (
-            f"of {n_near} kernels one operation away from the best, none is expected to be better"
-        )
+        near = f"of {n_near} kernels one operation away from the best"
+        words = f"{near}, none is expected to be better"
     if np.isfinite(expected):
-        words += f", and none further away to gain {tol:g} nats (largest: {expected:.2g})"
+        words += f",\nand none further away to gain {tol:g} nats (largest: {expected:.2g})"
     return words
-
-
-EARLY = (StopReason.MAX_TIME, StopReason.INTERRUPTED, StopReason.CALLBACK)
-CUT = (StopReason.N_ITER, *EARLY)
-"""Reasons that leave open whether a kernel near the best one is better."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -118,7 +118,7 @@ def test_a_search_that_ends_at_noise_says_so(capsys):
     X, y = rng.uniform(size=(40, 2)), rng.normal(size=40)
     model = small(verbose=1, n_iter=8, base_kernels=["LIN", "SE"]).fit(X, y)
     assert (model.best_expression_, model.stop_reason_) == ("NOISE", "local_maximum")
-    assert capsys.readouterr().out.splitlines()[-1].startswith("the search ended: no kernel one")
+    assert "\nthe search ended: no kernel one operation away" in capsys.readouterr().out
 
 
 def test_a_search_that_ends_by_itself_says_what_is_left_to_gain(capsys, tmp_path):
@@ -126,14 +126,15 @@ def test_a_search_that_ends_by_itself_says_what_is_left_to_gain(capsys, tmp_path
     model = small(verbose=1, n_iter=50, base_kernels=["LIN", "SE"]).fit(X, y)
     left = model.expected_improvement_
     assert 0.0 <= left < model.tol
+    near, far = capsys.readouterr().out.splitlines()[-2:]
     assert re.fullmatch(
         r"the search ended: of \d+ kernels one operation away from the best, none is expected to "
-        rf"be better, and none further away to gain 0\.05 nats \(largest: {left:.2g}\)",
-        capsys.readouterr().out.splitlines()[-1],
+        "be better,",
+        near,
     )
+    assert far == f"and none further away to gain 0.05 nats (largest: {left:.2g})"
     write_report(model, tmp_path / "report.html")
-    words = f"none further away to gain 0.05 nats (largest: {left:.2g})"
-    assert words in (tmp_path / "report.html").read_text()
+    assert far in (tmp_path / "report.html").read_text()
     cut = small(n_iter=1, base_kernels=["LIN", "SE"]).fit(X, y)
     assert (cut.stop_reason_, str(cut.expected_improvement_)) == ("n_iter", "nan")
 
