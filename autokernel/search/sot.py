@@ -97,8 +97,7 @@ class SOT(BayesianStrategy):
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             excluded = frozenset(expression.canonical for expression in known)
-            n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
-            found = self._evolved(values, task, history, rng, n_generations=n_generations)
+            found = self._evolved(values, task, history, rng)
             return next((one for one in found if one.canonical not in excluded), None)
 
         kernel_kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
@@ -107,15 +106,12 @@ class SOT(BayesianStrategy):
         )
 
     def _evolved(
-        self,
-        values: Values,
-        task: Task,
-        history: History,
-        rng: np.random.Generator,
-        *,
-        n_generations: int,
+        self, values: Values, task: Task, history: History, rng: np.random.Generator
     ) -> list[Expression]:
         """Search kernels of high acquisition value by evolution, the best first."""
+        n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
+        if self.climbs(reduces=task.grammar.reduces):
+            n_generations = N_GENERATIONS
         parents = parents_of(task, history)[:N_PARENTS]
         n_walks = self.population_size // 2  # the others are neighbours of the best kernels
         some = islice(cycle(parents), self.population_size - n_walks)
@@ -143,13 +139,15 @@ class SOT(BayesianStrategy):
         if not (fits and self.climbs(reduces=task.grammar.reduces)):
             return []
         best, known, least = fits[0], history.canonical_texts(), task.tol or SMALLEST_TOL
-        near = [one for one in task.known_neighbours(best) if one.expression.canonical not in known]
+        near = [one for one in task.known_neighbours(best) if np.isfinite(one.score)]
+        near = [one for one in near if one.expression.canonical not in known]
         estimates = {one.expression.canonical: one for one in near}
+        kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
         acquisition = self._resolve_acquisition()
-        surrogate = surrogate_below(best.score, [*fits, *near], self._kernel_kernel())
+        surrogate = surrogate_below(best.score, [*fits, *near], kernel)
         values = acquisition.values(Belief(surrogate, 0.0, rng))
         focused = replace(task, grammar=task.focus(best.expression.columns))
-        found = self._evolved(values, focused, history, rng, n_generations=N_GENERATIONS)
+        found = self._evolved(values, focused, history, rng)
         found = [one for one in found if one.canonical not in known][:MAX_JUDGED]
         if not found:
             return []
@@ -157,7 +155,7 @@ class SOT(BayesianStrategy):
             gains = nats_to_gain(*surrogate.predict(found))
             promising = [one for one, gain in zip(found, gains, strict=True) if gain > least]
             new = [one for one in promising if one.canonical not in estimates][:N_ESTIMATED]
-            others = task.farther(best, new) if new else []
+            others = [one for one in task.farther(best, new) if np.isfinite(one.score)]
             if not others:
                 break
             estimates |= {one.expression.canonical: one for one in others}
