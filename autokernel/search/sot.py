@@ -139,8 +139,8 @@ class SOT(BayesianStrategy):
         if not (fits and self.climbs(reduces=task.grammar.reduces)):
             return []
         best, known, least = fits[0], history.canonical_texts(), task.tol or SMALLEST_TOL
-        near = [one for one in task.known_neighbours(best) if np.isfinite(one.score)]
-        near = [one for one in near if one.expression.canonical not in known]
+        near = task.neighbours(best, {*task.near(best.expression)} - known)
+        near = [one for one in near if np.isfinite(one.score)]
         estimates = {one.expression.canonical: one for one in near}
         kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
         acquisition = self._resolve_acquisition()

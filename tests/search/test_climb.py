@@ -142,7 +142,7 @@ def test_where_the_climb_ends_kernels_anywhere_are_judged():
     assert all(0.0 <= trial.expected_improvement < 0.05 for trial in far)
 
 
-@pytest.mark.parametrize("n_before", [1, 3])
+@pytest.mark.parametrize("n_before", [1, 3, 5])  # the last one is where the climb ends
 def test_an_interrupted_search_goes_on_as_if_it_had_not_been(n_before):
     """What was proposed before is not estimated again."""
     whole, asked = search_of(additive)
@@ -151,6 +151,7 @@ def test_an_interrupted_search_goes_on_as_if_it_had_not_been(n_before):
     again, asked_later = search_of(additive, store=store)
     assert again.trials == whole.trials
     assert again.history.definition == whole.history.definition
+    assert again.expected_improvement == whole.expected_improvement > 0.0
     assert set(asked_later) < set(asked)
     assert search_of(additive, store=store)[1] == []
 
