@@ -9,7 +9,7 @@ from functools import cache, partial
 from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import qmc
+from scipy.stats import qmc, rankdata
 
 from autokernel.data.periodogram import (
     distinct_values,
@@ -92,38 +92,46 @@ def _periods(
 
 
 def proportional_to(X: FloatArray) -> list[FloatArray]:
-    """Return the columns that vary less their means, as amplitudes of a season, if they are few."""
-    return [z - z.mean() for z in X.T if np.ptp(z)] if X.shape[1] <= _MAX_AMPLITUDES else []
+    """Return ranks of the columns that vary less their means, as amplitudes of a season.
+
+    There are none of very many columns. With ranks, no few rows decide.
+    """
+    ranks = rankdata(X, axis=0) if X.shape[1] <= _MAX_AMPLITUDES else X[:, :0]
+    return [one - one.mean() for one in ranks.T if np.ptp(one)]
 
 
 def columns_with_season(data: TrainingData, deadline: Deadline = NEVER) -> list[int]:
     """Find the columns along which a linear model leaves a period that chance does not explain.
 
-    The amplitude may be proportional to another column. Columns that are not reached before the
-    deadline are taken to have none.
-    A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982).
+    The amplitude may be proportional to the ranks of another column. Columns that are not reached
+    before the deadline are taken to have none.
+
+    A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982). A
+    period above twice the mean spacing is one of as many as half of the values. Where the amplitude
+    is equal, it counts as one of all periods, as it may stand for a trend that is no line.
     """
     X, y, weights = data.inputs.filled, data.y, data.noise.influence
     roots, with_constant = np.sqrt(weights), np.column_stack([np.ones(len(y)), X])
     line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
     residual = y - with_constant @ line
     _, variance = mean_and_variance(residual, weights)
-    found: list[int] = []
+    found: dict[int, None] = {}
     for column, x in enumerate(X.T):
         if deadline.has_passed:
             break
-        others = [None, *proportional_to(np.delete(X, column, axis=1))]
-        some = periodogram_periods(x, residual, weights=weights, amplitudes=others)[:1]
-        for period in some:
-            extent = np.ptp(x)
-            centred, cycles = (x - x.min()) / extent - 0.5, extent / np.array([period])
-            find = partial(periodogram, centred, residual, cycles, weights=weights)
-            height = max(float(find(amplitude=one)[0]) for one in others)
-            n_tried = len(others) * extent / np.diff(distinct_values(x)).min()
-            is_high = np.exp(-height / variance) * n_tried < _FALSE_ALARM
-            if is_high and extent / period > _MIN_CYCLES_OF_SEASON:
-                found.append(column)
-    return found
+        amplitudes = [None, *proportional_to(np.delete(X, column, axis=1))]
+        for one in amplitudes:
+            some = periodogram_periods(x, residual, weights=weights, amplitudes=[one])[:1]
+            for period in some:
+                extent, distinct = np.ptp(x), distinct_values(x)
+                centred, cycles = (x - x.min()) / extent - 0.5, extent / np.array([period])
+                height = periodogram(centred, residual, cycles, weights=weights, amplitude=one)[0]
+                is_slow = one is not None and cycles[0] <= len(distinct) / 2
+                n_periods = len(distinct) / 2 if is_slow else extent / np.diff(distinct).min()
+                is_high = np.exp(-height / variance) * len(amplitudes) * n_periods < _FALSE_ALARM
+                if is_high and cycles[0] > _MIN_CYCLES_OF_SEASON:
+                    found[column] = None
+    return [*found]
 
 
 def draw_starts(
