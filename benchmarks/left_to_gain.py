@@ -86,7 +86,7 @@ class Jumps(SOT):
             for n in rng.permutation(3 * N_ESTIMATED)
         ]
         new = {one.canonical: one for one in walks if one.canonical not in known}
-        estimates = task.farther(fits[0], [*new.values()][:N_ESTIMATED])
+        estimates = task.farther(fits[0], [*new.values()][:N_ESTIMATED], history)
         return [replace(one, expected=np.inf) for one in estimates[:n_proposals]]
 
 
@@ -106,7 +106,7 @@ def measure(unit: Fit) -> Row:
         "n_searched": model.n_iter_,
     }
     best, more = model.best_score_, model.n_iter_ + N_MORE
-    others = {"climb": (Climbs(), 500), "acquisition": (GoesOn(), more), "jumps": (Jumps(), more)}
+    others = {"climb": (Climbs(), 50), "acquisition": (GoesOn(), more), "jumps": (Jumps(), more)}
     for name, (strategy, n_iter) in others.items():
         began = time.process_time()
         model = fixed.set_params(strategy=strategy, n_iter=n_iter).fit(X, y)

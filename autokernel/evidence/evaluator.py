@@ -171,8 +171,8 @@ class Evaluator:
     ) -> list[Estimate]:
         """Estimate the scores of kernels to which changes of another one lead, best first.
 
-        The kernels are arranged. They share leaves with the ``parent``, which is the expression of
-        the fit :func:`with_numbers`. There are no estimates if the fit itself cannot be
+        The kernels are arranged. They may share leaves with the ``parent``, which is the expression
+        of the fit :func:`with_numbers`. There are no estimates if the fit itself cannot be
         computed. Of many rows some are used.
         """
         deadline.check()

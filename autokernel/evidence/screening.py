@@ -1,4 +1,4 @@
-"""Estimates of the scores of kernels that are one operation away from a fitted kernel.
+"""Estimates of the scores of kernels that are like a fitted one, most one operation away.
 
 All parameters of the fitted kernel are kept. A new leaf gets some starting points, at which only
 the value of the likelihood is computed, on some of the rows. The best estimates are refined by a

@@ -54,7 +54,7 @@ class ArcKernel(FrequencyKernel[Expression]):
 
 
 class Arc(SOT):
-    """A climb as that of :class:`SOT`, or Bayesian optimisation in a hierarchical space.
+    """Bayesian optimisation in a hierarchical space, which climbs as :class:`SOT` does.
 
     Each position of a tree is a categorical variable whose value is an operator, or a base kernel
     with its column. A position is active if the position above holds an operator.
@@ -68,7 +68,7 @@ class Arc(SOT):
     -----
     Hutter and Osborne (2013), *A kernel for hierarchical parameter spaces*, section 3, with one
     weight for each level of the tree. All but the kernel between expressions is as in
-    :class:`SOT`, so that both are one search as long as they climb.
+    :class:`SOT`, also the priors with which that is fitted after a climb.
     """
 
     _kernel_kernel = ArcKernel

@@ -86,7 +86,7 @@ class BayesianStrategy(DesignedStrategy):
             known = [*known, proposal]
             believed, _ = surrogate.predict([proposal])
             best = max(best, float(believed[0]))
-            surrogate = surrogate.believing([proposal])
+            surrogate = surrogate.given([proposal], believed)
 
 
 def evolve(

@@ -169,8 +169,12 @@ class Climb:
         values = self._acquisition.values(belief)([*kernels])
         of_changes = tuple(sorted(self._new_gains.items()))
         order = np.argsort(-values, kind="stable")
-        steps = (replace(new[n], gains=of_changes, expected=float(gains[n])) for n in order)
-        return [one for one in steps if one.expected > least]
+        over_best = expected_improvement(scores, std, best=self._fits[0].score)
+        return [
+            replace(new[n], gains=of_changes, expected=float(over_best[n]))
+            for n in order
+            if gains[n] > least
+        ]
 
 
 def learn_errors(

@@ -100,9 +100,7 @@ class Search:
         self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
-        self.expected_improvement = (
-            np.nan
-        )  # nats that a kernel may gain, if it ended because of that
+        self.expected_improvement = self._left = np.nan  # nats that a kernel may gain at a maximum
         self._began, self._reason = time.perf_counter(), StopReason.EXHAUSTED  # of before
         self._was_short = False  # of time for a kernel
         self._is_designed = self._lacks_designed = False
@@ -181,6 +179,8 @@ class Search:
                         if observer.end(self._history):
                             return StopReason.CALLBACK
         self._reason = self._reason_to_stop()
+        if self._reason is StopReason.LOCAL_MAXIMUM:
+            self.expected_improvement = self._left
         return self._reason
 
     def go_on(
@@ -245,33 +245,31 @@ class Search:
                 yield _KernelBatch(self._rescored[1:], history.evaluations, Phase.RESCORING)
             proposes = self._goes_on or not self._rescored
             while True:
-                yield from self._near_kernels(proposes=proposes)
+                yield from self._pruning()
+                n_known = len(history)
+                while proposes and (batch := self._proposed()):
+                    yield batch
                 proposes = self._goes_on
+                if left := self._left_of_design():
+                    yield _KernelBatch(left, [], Phase.INITIAL)
+                if len(history) > n_known:  # then there may be more to prune
+                    continue
                 if far := self._proposed(is_far=True) if proposes else None:
                     yield far
                     continue
                 best = history.best
-                # on rows that are not all, there is no posterior over kernels that would need these
-                others = [] if self._is_over else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
-                for begin in range(0, len(others), self._batch_size):
-                    some = others[begin : begin + self._batch_size]
-                    yield _KernelBatch(some, history.evaluations, Phase.PRUNING)
+                yield from self._forms_at_end()
                 if history.best is best:
                     return
         except OutOfTimeError:  # in a proposal, whose next step takes longer than what is left
             self.task.deadline.cancel()
 
-    def _near_kernels(self, *, proposes: bool) -> Iterator["_KernelBatch"]:
-        """Yield simpler forms of the best kernel, and proposals, until there are no more."""
-        n_known = -1
-        while len(self._history) > n_known:  # a pruning may end in a kernel to climb from
-            yield from self._pruning()
-            n_known = len(self._history)
-            while proposes and (batch := self._proposed()):
-                yield batch
-            proposes = self._goes_on
-            if left := self._left_of_design():
-                yield _KernelBatch(left, [], Phase.INITIAL)
+    def _forms_at_end(self) -> Iterator["_KernelBatch"]:
+        """Yield simpler forms for the posterior over kernels, which rows that are not all lack."""
+        others = [] if self._is_over else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
+        for begin in range(0, len(others), self._batch_size):
+            some = others[begin : begin + self._batch_size]
+            yield _KernelBatch(some, self._history.evaluations, Phase.PRUNING)
 
     def _first_kernels(
         self, safe: Sequence[Estimate], latest: Deadline | None
@@ -353,7 +351,7 @@ class Search:
         proposed = self._remembered(what, before, propose)[: self._n_iter - start]
         expected = max((one.expected for one in proposed), default=np.nan)
         if is_far and expected <= self.task.tol:
-            self.expected_improvement, proposed = expected, []
+            self._left, proposed = expected, []
         new = history.without_known(proposed)
         seconds = (time.perf_counter() - began) / max(1, len(new))
         return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds) if new else None

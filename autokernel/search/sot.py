@@ -133,7 +133,8 @@ class SOT(BayesianStrategy):
 
         A Gaussian process has the scores so far, and estimates: those near the best kernel, and
         those of promising kernels among the ones that evolution finds. If none is left, the one
-        that is expected to gain most is the only one.
+        that is expected to gain most is the only one. Gains are those over the best kernel that is
+        not noise alone; the kernels of a batch may be similar.
         """
         fits = [one for one in history.best_first() if task.grammar.spans(one.expression)]
         if not (fits and self.climbs(reduces=task.grammar.reduces)):
@@ -155,7 +156,7 @@ class SOT(BayesianStrategy):
             gains = nats_to_gain(*surrogate.predict(found))
             promising = [one for one, gain in zip(found, gains, strict=True) if gain > least]
             new = [one for one in promising if one.canonical not in estimates][:N_ESTIMATED]
-            others = [one for one in task.farther(best, new) if np.isfinite(one.score)]
+            others = [one for one in task.farther(best, new, history) if np.isfinite(one.score)]
             if not others:
                 break
             estimates |= {one.expression.canonical: one for one in others}

@@ -136,11 +136,13 @@ class Task:
         changes = {one.canonical: [arrange(one)[0]] for one in terms}
         return self._estimated(fit, changes, kind="terms")
 
-    def farther(self, fit: Evaluation, kernels: Iterable[Expression]) -> list[Estimate]:
+    def farther(
+        self, fit: Evaluation, kernels: Iterable[Expression], history: History
+    ) -> list[Estimate]:
         """Estimate the scores of kernels that may be several operations away from a fitted one."""
         parent = with_numbers(fit.expression)
         forms = {one.canonical: [numbered_like(arrange(one)[0], parent)] for one in kernels}
-        return self._estimated(fit, forms, kind="farther")
+        return self._estimated(fit, forms, kind=f"beyond {len(history)} trials")
 
     def _estimated(
         self, fit: Evaluation, changes: Mapping[str, Sequence[Expression]], *, kind: str
@@ -290,8 +292,15 @@ class Strategy(ABC, BaseEstimator):
             If the deadline of the task has passed.
         """
 
-    def propose_far(self, *_: Any, **__: Any) -> Sequence[Estimate]:
-        """Choose kernels far from those that :meth:`propose` has left, with what they may gain."""
+    def propose_far(
+        self,
+        task: Task,  # noqa: ARG002 - for other strategies
+        history: History,  # noqa: ARG002
+        *,
+        n_proposals: int,  # noqa: ARG002
+        rng: np.random.Generator,  # noqa: ARG002
+    ) -> Sequence[Estimate]:
+        """Choose kernels where :meth:`propose` has none left, each with its ``expected`` gain."""
         return ()
 
 

@@ -157,18 +157,13 @@ class SurrogateGP(Generic[Item]):
         self.weights, _ = kernel.weights(self.theta[_KERNEL])
         self._condition(items, distances, y, variances)
 
-    def believing(self, items: Sequence[Item]) -> "SurrogateGP[Item]":
-        """Condition on the predicted means of further items, as if they were scores.
-
-        This is the kriging believer. The predicted mean does not change; near the new items only
-        the uncertainty that comes from the noise remains.
-        """
-        return self.given(items, self.predict(items)[0])
-
     def given(
         self, items: Sequence[Item], scores: FloatArray, variances: FloatArray | float = 0.0
     ) -> "SurrogateGP[Item]":
-        """Condition on scores of further items; the hyperparameters do not change. O(n^3)."""
+        """Condition on scores of further items; the hyperparameters do not change. O(n^3).
+
+        With the predicted means as scores (kriging believer) the predicted mean does not change.
+        """
         every, other = [*self._items, *items], copy(self)
         new = (scores - self._offsets(items) - self._shift) / self._scale
         errors = np.append(self._variances, np.broadcast_to(variances, new.shape))

@@ -12,14 +12,15 @@ from sklearn.base import clone
 
 from autokernel import parse_expression
 from autokernel.deadline import Deadline
+from autokernel.evidence import Estimate
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Grammar
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search import BOMS, SOT, ExpectedImprovement, History, Phase, Trial
-from autokernel.search.bayesian import UNIT, evolve, nats_to_gain, warped
+from autokernel.search.bayesian import UNIT, evolve, nats_to_gain, surrogate_below, warped
 from autokernel.search.boms import HellingerKernel
 from autokernel.search.distances import SOTKernel
-from tests.search.stand_ins import fit_of, proposed, task_of
+from tests.search.stand_ins import fit_of, proposed, task_of, walks_of
 
 SMALL = SOT(population_size=10)
 either = pytest.mark.parametrize("strategy", [SMALL, BOMS()], ids=["evolution", "candidates"])
@@ -164,4 +165,18 @@ def test_warped_scores_grow_with_scores_and_are_odd_about_the_best_one():
     assert logs[0] == pytest.approx(-np.log1p(43.0 / UNIT))
     assert nats_to_gain(np.array([-2.0, 0.3]), np.zeros(2)) == pytest.approx(
         [0.0, UNIT * np.expm1(0.3)]
+    )
+
+
+def test_of_very_many_kernels_the_surrogate_has_the_best_and_some_of_the_others():
+    kernels = list(dict.fromkeys(walks_of(600, n_features=2, seed=0)))[:300]
+    scores = -0.1 * np.arange(300)
+    known = [Estimate(one, score) for one, score in zip(kernels, scores, strict=True)]
+    kernel = SOTKernel()
+    surrogate = surrogate_below(0.0, known[::-1], kernel)
+    few = surrogate_below(0.0, [*known[:100], *known[100::2]], kernel)
+    near, far = (surrogate.predict(some)[1].mean() for some in (kernels[:100], kernels[100:]))
+    assert near < far  # of which half are known
+    np.testing.assert_allclose(
+        surrogate.predict(kernels[:100])[0], few.predict(kernels[:100])[0], atol=0.3
     )

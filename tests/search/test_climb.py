@@ -7,10 +7,11 @@ import numpy as np
 import pytest
 
 from autokernel.expression import parse_expression
-from autokernel.search import SOT, ExpectedImprovement, StopReason
+from autokernel.search import SOT, Acquisition, ExpectedImprovement, StopReason
 from autokernel.search.history import Phase
+from autokernel.search.loop import Observer
 from autokernel.search.store import Store
-from tests.search.stand_ins import Laboratory, task_of
+from tests.search.stand_ins import Laboratory, history_of, task_of
 
 BASES = ("SE", "LIN", "RQ", "PER")
 WORTH = {"SE[0]": 4.0, "LIN[1]": 3.0, "PER[2]": 5.0, "RQ[3]": 2.0, "LIN[0] * PER[2]": 2.5}
@@ -36,6 +37,7 @@ def search_of(
     targets=("identity",),
     strategy=SOT(),  # noqa: B008 - not changed
     tol=0.05,
+    observer=None,
 ):
     """Search from one kernel, and record which kernels were estimated; by default rightly."""
     asked = []
@@ -48,7 +50,7 @@ def search_of(
     grammar = replace(task.grammar, targets=targets)
     task = replace(task, start=(parse_expression(start),), grammar=grammar, tol=tol)
     laboratory = Laboratory(strategy, task, score)
-    laboratory.search(n_iter=n_iter, store=store)
+    laboratory.search(n_iter=n_iter, store=store, observer=observer)
     return laboratory, asked
 
 
@@ -140,6 +142,93 @@ def test_where_the_climb_ends_kernels_anywhere_are_judged():
     near = set(on.task.near(found.history.best.expression))
     assert not near & {trial.evaluation.expression.canonical for trial in far}
     assert all(0.0 <= trial.expected_improvement < 0.05 for trial in far)
+
+
+class EndsAtPruning(Observer):
+    """Ends a search when a simpler form has been evaluated."""
+
+    def end(self, history):
+        return history.trials[-1].phase == Phase.PRUNING
+
+
+def test_what_is_left_to_gain_is_known_only_of_a_search_that_ended_there():
+    whole, _ = search_of(additive, start="SE[0]")
+    assert whole.history.trials[-1].phase == Phase.PRUNING  # for the posterior over kernels
+    assert np.isfinite(whole.expected_improvement)
+    cut, _ = search_of(additive, start="SE[0]", observer=EndsAtPruning())
+    assert cut.reason is StopReason.CALLBACK
+    assert np.isnan(cut.expected_improvement)
+
+
+def test_a_search_goes_on_until_less_than_the_tolerance_is_expected():
+    left = search_of(additive)[0]
+    least = left.expected_improvement / 4
+    on, _ = search_of(additive, tol=least, n_iter=200)
+    assert on.reason is StopReason.LOCAL_MAXIMUM
+    assert on.expected_improvement <= least
+    assert len(on.history) > len(left.history)
+
+
+def test_improvements_are_over_the_best_kernel_also_on_other_climbs():
+    """The search also climbs from the best base kernel, far below the best kernel."""
+    heights = {"LIN[0] + SE[1]": 10.0, "SE[0]": 2.0, "PER[0] + SE[0]": 5.0}
+
+    def score(expression):
+        return heights.get(expression.canonical, -1.0 - expression.n_leaves)
+
+    found, _ = search_of(score, n_features=2, start="LIN[0] + SE[1]")
+    trials = {str(trial.evaluation.expression): trial for trial in found.history}
+    assert trials["PER[0] + SE[0]"].estimate == 5.0
+    assert 0.0 <= trials["PER[0] + SE[0]"].expected_improvement < 0.01
+
+
+class SmallFirst(Acquisition):
+    """Prefers small kernels."""
+
+    def values(self, belief):
+        return lambda expressions: np.array([-1.0 * one.n_leaves for one in expressions])
+
+
+def far_kernels(acquisition, *, tol=0.05):
+    """What is proposed where all known kernels are alike, and kernels with PER[1] are better."""
+
+    def worth(expression):
+        return 5.0 if "PER[1]" in map(str, expression.leaves) else -3.0
+
+    known = ("LIN[0] + SE[1]", "LIN[0] + RQ[1]", "SE[0] + SE[1]", "LIN[0] * SE[1]", "LIN[0]")
+    task = task_of(2, base_kernels=BASES, reduces=True, max_leaves=6, estimate=worth)
+    history = history_of(*zip(known, (0.0, -0.3, -0.4, -0.5, -2.0), strict=True), n_design=5)
+    rng = np.random.default_rng(0)
+    strategy = SOT(acquisition=acquisition)
+    found = strategy.propose_far(replace(task, tol=tol), history, n_proposals=50, rng=rng)
+    near = task.near(parse_expression(known[0]))
+    return found, [one for one in found if one.expression.canonical not in near]
+
+
+def test_promising_kernels_anywhere_are_estimated_from_the_best_one():
+    found, far = far_kernels("ei")
+    assert all(one.expected > 0.05 for one in found)
+    estimated = [one for one in far if np.isfinite(one.score)]
+    assert len(estimated) > 10
+    assert all("PER[1]" in str(one.expression) for one in estimated)  # others promise nothing
+    assert all(4.0 < one.expected < 7.0 for one in estimated)
+    assert found[0].score == 5.0
+    # leaves at the same places keep their numbers, by which their parameters are known
+    numbers = {leaf.canonical: leaf.number for one in estimated for leaf in one.expression.leaves}
+    assert numbers["PER[1]"] is None
+    sums = [one.expression for one in estimated if str(one.expression) == "LIN[0] + PER[1] + SE[1]"]
+    assert all([leaf.number for leaf in one.leaves] == [0, None, 1] for one in sums)
+    shared = [n for one in estimated for n in [leaf.number for leaf in one.expression.leaves]]
+    assert {0, 1} <= set(shared)
+
+
+def test_the_acquisition_chooses_among_kernels_anywhere():
+    found, _ = far_kernels(SmallFirst())
+    sizes = [one.expression.n_leaves for one in found]
+    assert sizes == sorted(sizes)
+    assert sizes[0] < sizes[-1]
+    [last], _ = far_kernels(SmallFirst(), tol=100.0)  # which none is expected to gain
+    assert 0.0 < last.expected < 100.0
 
 
 @pytest.mark.parametrize("n_before", [1, 3, 5])  # the last one is where the climb ends

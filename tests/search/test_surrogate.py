@@ -113,10 +113,10 @@ def standardise(values, scores):
     return (values - scores.mean()) / scores.std()
 
 
-def test_believing_is_conditioning_on_its_own_predictions(conditioned):
+def test_to_believe_predictions_leaves_the_mean_where_it_was(conditioned):
     n, m = 60, 65
     before, _ = conditioned.predict(EXPRESSIONS[n:])
-    mean, std = conditioned.believing(EXPRESSIONS[n:m]).predict(EXPRESSIONS[n:])
+    mean, std = conditioned.given(EXPRESSIONS[n:m], before[: m - n]).predict(EXPRESSIONS[n:])
     known = np.append(SCORES[:n], before[: m - n])
     expected, C = posterior(conditioned.theta, DISTANCES, standardise(known, SCORES[:n]))
     # as for the prediction above: a condition number below 1e8
@@ -160,7 +160,10 @@ def test_a_draw_is_the_mean_and_a_factor_of_the_covariance_times_normal_numbers(
     sizes, n_believed, conditioned
 ):
     n = 60 + n_believed
-    surrogate = conditioned.believing(EXPRESSIONS[60:n])
+    believed = EXPRESSIONS[60:n]
+    surrogate = conditioned
+    if believed:
+        surrogate = conditioned.given(believed, conditioned.predict(believed)[0])
     function = surrogate.draw(np.random.default_rng(0))
     pieces = np.split(np.arange(80, 120), np.cumsum(sizes)[:-1])
     values = np.concatenate([function([EXPRESSIONS[i] for i in piece]) for piece in pieces])
