@@ -160,15 +160,6 @@ def test_what_is_left_to_gain_is_known_only_of_a_search_that_ended_there():
     assert np.isnan(cut.expected_improvement)
 
 
-def test_a_search_goes_on_until_less_than_the_tolerance_is_expected():
-    left = search_of(additive)[0]
-    least = left.expected_improvement / 4
-    on, _ = search_of(additive, tol=least, n_iter=200)
-    assert on.reason is StopReason.LOCAL_MAXIMUM
-    assert on.expected_improvement <= least
-    assert len(on.history) > len(left.history)
-
-
 def test_improvements_are_over_the_best_kernel_also_on_other_climbs():
     """The search also climbs from the best base kernel, far below the best kernel."""
     heights = {"LIN[0] + SE[1]": 10.0, "SE[0]": 2.0, "PER[0] + SE[0]": 5.0}

@@ -3,19 +3,22 @@
 import inspect
 import time
 import tracemalloc
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
 import pytest
 
 from autokernel.deadline import Deadline
-from autokernel.evidence import Evaluator
+from autokernel.evidence import Estimate, Evaluator
+from autokernel.expression import parse_expression
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.many_rows.left_out import MAX_INVISIBLE_STEPS, LeftOut
 from autokernel.search import (
     SOT,
     History,
+    Phase,
     Search,
     StopReason,
     Store,
@@ -306,3 +309,33 @@ def test_a_history_keeps_no_matrix_of_the_rows():
         tracemalloc.stop()
     assert len(history) == 3
     assert kept < len(history) * n * n  # bytes: an eighth of a matrix for each kernel
+
+
+class LooksFar(Script):
+    """Expects some nats of one kernel, and of another one later."""
+
+    def __init__(self, *, fixed=("PER[0]",), expected=()):
+        super().__init__(fixed=fixed)
+        self.expected = expected
+
+    def climbs(self, *, reduces):
+        return True
+
+    def propose_far(self, task, history, *, n_proposals, rng):
+        far = zip(("LIN[0]", "SE[0]"), self.expected, strict=True)
+        every = [Estimate(parse_expression(text), expected=nats) for text, nats in far]
+        return history.without_known(every)[:n_proposals]
+
+
+def test_kernels_that_are_expected_to_gain_the_tolerance_are_evaluated_and_no_others():
+    for expected, found, left in [
+        ((0.06, 0.05), ["LIN[0]"], 0.05),
+        ((0.04, 0.03), [], 0.04),
+        ((0.3, 0.06), ["LIN[0]", "SE[0]"], np.nan),
+    ]:
+        task = replace(task_of(), tol=0.05)
+        laboratory = Laboratory(LooksFar(expected=expected), task, planted)
+        laboratory.search(n_iter=5)
+        assert laboratory.texts_of(Phase.SEARCH) == found
+        assert laboratory.reason is StopReason.LOCAL_MAXIMUM
+        np.testing.assert_equal(laboratory.expected_improvement, left)
