@@ -119,9 +119,10 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         (a change window), and custom :class:`Operator` objects.
     strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random", "series"} or \
             Strategy
-        Search strategy, by default ``"sot"``, a climb by estimates of the kernels near the best
-        ones. An object such as ``SOT(initial_design="paper")`` sets the parameters of the strategy.
-        ``"series"`` fits only a few kernels that forecast series well, see :class:`SeriesKernels`.
+        Search strategy, by default ``"sot"``, Bayesian optimisation that climbs by estimates of the
+        kernels near the best ones. An object such as ``SOT(initial_design="paper")`` sets the
+        parameters of the strategy. ``"series"`` fits only a few kernels that forecast series well,
+        see :class:`SeriesKernels`.
     criterion : {"laplace", "importance", "bic", "loo"} or Criterion, default="laplace"
         Score to maximise. ``"laplace"`` and ``"importance"`` estimate the log evidence, by
         Laplace's method and by importance sampling; ``"bic"`` is the log likelihood minus a penalty
@@ -131,10 +132,11 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         Largest number of kernels to evaluate after the initial design. Simpler forms of the best
         kernel, and kernels that are scored again on other rows or with another noise, do not count.
     tol : float, default=0.05
-        ``"sot"`` and ``"arc"`` end when no kernel near the best ones is expected to gain ``tol``
-        nats, searches without such estimates when their last 30 kernels have improved the score by
-        less, and a climb on some of the rows when its last ten kernels hardly predict others
-        better, by less than 0.01 nats a row. With 0, no search ends for these reasons.
+        ``"sot"`` and ``"arc"`` end when no kernel, near the best ones or further away, is expected
+        to gain ``tol`` nats, searches without such estimates when their last 30 kernels have
+        improved the score by less, and a climb on some of the rows when its last ten kernels hardly
+        predict others better, by less than 0.01 nats a row. With 0, no search ends for these
+        reasons.
     max_time : float or None, default=None
         Limit on the wall-clock time of ``fit``, in seconds. If no evaluation finishes in time, the
         model is a rough fit, with a warning.
