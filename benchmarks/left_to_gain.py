@@ -1,4 +1,4 @@
-"""What a search that has ended could still gain, beside what it says.
+"""What a search that has ended could still gain, compared with what it says.
 
 A default search ends when no kernel is expected to gain ``tol``; ``expected_improvement_`` is the
 largest such expectation. Here two searches make the same steps and then go on for 30 kernels: one

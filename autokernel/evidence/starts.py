@@ -115,23 +115,34 @@ def columns_with_season(data: TrainingData, deadline: Deadline = NEVER) -> list[
     line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
     residual = y - with_constant @ line
     _, variance = mean_and_variance(residual, weights)
-    found: dict[int, None] = {}
+    found: list[int] = []
     for column, x in enumerate(X.T):
         if deadline.has_passed:
             break
         amplitudes = [None, *proportional_to(np.delete(X, column, axis=1))]
-        for one in amplitudes:
-            some = periodogram_periods(x, residual, weights=weights, amplitudes=[one])[:1]
-            for period in some:
-                extent, distinct = np.ptp(x), distinct_values(x)
-                centred, cycles = (x - x.min()) / extent - 0.5, extent / np.array([period])
-                height = periodogram(centred, residual, cycles, weights=weights, amplitude=one)[0]
-                is_slow = one is not None and cycles[0] <= len(distinct) / 2
-                n_periods = len(distinct) / 2 if is_slow else extent / np.diff(distinct).min()
-                is_high = np.exp(-height / variance) * len(amplitudes) * n_periods < _FALSE_ALARM
-                if is_high and cycles[0] > _MIN_CYCLES_OF_SEASON:
-                    found[column] = None
-    return [*found]
+        chances = (_false_alarm(x, residual, variance, weights, one) for one in amplitudes)
+        if any(chance * len(amplitudes) < _FALSE_ALARM for chance in chances):
+            found.append(column)
+    return found
+
+
+def _false_alarm(
+    x: FloatArray,
+    residual: FloatArray,
+    variance: float,
+    weights: FloatArray,
+    amplitude: FloatArray | None,
+) -> float:
+    """Compute how probable the highest peak is by chance, one if there is no season."""
+    periods = periodogram_periods(x, residual, weights=weights, amplitudes=[amplitude])[:1]
+    if not len(periods) or np.ptp(x) <= _MIN_CYCLES_OF_SEASON * periods[0]:
+        return 1.0
+    extent, distinct = np.ptp(x), distinct_values(x)
+    centred, cycles = (x - x.min()) / extent - 0.5, extent / periods
+    [height] = periodogram(centred, residual, cycles, weights=weights, amplitude=amplitude)
+    is_slow = amplitude is not None and cycles[0] <= len(distinct) / 2
+    n_periods = len(distinct) / 2 if is_slow else extent / np.diff(distinct).min()
+    return float(np.exp(-height / variance) * n_periods)
 
 
 def draw_starts(

@@ -40,18 +40,19 @@ class Climb:
     ends. Where fits have checked estimates, their errors correct those of similar changes.
     """
 
-    def __init__(self, task: Task, history: History) -> None:
+    def __init__(
+        self, task: Task, history: History, acquisition: Acquisition, rng: np.random.Generator
+    ) -> None:
         self._task, self._history = task, history
+        self._acquisition, self._rng = acquisition, rng
         self._fits = [one for one in history.best_first() if task.grammar.spans(one.expression)]
         self._known = history.canonical_texts()
-        self._gains: dict[float, float] = {}  # of changes, when they were last estimated, by keys
-        for trial in history:
-            self._gains |= trial.proposal.gains if trial.proposal else ()
+        self._gains = _last_gains(history)
         self._new_gains: dict[float, float] = {}  # which no trial has
         self._changes = task.cached(EdgeKernel, EdgeKernel)
         self._errors = learn_errors(history.errors_of_estimates, self._changes)
 
-    def steps(self, acquisition: Acquisition, rng: np.random.Generator) -> list[Estimate]:
+    def steps(self) -> list[Estimate]:
         """List kernels that are expected to gain enough, those of highest acquisition value first.
 
         Other scales of the best kernel that gain much come before all others. Then come neighbours
@@ -61,7 +62,6 @@ class Climb:
         """
         if not self._fits:
             return []
-        self._acquisition, self._rng = acquisition, rng
         best, least = self._fits[0], self._task.tol or SMALLEST_TOL
         rescaled = {one.canonical for one in self._task.rescalings(best.expression)}
         found = self._estimates(best, self._likely(best, above=best, least=least))
@@ -104,23 +104,8 @@ class Climb:
     def _estimates(self, fit: Evaluation, texts: AbstractSet[str]) -> list[Estimate]:
         """Estimate neighbours of a fit, and note what their changes gain."""
         found = self._task.neighbours(fit, texts)
-        self._new_gains |= self._gains_of(fit, found)
+        self._new_gains |= _gains_of(fit, found, self._changes)
         return found
-
-    def _gains_of(self, fit: Evaluation, estimates: Iterable[Estimate]) -> dict[float, float]:
-        """Return the largest gain of the changes with each key."""
-        gains: dict[float, float] = {}
-        for one in estimates:
-            gain = round(float(one.score - fit.score), 1)
-            for key in map(float, self._changes.keys(Edge(fit.expression, one.expression))):
-                gains[key] = max(gain, gains.get(key, -np.inf))
-        return {key: gain for key, gain in gains.items() if np.isfinite(gain)}
-
-    def known_gains(self) -> tuple[tuple[float, float], ...]:
-        """Return the gains of changes, with those of all known estimates near the best kernel."""
-        best = self._fits[0]
-        found = self._gains_of(best, self._task.known_neighbours(best))
-        return tuple(sorted((self._gains | found).items()))
 
     def _tops(self) -> Iterator[Evaluation]:
         """Yield where the search has climbed to from the best base kernels of the design.
@@ -175,6 +160,34 @@ class Climb:
             for n in order
             if gains[n] > least
         ]
+
+
+def known_gains(task: Task, history: History) -> tuple[tuple[float, float], ...]:
+    """Return the gains of changes, with those of all known estimates near the best kernel."""
+    best = next(one for one in history.best_first() if task.grammar.spans(one.expression))
+    changes = task.cached(EdgeKernel, EdgeKernel)
+    found = _gains_of(best, task.known_neighbours(best), changes)
+    return tuple(sorted((_last_gains(history) | found).items()))
+
+
+def _last_gains(history: History) -> dict[float, float]:
+    """Return the gains of changes when they were last estimated, by their keys."""
+    gains: dict[float, float] = {}
+    for trial in history:
+        gains |= trial.proposal.gains if trial.proposal else ()
+    return gains
+
+
+def _gains_of(
+    fit: Evaluation, estimates: Iterable[Estimate], changes: EdgeKernel
+) -> dict[float, float]:
+    """Return the largest gain of the changes with each key."""
+    gains: dict[float, float] = {}
+    for one in estimates:
+        gain = round(float(one.score - fit.score), 1)
+        for key in map(float, changes.keys(Edge(fit.expression, one.expression))):
+            gains[key] = max(gain, gains.get(key, -np.inf))
+    return {key: gain for key, gain in gains.items() if np.isfinite(gain)}
 
 
 def learn_errors(

@@ -29,7 +29,7 @@ from autokernel.expression import (
     without_leaves,
 )
 from autokernel.kernels import UNPICKLABLE
-from autokernel.search.climb import Climb
+from autokernel.search.climb import known_gains
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
 from autokernel.search.store import Store
@@ -195,7 +195,7 @@ class Search:
         times = history.n_samples / before.n_samples
 
         def again() -> Iterator[Estimate]:
-            gains = Climb(self.task, before).known_gains()
+            gains = known_gains(self.task, before)
             for number, fit in enumerate(fits):
                 start, known = _start_of(fit, times), () if number else gains
                 yield Estimate(fit.expression, start=start, gains=known)

@@ -92,8 +92,8 @@ class SOT(BayesianStrategy):
     ) -> Sequence[Expression | Estimate]:
         """Choose the kernels of highest acquisition value, fewer where no more are left."""
         if self.climbs(reduces=task.grammar.reduces) and history.best_first():
-            steps = Climb(task, history).steps(self._resolve_acquisition(), rng)
-            return steps[:n_proposals]
+            climb = Climb(task, history, self._resolve_acquisition(), rng)
+            return climb.steps()[:n_proposals]
 
         def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
             excluded = frozenset(expression.canonical for expression in known)
