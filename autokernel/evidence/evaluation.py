@@ -117,7 +117,7 @@ def record_fit(
     log_prior = float(posterior.prior.log_density(mode.theta))
     order = np.arange(n_params)
     if posterior.expression != expression:
-        order = np.argsort(theta_order(expression, arrange(expression)[1]))
+        order = np.argsort(theta_order(expression, arrange(expression.tree)[1]))
     return Evaluation(
         expression=expression,
         theta=mode.theta[order],

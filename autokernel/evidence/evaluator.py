@@ -43,8 +43,9 @@ from autokernel.exceptions import (
 from autokernel.expression import (
     Expression,
     StructurePrior,
+    Tree,
     align,
-    arrange,
+    arranged,
     parse_expression,
     uniform_prior,
 )
@@ -121,12 +122,12 @@ class Evaluator:
         ``start`` is one of all parameters of the arranged kernel, and a known fit of the kernel
         itself, such as one to other rows, leads to such a start. It then is the only one.
         """
-        known, arranged = list(known), arrange(expression)[0]
+        known, form = list(known), arranged(expression)
         same = (one for one in known if one.expression.canonical == expression.canonical)
         if start is None and (fit := next(same, None)) and np.isfinite(fit.score):
             times = self.n_samples / fit.n_rows
-            start = WarmStart.taken(fit, align(arranged, fit.expression), times=times)
-        warm_starts = [[start]] if start else warm_starts_from_similar(arranged, known)
+            start = WarmStart.taken(fit, align(form, fit.expression), times=times)
+        warm_starts = [[start]] if start else warm_starts_from_similar(form, known)
         if not warm_starts:
             return Job(expression)
         best = max((evaluation.score for evaluation in known), default=-np.inf)
@@ -143,7 +144,7 @@ class Evaluator:
         began = time.perf_counter()
         try:
             with one_blas_thread():
-                posterior = self._posterior(arrange(job.expression)[0], deadline)
+                posterior = self._posterior(arranged(job.expression), deadline)
                 modes, n_on_subsample = self._find_modes(posterior, job.warm_starts)
                 maximum, score, status = self._score(posterior, modes, job.best)
                 evidence = log_evidence_or_nothing(posterior, maximum) if maximum else -np.inf
@@ -223,7 +224,7 @@ class Evaluator:
         status = "a rough fit on some of the rows"
         try:
             with one_blas_thread():
-                posterior, mode = self._find_modes.rough_mode(arrange(expression)[0], deadline)
+                posterior, mode = self._find_modes.rough_mode(arranged(expression), deadline)
                 return record_fit(expression, posterior, mode, status=status)
         except KERNEL_ERRORS as error:
             return self.without_fit(expression, reason_of(error))
@@ -466,7 +467,7 @@ def evaluate_kernel(
 
 
 def parameters_of(
-    declared: Iterable[BaseKernel | Operator | Expression],
+    declared: Iterable[BaseKernel | Operator | Tree],
 ) -> dict[str, KernelParameter]:
     """Return the parameters that kernels, operators or nodes declare, by name."""
     return {parameter.name: parameter for one in declared for parameter in one.parameters}

@@ -23,7 +23,7 @@ from autokernel.evidence.starts import (
     with_warm_starts,
 )
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import Expression, Leaf, View, arrange, slots_of, splits
+from autokernel.expression import Expression, Leaf, Tree, View, arrange, slots_of, splits
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, Priors, Role, role_index
 
@@ -327,25 +327,31 @@ class ModeSearch:
         """
         warm_starts: list[list[WarmStart]] = []
         calls: dict[str, int] = {}
-        found = list(splits(expression)) if expression.has_many_modes else []
+        found = list(splits(expression.tree)) if expression.has_many_modes else []
         if len(found) > 1:  # the first and the last one, so that parts have few parts
             first = found[:1] if expression.n_leaves <= _MAX_LEAVES_OF_TWO_SPLITS else []
             found = [*first, found[-1]]
         for rest, term in found:
-            of_rest = self._modes_of_part(*rest, calls, deadline)
-            of_term = self._modes_of_part(*term, calls, deadline)
+            of_rest = self._modes_of_part(expression, *rest, calls, deadline)
+            of_term = self._modes_of_part(expression, *term, calls, deadline)
             for start in of_rest:
                 warm_starts += [[start], *([start, other] for other in of_term)]
         return warm_starts, calls
 
     def _modes_of_part(
-        self, part: Expression, nodes: Sequence[int], calls: dict[str, int], deadline: Deadline
+        self,
+        whole: Expression,
+        part: Tree,
+        nodes: Sequence[int],
+        calls: dict[str, int],
+        deadline: Deadline,
     ) -> list[WarmStart]:
         """Return warm starts at the best modes of a part; ``nodes`` are its nodes in the whole."""
-        arranged, order = arrange(part)
-        if arranged not in self._parts:
-            self._parts[arranged] = self._fit_part(arranged, deadline)
-        modes, calls_of_part = self._parts[arranged]
+        tree, order = arrange(part)
+        kernel = whole.with_tree(tree)
+        if kernel not in self._parts:
+            self._parts[kernel] = self._fit_part(kernel, deadline)
+        modes, calls_of_part = self._parts[kernel]
         calls.update(calls_of_part)
         in_whole = tuple(nodes[node] for node in order)
         least = modes[0].log_posterior - _MAX_NATS_OF_PART

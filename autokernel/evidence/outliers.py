@@ -197,10 +197,10 @@ class _Pursuit:
         n_rows: int = MAX_ROWS,
         numbers: IntArray | None = None,
     ) -> None:
-        plain, self.target = expression.on(IDENTITY), expression.target
-        self._expression, nodes = arrange(plain)
-        self._data = data = data.on(expression.target)
-        self._order = theta_order(plain, nodes)
+        self.target = expression.target
+        self._expression, nodes = arrange(expression.tree)
+        self._data = data = data.on(self.target)
+        self._order = theta_order(expression, nodes)
         self._standardises, n = known is None, len(data.y)
         self._priors, self._seed, self._deadline = priors, seed, deadline
         self._price = float(np.log(n))

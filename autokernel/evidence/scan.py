@@ -17,7 +17,7 @@ from scipy.ndimage import generate_binary_structure, maximum_filter
 from autokernel.evidence.maximise import Point, distinct_points
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import Magnitudes
-from autokernel.expression import Expression, Slot, View, meeting_operator, slots_of
+from autokernel.expression import Slot, Tree, View, meeting_operator, slots_of
 from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
 from autokernel.typing import FloatArray
 
@@ -55,7 +55,7 @@ class CoordinateScan:
             for one, other in product(periodic, others)
             if slots[one].node.view == slots[other].node.view
             if _entry(slots[other], Role.LENGTHSCALE) is not None
-            if meeting_operator(posterior.expression, one, other) == MULTIPLY
+            if meeting_operator(posterior.expression.tree, one, other) == MULTIPLY
         ]
 
     def around(self, theta: FloatArray) -> list[Point]:
@@ -197,7 +197,7 @@ class CoordinateScan:
         return [Point(thetas[i], values[i]) for i in indices[np.argsort(-values[indices])]]
 
 
-def _cycle_lengthscales(node: Expression) -> tuple[float, ...]:
+def _cycle_lengthscales(node: Tree) -> tuple[float, ...]:
     """Return the cycle lengthscales at which a period is scanned, by default that of a sine."""
     index = role_index(node.parameters, Role.CYCLE_LENGTHSCALE)
     declared = () if index is None else node.parameters[index].grid

@@ -32,12 +32,12 @@ from autokernel.evidence.starts import (
 )
 from autokernel.exceptions import KERNEL_ERRORS, EvaluationError, NotAMaximumError, warn_of_part
 from autokernel.expression import (
-    IDENTITY,
     Expression,
     Leaf,
     Operation,
     Slot,
     StructurePrior,
+    Tree,
     fold_nodes,
     meeting_operator,
     slots_of,
@@ -203,7 +203,7 @@ class Screening:
         else:
             thetas = self._in_place(theta, [slots[node] for node in new], shared)
         if np.isnan(thetas).any():
-            rng = random_stream(self._seed, neighbour.on(IDENTITY), "new nodes")
+            rng = random_stream(self._seed, neighbour.tree, "new nodes")
             drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
@@ -291,7 +291,7 @@ class Screening:
             slot
             for number, slot in enumerate(slots)
             if isinstance(slot.node, Leaf) and number != node
-            if meeting_operator(neighbour, node, number) == MULTIPLY
+            if meeting_operator(neighbour.tree, node, number) == MULTIPLY
         ]
         removed = [
             number
@@ -498,11 +498,11 @@ def _ratio_or_one(wanted: float, present: float) -> float:
     return wanted / present
 
 
-def _names(node: Expression) -> list[str]:
+def _names(node: Tree) -> list[str]:
     return [parameter.name for parameter in node.parameters]
 
 
-def _is_variance(node: Expression) -> IntArray:
+def _is_variance(node: Tree) -> IntArray:
     """Return for each parameter of a node whether it scales with the variance."""
     return np.array([int(one.unit == Unit.SQUARED_TARGET) for one in node.parameters], dtype=int)
 

@@ -28,7 +28,7 @@ import numpy as np
 from sklearn.utils import gen_batches
 
 from autokernel.data import Inputs
-from autokernel.expression import Expression, addends, n_kernel_params
+from autokernel.expression import Expression, Tree, addends, n_kernel_params
 from autokernel.inference import GlobalPredictor, Term, one_blas_thread
 from autokernel.kernels import MULTIPLY
 from autokernel.typing import FloatArray, IntArray
@@ -44,7 +44,7 @@ class Factor(NamedTuple):
     """All factors of a product that share columns."""
 
     number: int  #: of the product in the kernel
-    expression: Expression
+    expression: Tree
     entries: IntArray  #: (n_params,), of its parameters among those of the whole kernel
 
     @property

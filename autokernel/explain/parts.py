@@ -8,7 +8,7 @@ import numpy as np
 from autokernel.explain.axes import Axis
 from autokernel.explain.effects import Effect, Factor, effect_of, products_of
 from autokernel.explain.words import interval, listing
-from autokernel.expression import IDENTITY, Expression, Leaf, arrange, slots_of
+from autokernel.expression import IDENTITY, Expression, Leaf, Tree, arrange, slots_of
 from autokernel.kernels import MULTIPLY, BroadcastPairs, KernelParameter, LagPairs, Role, Share
 from autokernel.typing import FloatArray, IntArray
 
@@ -77,7 +77,7 @@ class Part:
         ]
 
     @property
-    def expression(self) -> Expression:
+    def expression(self) -> Tree:
         """The kernel along the column, in which equal factors occur once."""
         first, *others = {one.expression.canonical: one.expression for one in self.group}.values()
         return arrange(sum(others, start=first))[0]

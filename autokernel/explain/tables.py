@@ -15,7 +15,7 @@ from autokernel.data.columns import NO_VALUE
 from autokernel.data.dates import dates_of
 from autokernel.data.scales import Scale
 from autokernel.explain.words import interval
-from autokernel.expression import IDENTITY, Expression, Leaf, View, addends, slots_of
+from autokernel.expression import IDENTITY, Expression, Leaf, Tree, View, addends, slots_of
 from autokernel.fit import COVERAGE, Outcomes
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
@@ -309,7 +309,7 @@ def scale_table(model: FittedModel) -> Table:
     return Table(columns)
 
 
-def _is_straight(term: Expression) -> bool:
+def _is_straight(term: Tree) -> bool:
     return isinstance(term, Leaf) and term.kernel.is_linear and term.scale == IDENTITY
 
 
@@ -361,6 +361,6 @@ def parameter_table(model: FittedModel) -> Table:
     return Table.of_rows(names, rows)
 
 
-def _root_name(node: Expression) -> str:
+def _root_name(node: Tree) -> str:
     declared = node.declared
     return declared.name if isinstance(declared, BaseKernel) else declared.symbol

@@ -7,7 +7,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.expression import IDENTITY, Expression, Leaf, Operation, fold
+from autokernel.expression import IDENTITY, Leaf, Operation, Tree, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
 from autokernel.typing import FloatArray
 
@@ -97,8 +97,8 @@ def _on_scale(symbol: str, scale: str, offset: float = 0.0) -> str:
     return f"{name} {symbol}"
 
 
-def _bracketed(expression: Expression, text: str) -> str:
-    is_sum = isinstance(expression, Operation) and expression.operator != MULTIPLY
+def _bracketed(tree: Tree, text: str) -> str:
+    is_sum = isinstance(tree, Operation) and tree.operator != MULTIPLY
     return rf"\left({text}\right)" if is_sum else text
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from autokernel.expression.normal_form import reduced
 from autokernel.expression.parts import with_leaves
-from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, View
+from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, Tree, View
 from autokernel.kernels import BaseKernel, Operator
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
@@ -115,7 +115,7 @@ class Grammar:
 
     def tidy(self, expression: Expression) -> Expression:
         """Remove what is redundant if the grammar reduces; otherwise return the expression."""
-        return reduced(expression) if self.reduces else expression
+        return expression.with_tree(reduced(expression.tree)) if self.reduces else expression
 
     def _result(self, change: _Change) -> Expression:
         function, *arguments = change
@@ -124,9 +124,9 @@ class Grammar:
     def _growing(self, expression: Expression) -> list[list[Any]]:
         """List what joins a new leaf to a subtree: the operations are the product of the lists."""
 
-        def grown(at: tuple[int, Expression], joint: _Joint, leaf: Leaf) -> Expression:
+        def grown(at: tuple[int, Tree], joint: _Joint, leaf: Leaf) -> Expression:
             (place, tree), (operator, column, which) = at, joint
-            operands: list[Expression] = [leaf] * operator.n_operands
+            operands: list[Tree] = [leaf] * operator.n_operands
             operands[which] = tree
             return expression.replace(place, Operation(operator, *operands, column=column))
 

@@ -15,17 +15,17 @@ from collections import Counter
 from collections.abc import Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import combinations, permutations
+from itertools import chain, combinations, permutations
 from operator import is_
 
 from autokernel.expression.parts import arrange
-from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation
+from autokernel.expression.tree import Expression, Leaf, Operation, Tree
 from autokernel.kernels import ADD, MULTIPLY, Operator
 
 MAX_SPLIT = 6  # terms of a sum or product that is split into two of them and the others
 
 
-def reduced(expression: Expression) -> Expression:
+def reduced(tree: Tree) -> Tree:
     """Remove all leaves that are redundant.
 
     The result is the same object if there are none, and otherwise grouped from the left where terms
@@ -33,21 +33,21 @@ def reduced(expression: Expression) -> Expression:
     """
     closed = (
         leaf.canonical
-        for leaf in expression.leaves
+        for leaf in tree.leaves
         if leaf.kernel.closed_under_products or leaf.kernel.closed_under_sums
     )
     recurring = {text for text, n in Counter(closed).items() if n > 1}  # a rule may remove these
-    if not recurring or not isinstance(expression, Operation):
-        return expression
-    terms = expression.children
+    if not recurring or not isinstance(tree, Operation):
+        return tree
+    terms = tree.children
     parts = [reduced(term) for term in terms]
     if not all(map(is_, parts, terms)):
         # a product that is reduced to a sum, or a sum to a product, joins the terms of its parent
-        parts = [part for term in parts for part in term.terms(expression.operator)]
-    kept = _without_redundant(parts, expression.operator, recurring)
+        parts = [part for term in parts for part in term.terms(tree.operator)]
+    kept = _without_redundant(parts, tree.operator, recurring)
     if len(kept) == len(terms) and all(map(is_, kept, terms)):
-        return expression
-    return expression.join(kept)
+        return tree
+    return tree.join(kept)
 
 
 def normal_form(expression: Expression) -> Expression:
@@ -55,7 +55,7 @@ def normal_form(expression: Expression) -> Expression:
 
     The result is the same for all expressions that reduce to one canonical text.
     """
-    return arrange(reduced(expression))[0]
+    return expression.with_tree(arrange(reduced(expression.tree))[0])
 
 
 def simplifications(expression: Expression) -> list[Expression]:
@@ -71,98 +71,94 @@ def simplifications(expression: Expression) -> list[Expression]:
     """
     whole = normal_form(expression)
     found: dict[str, Expression] = {}
-    for simpler in (*_removals(whole), *factorings(whole), *_limits(whole)):
-        form = normal_form(simpler)
+    simpler = chain(_removals(whole.tree), factorings(whole.tree), _limits(whole.tree))
+    for form in map(normal_form, map(whole.with_tree, simpler)):
         found.setdefault(form.canonical, form)
     found.pop(whole.canonical, None)
     return list(found.values())
 
 
-def factorings(expression: Expression) -> Iterator[Expression]:
+def factorings(tree: Tree) -> Iterator[Tree]:
     """Yield expressions in which two terms of a sum share a leaf that both have as a factor.
 
     Each of the two equal leaves is kept once: ``A * B + A * C`` becomes ``A * (B + C)`` twice.
     """
-    if not isinstance(expression, Operation):
+    if not isinstance(tree, Operation):
         return
-    terms = expression.children
-    if expression.operator == ADD:
+    terms = tree.children
+    if tree.operator == ADD:
         for (place, one), (place_of_other, other) in permutations(enumerate(terms), 2):
             others = [t for n, t in enumerate(terms) if n not in (place, place_of_other)]
             for leaf, rest in _leaf_factors(one):
                 for twin, rest_of_other in _leaf_factors(other):
                     if leaf.canonical == twin.canonical:
-                        yield expression.join([*others, leaf * (rest + rest_of_other)])
+                        yield tree.join([*others, leaf * (rest + rest_of_other)])
     for number, term in enumerate(terms):
         for shared in factorings(term):
-            yield expression.join([*terms[:number], shared, *terms[number + 1 :]])
+            yield tree.join([*terms[:number], shared, *terms[number + 1 :]])
 
 
-def moves(expression: Expression) -> Iterator[Expression]:
+def moves(tree: Tree) -> Iterator[Tree]:
     """Yield expressions in which one part has left its place and is joined to another part.
 
     ``(A + B) * C`` becomes ``A * C + B``, and ``A * B * C`` becomes ``A * B + C``, and back. A part
     is a term of an operation that commutes. A sum or product of up to six terms is also split into
     two of them and the others.
     """
-    for rest, part in _parts_taken(expression):
-        for joined in _with_part(rest.on(IDENTITY), part):
-            yield joined.on(expression.target)
-    if isinstance(expression, Operation) and expression.operator.commutes:
-        terms = expression.children
+    for rest, part in _parts_taken(tree):
+        yield from _with_part(rest, part)
+    if isinstance(tree, Operation) and tree.operator.commutes:
+        terms = tree.children
         for pair in combinations(range(len(terms)), 2) if 3 < len(terms) <= MAX_SPLIT else ():
             others = [term for number, term in enumerate(terms) if number not in pair]
-            one = expression.join([terms[n] for n in pair]).on(IDENTITY)
-            rest = expression.join(others).on(IDENTITY)
-            yield from (split.on(expression.target) for split in (one + rest, one * rest))
+            one, rest = tree.join([terms[n] for n in pair]), tree.join(others)
+            yield from (one + rest, one * rest)
 
 
-def _parts_taken(expression: Expression) -> Iterator[tuple[Expression, Expression]]:
+def _parts_taken(tree: Tree) -> Iterator[tuple[Tree, Tree]]:
     """Yield an expression without one of its parts, and this part."""
-    if not isinstance(expression, Operation):
+    if not isinstance(tree, Operation):
         return
-    terms = expression.children
+    terms = tree.children
     for number, term in enumerate(terms):
         before, after = terms[:number], terms[number + 1 :]
-        if expression.operator.commutes:
-            yield expression.join([*before, *after]), term
+        if tree.operator.commutes:
+            yield tree.join([*before, *after]), term
         for rest, part in _parts_taken(term):
-            yield expression.join([*before, rest, *after]), part
+            yield tree.join([*before, rest, *after]), part
 
 
-def _with_part(expression: Expression, part: Expression) -> Iterator[Expression]:
+def _with_part(tree: Tree, part: Tree) -> Iterator[Tree]:
     """Yield the sums and products of each part of an expression and another one."""
-    yield expression + part
-    yield expression * part
-    if isinstance(expression, Operation):
-        terms = expression.children
+    yield tree + part
+    yield tree * part
+    if isinstance(tree, Operation):
+        terms = tree.children
         for number, term in enumerate(terms):
             for joined in _with_part(term, part):
-                yield expression.join([*terms[:number], joined, *terms[number + 1 :]])
+                yield tree.join([*terms[:number], joined, *terms[number + 1 :]])
 
 
-def _leaf_factors(expression: Expression) -> Iterator[tuple[Leaf, Expression]]:
+def _leaf_factors(tree: Tree) -> Iterator[tuple[Leaf, Tree]]:
     """Yield each leaf among the factors of a product, with the product of the others."""
-    if isinstance(expression, Operation) and expression.operator == MULTIPLY:
-        for number, factor in enumerate(factors := expression.children):
+    if isinstance(tree, Operation) and tree.operator == MULTIPLY:
+        for number, factor in enumerate(factors := tree.children):
             if isinstance(factor, Leaf):
-                yield factor, expression.join([*factors[:number], *factors[number + 1 :]])
+                yield factor, tree.join([*factors[:number], *factors[number + 1 :]])
 
 
-def without_leaves(expression: Expression, texts: AbstractSet[str]) -> Expression | None:
-    """Return an expression without the leaves of these canonical texts, None if none is left."""
-    if not isinstance(expression, Operation):
-        return None if expression.canonical in texts else expression
-    terms = [without_leaves(term, texts) for term in expression.children]
+def without_leaves(tree: Tree, texts: AbstractSet[str]) -> Tree | None:
+    """Return a tree without the leaves of these canonical texts, None if none is left."""
+    if not isinstance(tree, Operation):
+        return None if tree.canonical in texts else tree
+    terms = [without_leaves(term, texts) for term in tree.children]
     left = [term for term in terms if term is not None]
-    if len(left) == len(terms) or (left and expression.operator.commutes):
-        return expression.join(left)
-    return left[0].on(expression.target) if left else None
+    if len(left) == len(terms) or (left and tree.operator.commutes):
+        return tree.join(left)
+    return left[0] if left else None
 
 
-def _without_redundant(
-    terms: list[Expression], operator: Operator, recurring: set[str]
-) -> list[Expression]:
+def _without_redundant(terms: list[Tree], operator: Operator, recurring: set[str]) -> list[Tree]:
     """Remove terms that add nothing to the others of their operation, from left to right."""
     for term in [*terms]:
         if term.canonical in recurring:
@@ -177,41 +173,41 @@ def _without_redundant(
     return terms
 
 
-def _absorbs(expression: Expression, leaf: Leaf) -> bool:
+def _absorbs(tree: Tree, leaf: Leaf) -> bool:
     """Return whether the product with a leaf, closed under products, is the same family."""
-    if not isinstance(expression, Operation):
-        return expression == leaf
-    if expression.operator == MULTIPLY:
-        return any(_absorbs(factor, leaf) for factor in expression.operands)
-    return expression.operator == ADD and all(_absorbs(e, leaf) for e in expression.operands)
+    if not isinstance(tree, Operation):
+        return tree == leaf
+    if tree.operator == MULTIPLY:
+        return any(_absorbs(factor, leaf) for factor in tree.operands)
+    return tree.operator == ADD and all(_absorbs(e, leaf) for e in tree.operands)
 
 
-def _removals(expression: Expression) -> Iterator[Expression]:
+def _removals(tree: Tree) -> Iterator[Tree]:
     """Yield expressions without one term, or with one operand in place of an operation."""
-    if not isinstance(expression, Operation):
+    if not isinstance(tree, Operation):
         return
-    terms = expression.children
+    terms = tree.children
     for number, term in enumerate(terms):
-        if expression.operator.commutes:
-            yield expression.join(terms[:number] + terms[number + 1 :])
+        if tree.operator.commutes:
+            yield tree.join(terms[:number] + terms[number + 1 :])
         else:
-            yield term.on(expression.target)
+            yield term
     for number, term in enumerate(terms):
         for simpler in _removals(term):
-            yield expression.join([*terms[:number], simpler, *terms[number + 1 :]])
+            yield tree.join([*terms[:number], simpler, *terms[number + 1 :]])
 
 
-def _limits(expression: Expression) -> Iterator[Expression]:
+def _limits(tree: Tree) -> Iterator[Tree]:
     """Yield expressions with a leaf replaced by a limit of it, then with all such leaves."""
     places = [
-        (place, tree)
-        for place, tree in enumerate(expression.subtrees())
-        if isinstance(tree, Leaf) and tree.kernel.limits
+        (place, leaf)
+        for place, leaf in enumerate(tree.subtrees())
+        if isinstance(leaf, Leaf) and leaf.kernel.limits
     ]
     for place, leaf in places:
         for limit in leaf.kernel.limits:
-            yield expression.replace(place, replace(leaf, kernel=limit))
+            yield tree.replace(place, replace(leaf, kernel=limit)).tree
     if len(places) > 1:
         for place, leaf in places:
-            expression = expression.replace(place, replace(leaf, kernel=leaf.kernel.limits[0]))
-        yield expression
+            tree = tree.replace(place, replace(leaf, kernel=leaf.kernel.limits[0])).tree
+        yield tree

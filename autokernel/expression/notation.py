@@ -14,6 +14,7 @@ from autokernel.expression.tree import (
     Expression,
     Leaf,
     Operation,
+    Tree,
 )
 from autokernel.kernels import (
     KERNEL_ALIASES,
@@ -147,13 +148,13 @@ class _Parser:
         """Read the whole text."""
         target = self._target()
         try:
-            expression = self._chain(0)
+            tree = self._chain(0)
         except RecursionError:
             raise self._error("nested too deeply") from None
         if self.position < len(self.text):
             signs = ", ".join(repr(o.symbol) for rank in self.ranks for o in rank)
             raise self._error(f"expected {signs} or the end, got {self.text[self.position]!r}")
-        return expression.on(target)
+        return tree.on(target)
 
     def _target(self) -> str:
         """Read the name of the scale of the target, if the text begins with one."""
@@ -165,17 +166,17 @@ class _Parser:
         self.position = target.end()
         return target["name"]
 
-    def _chain(self, rank: int) -> Expression:
+    def _chain(self, rank: int) -> Tree:
         """Read operands joined by operators of one precedence, grouped to the left."""
         if rank == len(self.ranks):
             return self._atom()
-        expression = self._chain(rank + 1)
+        tree = self._chain(rank + 1)
         while operator := self._accept_sign(rank):
-            expression = self._join(operator, [expression, self._chain(rank + 1)])
-        return expression
+            tree = self._join(operator, [tree, self._chain(rank + 1)])
+        return tree
 
     def _join(
-        self, operator: Operator, operands: Sequence[Expression], column: int | None = None
+        self, operator: Operator, operands: Sequence[Tree], column: int | None = None
     ) -> Operation:
         """Join operands, none of which may be the null model."""
         if self.null_position is not None:
@@ -184,13 +185,13 @@ class _Parser:
             raise self._error(f"expected at most {self.max_leaves} base kernels, got more")
         return Operation(operator, *operands, column=column)
 
-    def _atom(self) -> Expression:
+    def _atom(self) -> Tree:
         """Read a leaf, a word operator with its operands, or an expression in brackets."""
         if self._accept("("):
-            expression = self._chain(0)
+            tree = self._chain(0)
             if not self._accept(")"):
                 raise self._error("expected ')'")
-            return expression
+            return tree
         match = _WORD.match(self.text, self.position)
         if match is None:
             raise self._error("expected a base kernel such as SE[0], or '('")
@@ -229,7 +230,7 @@ class _Parser:
             position,
         )
 
-    def _null(self) -> Expression:
+    def _null(self) -> Tree:
         """Read the null model, which acts on no column."""
         self.null_position = self.position
         self.position += len(NOISE.canonical)
@@ -238,7 +239,7 @@ class _Parser:
             raise self._error(f"{NOISE} acts on no column: {STANDS_ALONE}")
         return NOISE
 
-    def _call(self, operator: Operator) -> Expression:
+    def _call(self, operator: Operator) -> Tree:
         """Read the column and the operands of an operator that is a word."""
         self.position += len(operator.symbol)
         column = None
@@ -252,7 +253,7 @@ class _Parser:
                     match.start("scale"),
                 )
             column, self.position = self._column(match), match.end()
-        operands: list[Expression] = []
+        operands: list[Tree] = []
         for number in range(operator.n_operands):
             sign = "," if number else "("
             if not self._accept(sign):

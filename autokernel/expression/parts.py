@@ -11,10 +11,10 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.expression.tree import (
-    IDENTITY,
     Expression,
     Leaf,
     Operation,
+    Tree,
     fold_nodes,
     n_kernel_params,
 )
@@ -22,24 +22,29 @@ from autokernel.kernels import ADD, MULTIPLY, Operator
 from autokernel.typing import IntArray
 
 
-def arrange(expression: Expression) -> tuple[Expression, list[int]]:
+def arrange(tree: Tree) -> tuple[Tree, list[int]]:
     """Sort the terms of every operator that commutes by their texts.
 
     The result is the same for all trees with one canonical text. The list has, for each node of the
     result, the index among the nodes of the original tree.
     """
-    if not isinstance(expression, Operation) or not expression.operands:
-        return expression, list(range(len(expression.nodes)))
-    numbered = _numbered(expression)
-    if expression.operator.commutes:
+    if not isinstance(tree, Operation) or not tree.operands:
+        return tree, list(range(len(tree.nodes)))
+    numbered = _numbered(tree)
+    if tree.operator.commutes:
         numbered.sort(key=lambda one: one[0].canonical)
-    nodes = [0] if expression.operator.parameters else []
+    nodes = [0] if tree.operator.parameters else []
     terms = []
     for term, start in numbered:
         arranged, order = arrange(term)
         terms.append(arranged)
         nodes += [start + node for node in order]
-    return expression.join(terms), nodes
+    return tree.join(terms), nodes
+
+
+def arranged(expression: Expression) -> Expression:
+    """Return a kernel whose tree is arranged."""
+    return expression.with_tree(arrange(expression.tree)[0])
 
 
 def changes_along(expression: Expression) -> set[int]:
@@ -50,11 +55,12 @@ def changes_along(expression: Expression) -> set[int]:
 
 def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:
     """Return an expression with its leaves exchanged, which leaves the numbers of subtrees."""
-    return fold_nodes(
+    tree: Tree = fold_nodes(
         expression,
         lambda leaf, _: choose(leaf),
         lambda tree, _, below: Operation(tree.operator, *below, column=tree.column),
-    ).on(expression.target)
+    )
+    return expression.with_tree(tree)
 
 
 def with_numbers(expression: Expression) -> Expression:
@@ -71,10 +77,10 @@ def numbered_like(expression: Expression, other: Expression) -> Expression:
     return with_leaves(expression, lambda leaf: replace(leaf, number=numbers.get(next(leaves))))
 
 
-def _numbered(expression: Operation) -> list[tuple[Expression, int]]:
-    """List the children, each with the index of its first node among those of the expression."""
-    numbered, start = [], 1 if expression.operator.parameters else 0
-    for term in expression.children:
+def _numbered(tree: Operation) -> list[tuple[Tree, int]]:
+    """List the children, each with the index of its first node among those of the tree."""
+    numbered, start = [], 1 if tree.operator.parameters else 0
+    for term in tree.children:
         numbered.append((term, start))
         start += len(term.nodes)
     return numbered
@@ -88,63 +94,62 @@ def node_swaps(expression: Expression) -> list[tuple[int, ...]]:
     that give the same kernel, of which there may be very many.
     """
     swaps = []
-    for one, other in _equal_terms(expression, 0):
+    for one, other in _equal_terms(expression.tree, 0):
         taken = dict(zip(one + other, other + one, strict=True))
         swaps.append(tuple(taken.get(node, node) for node in range(len(expression.nodes))))
     return swaps
 
 
-def _equal_terms(expression: Expression, start: int) -> Iterator[tuple[list[int], list[int]]]:
+def _equal_terms(tree: Tree, start: int) -> Iterator[tuple[list[int], list[int]]]:
     """Yield the nodes of each pair of equal, exchangeable terms that are neighbours in order."""
-    if not isinstance(expression, Operation):
+    if not isinstance(tree, Operation):
         return
     read = []
-    for term, offset in _numbered(expression):
+    for term, offset in _numbered(tree):
         yield from _equal_terms(term, start + offset)
         read.append((term.canonical, [start + offset + node for node in arrange(term)[1]]))
-    if not expression.operator.commutes:
+    if not tree.operator.commutes:
         return
     for (text, one), (other_text, other) in pairwise(sorted(read)):
         if text == other_text:
             yield one, other
 
 
-Part = tuple[Expression, tuple[int, ...]]
+Part = tuple[Tree, tuple[int, ...]]
 """A part of a kernel, with the indices of its nodes among those of the whole kernel."""
 
 
-def splits(expression: Expression) -> Iterator[tuple[Part, Part]]:
+def splits(tree: Tree) -> Iterator[tuple[Part, Part]]:
     """Yield the splits of a kernel by each term of its sums: the rest, and the term.
 
     A sum is split by each of its terms, any other operation by the splits of its operands.
     """
-    if not isinstance(expression, Operation):
+    if not isinstance(tree, Operation):
         return
-    terms, target = expression.children, expression.target
-    for number, (term, start) in enumerate(_numbered(expression)):
+    terms = tree.children
+    for number, (term, start) in enumerate(_numbered(tree)):
         before, after = terms[:number], terms[number + 1 :]
-        parts: list[tuple[list[Expression], Expression, Sequence[int]]]
-        if expression.operator.is_additive:
+        parts: list[tuple[list[Tree], Tree, Sequence[int]]]
+        if tree.operator.is_additive:
             parts = [([], term, range(len(term.nodes)))]
         else:
             parts = [([left], *taken) for (left, _), taken in splits(term)]
         for left, taken, nodes in parts:
             taken_nodes = tuple(start + node for node in nodes)
-            kept = tuple(n for n in range(len(expression.nodes)) if n not in taken_nodes)
-            rest = expression.join([*before, *left, *after])
-            yield (rest, kept), (taken.on(target), taken_nodes)
+            kept = tuple(n for n in range(len(tree.nodes)) if n not in taken_nodes)
+            yield (tree.join([*before, *left, *after]), kept), (taken, taken_nodes)
 
 
-def meeting_operator(expression: Expression, one: int, other: int) -> Operator:
+def meeting_operator(tree: Tree, one: int, other: int) -> Operator:
     """Return the operator at the lowest common ancestor of two different nodes."""
-    is_valid = 0 <= min(one, other) < max(one, other) < len(expression.nodes)
-    if not is_valid or not isinstance(expression, Operation):
-        raise IndexError(f"two nodes must be in {expression}, got {one} and {other}")
-    for term, start in _numbered(expression):
+    is_valid = 0 <= min(one, other) < max(one, other) < len(tree.nodes)
+    if not is_valid or not isinstance(tree, Operation):
+        raise IndexError(f"two nodes must be in {tree}, got {one} and {other}")
+    for term, start in _numbered(tree):
         inside = range(start, start + len(term.nodes))
         if one in inside and other in inside:
             return meeting_operator(term, one - start, other - start)
-    return expression.operator
+    return tree.operator
 
 
 def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
@@ -154,7 +159,7 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
     that share the most nodes. Operands of an operator that does not commute are matched in order.
     The scales of the target may differ.
     """
-    one, other = one.on(IDENTITY), other.on(IDENTITY)
+    one, other = one.tree, other.tree
     own = [e.operator for e in (one, other) if isinstance(e, Operation) and e.operator.commutes]
     if own:
         operator = min(own, key=lambda operator: operator.precedence)
@@ -178,7 +183,7 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
 
 
 def _align_terms(
-    ours: Sequence[tuple[Expression, int]], theirs: Sequence[tuple[Expression, int]]
+    ours: Sequence[tuple[Tree, int]], theirs: Sequence[tuple[Tree, int]]
 ) -> list[tuple[int, int]]:
     """Match terms of a commuting operator, beginning with those that share the most nodes."""
     options = [
@@ -195,11 +200,11 @@ def _align_terms(
     return sorted(pairs)
 
 
-def _terms(expression: Expression, operator: Operator) -> list[tuple[Expression, int]]:
+def _terms(tree: Tree, operator: Operator) -> list[tuple[Tree, int]]:
     """List the terms of a commuting operator, each with the index of its first node."""
-    if isinstance(expression, Operation) and expression.operator == operator:
-        return _numbered(expression)
-    return [(expression, 0)]
+    if isinstance(tree, Operation) and tree.operator == operator:
+        return _numbered(tree)
+    return [(tree, 0)]
 
 
 MAX_ADDENDS = 2000
@@ -208,7 +213,7 @@ MAX_ADDENDS = 2000
 class Addend(NamedTuple):
     """A term of a sum, and the entries of the sum's theta that hold its parameters."""
 
-    expression: Expression
+    expression: Tree
     entries: IntArray  # (n_params,), without that of the noise variance
 
 
@@ -232,7 +237,7 @@ def addends(expression: Expression) -> list[Addend]:
             f"a kernel must be a sum of at most {MAX_ADDENDS} products to be described, got "
             f"{float(n_addends):.3g} products of {expression.n_leaves} leaves: refit a simpler one"
         )
-    return _expanded(expression.on(IDENTITY), 0)
+    return _expanded(expression.tree, 0)
 
 
 def _n_addends(operation: Operation, _: int | None, of_operands: list[int]) -> int:
@@ -244,25 +249,25 @@ def _n_addends(operation: Operation, _: int | None, of_operands: list[int]) -> i
     return sum(of_operands) if is_sum else 1
 
 
-def _expanded(expression: Expression, start: int) -> list[Addend]:
+def _expanded(tree: Tree, start: int) -> list[Addend]:
     """List the addends of a subtree whose parameters begin at an entry of theta."""
-    own = Addend(expression, np.arange(start, start + n_kernel_params(expression)))
-    if not isinstance(expression, Operation):
+    own = Addend(tree, np.arange(start, start + n_kernel_params(tree)))
+    if not isinstance(tree, Operation):
         return [own]
-    operator = expression.operator
+    operator = tree.operator
     start += len(operator.parameters)
     below = []
-    for operand in expression.operands:
+    for operand in tree.operands:
         below.append(_expanded(operand, start))
         start += n_kernel_params(operand)
     if operator == ADD:
         return list(chain.from_iterable(below))
     if operator == MULTIPLY:
         return _products(*below)
-    if not operator.shares or expression.column is None:
+    if not operator.shares or tree.column is None:
         return [own]
     entries = own.entries[: len(operator.parameters)]
-    shares = [Addend(Leaf(share, expression.column), entries) for share in operator.shares]
+    shares = [Addend(Leaf(share, tree.column), entries) for share in operator.shares]
     weighed = (
         _products([share], of_operand) for share, of_operand in zip(shares, below, strict=True)
     )

@@ -6,7 +6,7 @@ from math import comb, log
 from types import MappingProxyType
 from typing import NamedTuple
 
-from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation
+from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, Tree
 from autokernel.kernels import ADD, LINEAR, MULTIPLY, Operator
 
 PROBABILITY_OF_IDENTITY = 0.8  # of a column or a target that has other scales
@@ -26,7 +26,7 @@ def unit_prior(expression: Expression, *, nats: float, n_columns: int) -> float:
 
     A unit is a product of one base kernel over all columns, but not of lines, or any other leaf.
     """
-    units = _units(expression, (MULTIPLY,))
+    units = _units(expression.tree, (MULTIPLY,))
     return -nats * sum(1 if one.size == n_columns else one.size for one in units)
 
 
@@ -59,7 +59,7 @@ def grammar_prior(
     of_scales = strength * scale_prior(expression, n_scales, n_targets)
     if not expression.leaves:
         return of_scales - strength * log(2)
-    units = _units(expression, (ADD, MULTIPLY))
+    units = _units(expression.tree, (ADD, MULTIPLY))
     operations = (tree for tree in expression.subtrees() if isinstance(tree, Operation))
     n_choices = sum(tree.column is not None for tree in operations)
     price = log(2) + (2 * len(units) - 1) * log(2)  # not noise; a unit or an operation
@@ -69,7 +69,7 @@ def grammar_prior(
         price += log(n_kernels) if unit.is_of_numbers else 0.0
         price += log(n_possible) + log(comb(n_possible, unit.size))
         price += log(2) if unit.size > 1 and unit.n_lines < 2 else 0.0  # a product or a sum
-    price -= _products_with_lines(expression) * log(PROBABILITY_OF_LINES)
+    price -= _products_with_lines(expression.tree) * log(PROBABILITY_OF_LINES)
     return of_scales - strength * (price + n_choices * log(max(1, n_columns)))
 
 
@@ -93,13 +93,13 @@ def scale_prior(expression: Expression, n_scales: Mapping[int, int], n_targets: 
     return price(expression.target, n_targets) + sum(sorted(prices))
 
 
-def _products_with_lines(expression: Expression) -> int:
+def _products_with_lines(tree: Tree) -> int:
     """Count the products in which a line is multiplied with a function of another column."""
-    if not isinstance(expression, Operation):
+    if not isinstance(tree, Operation):
         return 0
-    factors = expression.children
+    factors = tree.children
     count = sum(map(_products_with_lines, factors))
-    if expression.operator != MULTIPLY:
+    if tree.operator != MULTIPLY:
         return count
     numeric = [{leaf.column for leaf in _numeric_leaves(one)} for one in factors]
     lines = [set().union(*map(_columns_of_lines, one.terms(ADD))) for one in factors]
@@ -111,18 +111,18 @@ def _products_with_lines(expression: Expression) -> int:
     return count + is_with_others
 
 
-def _numeric_leaves(expression: Expression) -> list[Leaf]:
-    return [leaf for leaf in expression.leaves if not leaf.kernel.is_categorical]
+def _numeric_leaves(tree: Tree) -> list[Leaf]:
+    return [leaf for leaf in tree.leaves if not leaf.kernel.is_categorical]
 
 
-def _columns_of_lines(term: Expression) -> set[int]:
+def _columns_of_lines(term: Tree) -> set[int]:
     """Return the columns of a term that is made of lines, also if they differ between levels."""
     leaves = _numeric_leaves(term)
     return {leaf.column for leaf in leaves} if all(map(_is_line, leaves)) else set()
 
 
-def _is_line(expression: Expression) -> bool:
-    return isinstance(expression, Leaf) and expression.kernel.name == LINEAR.name
+def _is_line(leaf: Leaf) -> bool:
+    return leaf.kernel.name == LINEAR.name
 
 
 class _Unit(NamedTuple):
@@ -133,7 +133,7 @@ class _Unit(NamedTuple):
     n_lines: int  # columns on which it is LIN
 
 
-def _units(expression: Expression, grouping: Collection[Operator]) -> list[_Unit]:
+def _units(tree: Tree, grouping: Collection[Operator]) -> list[_Unit]:
     """List the units.
 
     Leaves that an operator in ``grouping`` joins, and that are one base kernel on different
@@ -141,17 +141,17 @@ def _units(expression: Expression, grouping: Collection[Operator]) -> list[_Unit
     leaf belongs to another unit. A leaf on a category belongs to the largest unit without its
     column.
     """
-    if not isinstance(expression, Operation):
-        assert isinstance(expression, Leaf)  # the only other kind of tree
-        return [_Unit(1, not expression.kernel.is_categorical, int(_is_line(expression)))]
+    if not isinstance(tree, Operation):
+        assert isinstance(tree, Leaf)  # the only other kind of tree
+        return [_Unit(1, not tree.kernel.is_categorical, int(_is_line(tree)))]
     units: list[_Unit] = []
     grouped: list[Leaf] = []
-    for term in expression.children:
-        if expression.operator in grouping and isinstance(term, Leaf):
+    for term in tree.children:
+        if tree.operator in grouping and isinstance(term, Leaf):
             grouped.append(term)
         else:
             units += _units(term, grouping)
-    return units + _units_of_leaves(grouped, are_factors=expression.operator == MULTIPLY)
+    return units + _units_of_leaves(grouped, are_factors=tree.operator == MULTIPLY)
 
 
 def _units_of_leaves(leaves: Sequence[Leaf], *, are_factors: bool) -> list[_Unit]:

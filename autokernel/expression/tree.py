@@ -3,7 +3,7 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from functools import reduce
 from itertools import count
 from numbers import Integral
@@ -69,12 +69,11 @@ _INTEGER = re.compile(r"[+-]?\d+")
 
 
 class Expression(ABC):
-    """A leaf, or an operation on expressions; structure only, no numbers.
+    """A kernel: a tree of base kernels and operators, which may be on a scale of the target.
 
-    A whole kernel may be that of the target on another scale, ``target``. Its parts, such as leaves
-    and terms, are on none. Two expressions are equal if their trees and targets are equal.
-    ``canonical`` has the operands flattened and sorted, and so is the same for all trees that
-    differ only by commutativity and associativity.
+    It is structure only, without numbers. Two expressions are equal if their trees and their scales
+    of the target are. ``canonical`` has the operands flattened and sorted, and so is the same for
+    all trees that differ only by commutativity and associativity.
 
     Attributes
     ----------
@@ -82,65 +81,48 @@ class Expression(ABC):
         Text that identifies the kernel.
     target : str
         Name of the scale of the target on which the kernel acts.
-    operands : tuple of Expression
-        Expressions that the operator at the root joins; none for a leaf.
+    tree : Expression
+        The kernel without that scale, as its parts are.
+    leaves : tuple of Expression
+        Leaves from left to right.
     n_leaves : int
         Number of leaves.
     n_subtrees : int
-        Number of subtrees, this one included.
-    column : int or None
-        Column on which the root itself acts, None if it acts on none.
+        Number of subtrees, the whole tree included.
     """
 
     __slots__ = ()
 
     canonical: str
     target: str
-    operands: "tuple[Expression, ...]" = ()
-    n_leaves: int
-    n_subtrees: int
-    column: int | None
-    _has_parameters: bool = False  # whether an operator here or below has any
 
     @property
     @abstractmethod
+    def tree(self) -> "Tree":
+        """The kernel without a scale of the target."""
+
+    @property
     def leaves(self) -> "tuple[Leaf, ...]":
-        """Leaves from left to right."""
+        return self.tree.leaves
 
     @property
-    def children(self) -> "tuple[Expression, ...]":
-        """The terms of the operator at the root if it commutes, otherwise the operands."""
-        return ()
+    def n_leaves(self) -> int:
+        return self.tree.n_leaves
 
     @property
-    def nodes(self) -> "tuple[Expression, ...]":
+    def n_subtrees(self) -> int:
+        return self.tree.n_subtrees
+
+    @property
+    def nodes(self) -> "tuple[Tree, ...]":
         """Subtrees that may have parameters, in the order of their entries in theta.
 
         These are the leaves, and operations whose operator has parameters. An operation precedes
         its operands, which are in order from left to right.
         """
-        if not self._has_parameters:
+        if not self.tree._has_parameters:
             return self.leaves
         return tuple(one for one in self.subtrees() if isinstance(one, Leaf) or one.parameters)
-
-    @property
-    @abstractmethod
-    def declared(self) -> BaseKernel | Operator:
-        """The base kernel or the operator at the root."""
-
-    @property
-    @abstractmethod
-    def view(self) -> View | None:
-        """The column on the scale on which the root itself acts, None if it acts on none."""
-
-    @abstractmethod
-    def on(self, target: str) -> "Expression":
-        """Return this kernel on a scale of the target."""
-
-    @property
-    def parameters(self) -> tuple[KernelParameter, ...]:
-        """Parameters of the root itself, without those of its operands."""
-        return self.declared.parameters
 
     @property
     def has_many_modes(self) -> bool:
@@ -164,29 +146,35 @@ class Expression(ABC):
         """The columns on which it depends."""
         return frozenset(one.column for one in self.subtrees() if one.column is not None)
 
-    def subtrees(self) -> "Iterator[Expression]":
-        """Yield this tree and all trees below it, parents first, left before right."""
-        above = [self.on(IDENTITY)]
+    def on(self, target: str) -> "Expression":
+        """Return this kernel on a scale of the target."""
+        return self.tree if target == IDENTITY else OnScale(target, self.tree)
+
+    def with_tree(self, tree: "Tree") -> "Expression":
+        """Return another kernel on the same scale of the target."""
+        return tree.on(self.target)
+
+    def subtrees(self) -> "Iterator[Tree]":
+        """Yield the tree and all trees below it, parents first, left before right."""
+        above = [self.tree]
         while above:  # without recursion, as in all that follows: a sum is as deep as it is long
             yield (tree := above.pop())
             above += reversed(tree.operands)
 
-    def subtree(self, index: int) -> "Expression":
+    def subtree(self, index: int) -> "Tree":
         """Return the subtree at ``index`` of :meth:`subtrees`, without visiting the others."""
-        return self._path(index)[0].on(IDENTITY)
+        return self._path(index)[0]
 
-    def replace(self, index: int, new: "Expression") -> "Expression":
+    def replace(self, index: int, new: "Tree") -> "Expression":
         """Return a copy in which the subtree at ``index`` of :meth:`subtrees` is ``new``."""
-        old, path = self._path(index)
-        new = new.on(old.target)
-        for tree, which in reversed(path):
-            operands = [*tree.operands[:which], new, *tree.operands[which + 1 :]]
-            new = Operation(tree.operator, *operands, column=tree.column, target=tree.target)
-        return new
+        for above, which in reversed(self._path(index)[1]):
+            operands = [*above.operands[:which], new, *above.operands[which + 1 :]]
+            new = Operation(above.operator, *operands, column=above.column)
+        return self.with_tree(new)
 
-    def terms(self, operator: Operator) -> "tuple[Expression, ...]":  # noqa: ARG002 - of operations
+    def terms(self, operator: Operator) -> "tuple[Tree, ...]":
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
-        return (self.on(IDENTITY),)
+        return self.tree.terms(operator)
 
     def to_text(
         self, feature_names: Sequence[str] | None = None, offsets: Offsets | None = None
@@ -208,11 +196,11 @@ class Expression(ABC):
         )
         return _on_target(self.target, text)
 
-    def _path(self, index: int) -> "tuple[Expression, list[tuple[Operation, int]]]":
+    def _path(self, index: int) -> "tuple[Tree, list[tuple[Operation, int]]]":
         """Return the subtree at an index, and all above it with the numbers of their operands."""
         if not 0 <= index < self.n_subtrees:
             raise IndexError(f"index must be in [0, {self.n_subtrees}) for {self}, got {index}")
-        tree: Expression = self
+        tree = self.tree
         path: list[tuple[Operation, int]] = []
         while index:
             assert isinstance(tree, Operation)  # the only trees with operands
@@ -222,10 +210,6 @@ class Expression(ABC):
             path.append((tree, which))
             tree = tree.operands[which]
         return tree, path
-
-    def _term_texts(self, operator: Operator) -> tuple[str, ...]:  # noqa: ARG002 - of operations
-        """Return the canonical texts of the terms, sorted, in brackets if necessary."""
-        return (self.canonical,)
 
     def __str__(self) -> str:
         return self.to_text()
@@ -244,7 +228,68 @@ class Expression(ABC):
 
 
 @dataclass(frozen=True, slots=True, repr=False)
-class Leaf(Expression):
+class OnScale(Expression):
+    """A tree that acts on the target on another scale."""
+
+    target: str
+    tree: "Tree" = field()
+    canonical: str = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        _check_scale("target", self.target, (IDENTITY, *TARGET_SCALES))
+        object.__setattr__(self, "canonical", _on_target(self.target, self.tree.canonical))
+
+
+class Tree(Expression):
+    """A leaf, or an operation on trees, on no scale of the target.
+
+    Attributes
+    ----------
+    operands : tuple of Tree
+        Trees that the operator at the root joins; none for a leaf.
+    children : tuple of Tree
+        The terms of the operator at the root if it commutes, otherwise the operands.
+    column : int or None
+        Column on which the root itself acts, None if it acts on none.
+    """
+
+    __slots__ = ()
+
+    target = IDENTITY
+    operands: "tuple[Tree, ...]" = ()
+    children: "tuple[Tree, ...]" = ()
+    column: int | None
+    _has_parameters: bool = False  # whether an operator here or below has any
+
+    @property
+    def tree(self) -> "Tree":
+        return self
+
+    @property
+    @abstractmethod
+    def declared(self) -> BaseKernel | Operator:
+        """The base kernel or the operator at the root."""
+
+    @property
+    @abstractmethod
+    def view(self) -> View | None:
+        """The column on the scale on which the root itself acts, None if it acts on none."""
+
+    @property
+    def parameters(self) -> tuple[KernelParameter, ...]:
+        """Parameters of the root itself, without those of its operands."""
+        return self.declared.parameters
+
+    def terms(self, operator: Operator) -> "tuple[Tree, ...]":  # noqa: ARG002 - of operations
+        return (self,)
+
+    def _term_texts(self, operator: Operator) -> tuple[str, ...]:  # noqa: ARG002 - of operations
+        """Return the canonical texts of the terms, sorted, in brackets if necessary."""
+        return (self.canonical,)
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Leaf(Tree):
     """A base kernel on one zero-based column, or on this column on another scale.
 
     A ``number`` tells equal leaves apart, see :func:`with_numbers`; it is not pickled.
@@ -253,7 +298,6 @@ class Leaf(Expression):
     kernel: BaseKernel
     column: int
     scale: str = IDENTITY
-    target: str = IDENTITY
     number: int | None = field(compare=False, default=None, kw_only=True)
     view: View = field(init=False, compare=False)
     canonical: str = field(init=False, compare=False)
@@ -265,19 +309,15 @@ class Leaf(Expression):
             raise TypeError(f"kernel must be a BaseKernel object, got {self.kernel!r}")
         check_base_kernel(self.kernel)
         column = _checked_column(self.column)
-        _check_scale("scale", self.scale, COLUMN_SCALES)
+        _check_scale("scale", self.scale, (IDENTITY, *COLUMN_SCALES))
         put = object.__setattr__
         put(self, "column", column)
         put(self, "view", View(column, self.scale))
-        text = self.kernel.name + self.view.to_text(None, "")
-        put(self, "canonical", _on_target(self.target, text))
-
-    def on(self, target: str) -> "Leaf":
-        return self if target == self.target else replace(self, target=target)
+        put(self, "canonical", self.kernel.name + self.view.to_text(None, ""))
 
     @property
     def leaves(self) -> "tuple[Leaf, ...]":
-        return (self.on(IDENTITY),)
+        return (self,)
 
     @property
     def declared(self) -> BaseKernel:
@@ -289,12 +329,12 @@ class Leaf(Expression):
         return role_index(self.kernel.parameters, Role.PERIOD) is not None
 
     def __reduce__(self) -> tuple[object, ...]:
-        return Leaf, (self.kernel, self.column, self.scale, self.target)
+        return Leaf, (self.kernel, self.column, self.scale)
 
 
 @dataclass(frozen=True, slots=True, repr=False, init=False)
-class Operation(Expression):
-    """Expressions joined by an operator, which may act on one zero-based column.
+class Operation(Tree):
+    """Trees joined by an operator, which may act on one zero-based column.
 
     ``Operation(ADD)``, the sum of no kernels, is the null model: its covariance is that of the
     noise. It cannot be an operand, as every kernel has noise. A scale of the target is that of a
@@ -302,55 +342,49 @@ class Operation(Expression):
     """
 
     operator: Operator
-    operands: tuple[Expression, ...]
+    operands: tuple[Tree, ...]
     column: int | None
-    target: str
     canonical: str = field(compare=False)
     n_leaves: int = field(compare=False)
     n_subtrees: int = field(compare=False)
     leaves: tuple[Leaf, ...] = field(compare=False)
     # Larger trees reuse these: a search makes some thousand trees for each proposal.
-    children: tuple[Expression, ...] = field(compare=False)
+    children: tuple[Tree, ...] = field(compare=False)
     _child_texts: tuple[str, ...] = field(compare=False)  # sorted, if the operator commutes
     _has_parameters: bool = field(compare=False)
     _hash: int = field(compare=False)
 
     def __init__(
-        self,
-        operator: Operator,
-        *operands: Expression,
-        column: int | None = None,
-        target: str = IDENTITY,
+        self, operator: Operator, *operands: Expression, column: int | None = None
     ) -> None:
-        column = _checked_operation(operator, operands, column)
+        column, trees = _checked_operation(operator, operands, column)
         leaves: tuple[Leaf, ...] = ()
         n_subtrees = 1
-        for operand in operands:
+        for operand in trees:
             leaves += operand.leaves
             n_subtrees += operand.n_subtrees
-        children: tuple[Expression, ...] = ()
+        children: tuple[Tree, ...] = ()
         if operator.commutes:
-            children = tuple(one for operand in operands for one in operand.terms(operator))
-            texts = tuple(sorted(t for one in operands for t in one._term_texts(operator)))
+            children = tuple(one for operand in trees for one in operand.terms(operator))
+            texts = tuple(sorted(t for one in trees for t in one._term_texts(operator)))
             text = f" {operator.symbol} ".join(texts) or NOISE_NAME
         else:
-            children, texts = operands, tuple(operand.canonical for operand in operands)
-            text = _joined(operator, operands, texts, "" if column is None else f"[{column}]")
+            children, texts = trees, tuple(operand.canonical for operand in trees)
+            text = _joined(operator, trees, texts, "" if column is None else f"[{column}]")
         put = object.__setattr__
         put(self, "operator", operator)
-        put(self, "operands", operands)
+        put(self, "operands", trees)
         put(self, "column", column)
-        put(self, "target", target)
-        put(self, "canonical", canonical := _on_target(target, text))
+        put(self, "canonical", text)
         put(self, "n_leaves", len(leaves))
         put(self, "n_subtrees", n_subtrees)
         put(self, "leaves", leaves)
         put(self, "children", children)
         put(self, "_child_texts", texts)
-        parameters = operator.parameters or any(one._has_parameters for one in operands)
+        parameters = operator.parameters or any(one._has_parameters for one in trees)
         put(self, "_has_parameters", bool(parameters))
         # Equal trees have equal texts; unlike hash(), crc32 is the same in every process.
-        put(self, "_hash", crc32(canonical.encode()))
+        put(self, "_hash", crc32(text.encode()))
 
     @property
     def declared(self) -> Operator:
@@ -360,23 +394,17 @@ class Operation(Expression):
     def view(self) -> View | None:
         return None if self.column is None else View(self.column)
 
-    def on(self, target: str) -> "Operation":
-        if target == self.target:
-            return self
-        return Operation(self.operator, *self.operands, column=self.column, target=target)
-
-    def terms(self, operator: Operator) -> tuple[Expression, ...]:
+    def terms(self, operator: Operator) -> tuple[Tree, ...]:
         own = self.operator
         if (own is operator or own == operator) and own.commutes:
             return self.children
-        return (self.on(IDENTITY),)
+        return (self,)
 
-    def join(self, terms: Sequence[Expression]) -> Expression:
+    def join(self, terms: Sequence[Tree]) -> Tree:
         """Join one or more terms by the same operator, from the left if it commutes."""
         if not self.operator.commutes:
-            return Operation(self.operator, *terms, column=self.column, target=self.target)
-        joined = reduce(lambda left, right: Operation(self.operator, left, right), terms)
-        return joined.on(self.target)
+            return Operation(self.operator, *terms, column=self.column)
+        return reduce(lambda left, right: Operation(self.operator, left, right), terms)
 
     def _term_texts(self, operator: Operator) -> tuple[str, ...]:
         own = self.operator
@@ -397,18 +425,18 @@ class Operation(Expression):
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Operation) or self._hash != other._hash:
             return False
-        return self is other or (self.target == other.target and self._parts == other._parts)
+        return self is other or self._parts == other._parts
 
     def __hash__(self) -> int:
         return self._hash
 
     def __reduce__(self) -> tuple[object, ...]:
-        return _assembled, (self._parts, self.target)  # the rest is computed
+        return _assembled, (self._parts,)  # the rest is computed
 
 
-def _assembled(parts: Sequence[Leaf | tuple[Operator, int, int | None]], target: str) -> Expression:
-    """Make an expression of its subtrees, each a leaf or an operator that joins some operands."""
-    made: list[Expression] = []
+def _assembled(parts: Sequence[Leaf | tuple[Operator, int, int | None]]) -> Tree:
+    """Make a tree of its subtrees, each a leaf or an operator that joins some operands."""
+    made: list[Tree] = []
     for part in reversed(parts):
         if isinstance(part, Leaf):
             made.append(part)
@@ -416,13 +444,13 @@ def _assembled(parts: Sequence[Leaf | tuple[Operator, int, int | None]], target:
             operator, n_operands, column = part
             operands = [made.pop() for _ in range(n_operands)]
             made.append(Operation(operator, *operands, column=column))
-    return made[0].on(target)
+    return made[0]
 
 
 def _checked_operation(
     operator: Operator, operands: Sequence[Expression], column: int | None
-) -> int | None:
-    """Check an operator and its operands, and return its column."""
+) -> tuple[int | None, tuple[Tree, ...]]:
+    """Check an operator and its operands, and return its column and these trees."""
     # isinstance takes long with an abstract class
     if operator is not ADD and operator is not MULTIPLY and not isinstance(operator, Operator):
         raise TypeError(f"operator must be an Operator object, got {operator!r}")
@@ -430,23 +458,25 @@ def _checked_operation(
         raise ValueError(
             f"{operator.symbol} must have {operator.n_operands} operands, got {len(operands)}"
         )
+    trees: list[Tree] = []
     for operand in operands:
-        if not isinstance(operand, (Leaf, Operation)):
-            raise TypeError(f"{operator.symbol} must join Expression objects, got {operand!r}")
-        if operand.target != IDENTITY:
+        if isinstance(operand, OnScale):
             raise ValueError(
                 f"{operator.symbol} must join kernels without a scale of the target, which is that "
                 f"of a whole kernel, got {operand}"
             )
+        if not isinstance(operand, (Leaf, Operation)):
+            raise TypeError(f"{operator.symbol} must join Expression objects, got {operand!r}")
         if not operand.n_leaves:
             raise ValueError(
                 f"{operator.symbol} must join kernels that have leaves: {STANDS_ALONE}"
             )
+        trees.append(operand)
     if operator.acts_on_column:
-        return _checked_column(column)
+        return _checked_column(column), tuple(trees)
     if column is not None:
         raise ValueError(f"{operator.symbol} acts on no column, got column={column!r}")
-    return None
+    return None, tuple(trees)
 
 
 def _checked_column(column: object) -> int:
@@ -457,9 +487,7 @@ def _checked_column(column: object) -> int:
     return int(column)
 
 
-def _joined(
-    operator: Operator, operands: Sequence[Expression], texts: Sequence[str], where: str
-) -> str:
+def _joined(operator: Operator, operands: Sequence[Tree], texts: Sequence[str], where: str) -> str:
     """Join the texts of operands; ``where`` is the column of an operator that is a word.
 
     Operands are put in brackets if their operators do not bind tightly enough. Signs group to the
@@ -474,18 +502,17 @@ def _joined(
     return f" {operator.symbol} ".join(bracketed) or NOISE_NAME
 
 
-def _check_scale(argument: str, name: str, others: tuple[str, ...]) -> None:
-    if name != IDENTITY and name not in others:
-        raise ValueError(f"{argument} must be one of {[IDENTITY, *others]}, got {name!r}")
+def _check_scale(argument: str, name: str, known: tuple[str, ...]) -> None:
+    if name not in known:
+        raise ValueError(f"{argument} must be one of {[*known]}, got {name!r}")
 
 
 def _on_target(target: str, text: str) -> str:
     """Write a kernel with the scale of the target on which it acts."""
-    _check_scale("target", target, TARGET_SCALES)
     return text if target == IDENTITY else f"{target}(y) ~ {text}"
 
 
-def _needs_brackets(operand: Expression, outer: Operator, *, is_first: bool) -> bool:
+def _needs_brackets(operand: Tree, outer: Operator, *, is_first: bool) -> bool:
     if not isinstance(operand, Operation) or operand.operator.is_word:
         return False
     inner = operand.operator
@@ -519,7 +546,7 @@ NOISE = Operation(ADD)
 class Slot(NamedTuple):
     """A node of an expression and the entries of theta that hold its parameters."""
 
-    node: Expression
+    node: Tree
     entries: slice
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from autokernel.data import Inputs
 from autokernel.exceptions import custom_part, is_custom
-from autokernel.expression import Expression, Leaf, Operation, View, slots_of
+from autokernel.expression import Expression, Leaf, Operation, Tree, View, changes_along, slots_of
 from autokernel.inference.pairs import with_gaps
 from autokernel.kernels import (
     MULTIPLY,
@@ -200,7 +200,7 @@ class Covariance:
     def __init__(self, expression: Expression, pairs: Callable[[View], Pairs]) -> None:
         self.parameters = tuple(p for node in expression.nodes for p in node.parameters)
         entries = iter(slot.entries for slot in slots_of(expression))  # in node order
-        self._root = _node_of(expression, pairs, entries)
+        self._root = _node_of(expression.tree, pairs, entries)
 
     def forward(self, params: FloatArray) -> FloatArray:
         """Compute the values at parameters (n_params,), elementwise; do not overwrite them."""
@@ -219,33 +219,30 @@ class Covariance:
 PairsOf = Callable[[View], Pairs]
 
 
-def _node_of(expression: Expression, pairs: PairsOf, entries: Iterator[slice]) -> _Node:
-    """Build the node of an expression; an operator that commutes gets all its terms.
+def _node_of(tree: Tree, pairs: PairsOf, entries: Iterator[slice]) -> _Node:
+    """Build the node of a tree; an operator that commutes gets all its terms.
 
     What depends only on the lags of one view is computed once for each distinct lag, if the
     pairs have few of them.
     """
-    if not expression.leaves:
+    if not tree.leaves:
         return _ZeroNode(pairs(View(0)))  # the pairs of any column have the shape of all
-    distinct = _distinct_lags([expression], pairs)
+    distinct = _distinct_lags([tree], pairs)
     if distinct is not None:
         lags = LagPairs(distinct.lags)
-        return _ExpandedNode(_node_of(expression, lambda _: lags, entries), distinct.indices)
-    if isinstance(expression, Leaf) and not _is_exponential(expression, pairs):
-        return _LeafNode(expression.kernel, pairs(expression.view), next(entries))
-    if not isinstance(expression, Operation) or expression.operator == MULTIPLY:
-        return _node_of_product(expression.terms(MULTIPLY), pairs, entries)
-    operator = expression.operator
+        return _ExpandedNode(_node_of(tree, lambda _: lags, entries), distinct.indices)
+    if isinstance(tree, Leaf) and not _is_exponential(tree, pairs):
+        return _LeafNode(tree.kernel, pairs(tree.view), next(entries))
+    if not isinstance(tree, Operation) or tree.operator == MULTIPLY:
+        return _node_of_product(tree.terms(MULTIPLY), pairs, entries)
+    operator = tree.operator
     own = next(entries) if operator.parameters else slice(0, 0)
-    on_column = None if expression.view is None else pairs(expression.view)
-    terms = expression.terms(operator) if operator.commutes else expression.operands
-    nodes = [_node_of(term, pairs, entries) for term in terms]
+    on_column = None if tree.view is None else pairs(tree.view)
+    nodes = [_node_of(child, pairs, entries) for child in tree.children]
     return _OperationNode(operator, nodes, on_column, own)
 
 
-def _node_of_product(
-    factors: Sequence[Expression], pairs: PairsOf, entries: Iterator[slice]
-) -> _Node:
+def _node_of_product(factors: Sequence[Tree], pairs: PairsOf, entries: Iterator[slice]) -> _Node:
     """Build the node of a leaf or a product, with all exponential leaves in one node.
 
     They share one exponential, which is computed for distinct lags only if they are on one view.
@@ -267,22 +264,21 @@ def _node_of_product(
     return nodes[0] if len(nodes) == 1 else _OperationNode(MULTIPLY, nodes, None, slice(0, 0))
 
 
-def _is_exponential(factor: Expression, pairs: PairsOf) -> bool:
+def _is_exponential(factor: Tree, pairs: PairsOf) -> bool:
     """Return whether a factor can share an exponential with others."""
     if not (isinstance(factor, Leaf) and isinstance(factor.kernel, ExponentialKernel)):
         return False
     return pairs(factor.view).gaps is None
 
 
-def _distinct_lags(expressions: Sequence[Expression], pairs: PairsOf) -> DistinctLags | None:
-    """Return the distinct lags if expressions depend on nothing else, otherwise None."""
-    trees = [tree for expression in expressions for tree in expression.subtrees()]
-    leaves = [tree for tree in trees if isinstance(tree, Leaf)]
+def _distinct_lags(trees: Sequence[Tree], pairs: PairsOf) -> DistinctLags | None:
+    """Return the distinct lags if trees depend on nothing else, otherwise None."""
+    leaves = [leaf for tree in trees for leaf in tree.leaves]
     views = {leaf.view for leaf in leaves}
     if (
         len(views) != 1
         or not all(leaf.kernel.is_stationary for leaf in leaves)
-        or any(tree.column is not None for tree in trees if isinstance(tree, Operation))
+        or any(changes_along(tree) for tree in trees)
     ):
         return None
     of_view = pairs(views.pop())

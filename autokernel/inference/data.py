@@ -8,7 +8,7 @@ import numpy as np
 
 from autokernel.data import CONSTANT, Columns, Inputs, NoiseFunction, RowNoise, Target
 from autokernel.data.plain import as_text, read_text
-from autokernel.expression import IDENTITY, Expression, Leaf, View
+from autokernel.expression import IDENTITY, Leaf, Tree, View
 from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs, with_gaps
 from autokernel.kernels import KernelParameter
@@ -135,7 +135,7 @@ class TrainingData:
         order = np.argsort(self.y, kind="stable")
         return self.y[order], rounding[order]
 
-    def parameters(self, node: Expression) -> tuple[KernelParameter, ...]:
+    def parameters(self, node: Tree) -> tuple[KernelParameter, ...]:
         """Return the parameters of a node on its column."""
         if not isinstance(node, Leaf):
             return node.parameters

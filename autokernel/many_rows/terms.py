@@ -9,14 +9,7 @@ import numpy as np
 from scipy.spatial import KDTree
 
 from autokernel.evidence import Evaluation
-from autokernel.expression import (
-    IDENTITY,
-    Expression,
-    Grammar,
-    Leaf,
-    View,
-    normal_form,
-)
+from autokernel.expression import Expression, Grammar, Leaf, View, normal_form
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, MULTIPLY, RETURNING, Role
 from autokernel.search.strategy import Task
@@ -42,8 +35,7 @@ def with_rough_term(fit: Evaluation, data: TrainingData, task: Task) -> list[Eva
     factors = _smooth_leaves(views, grammar)
     if not factors or fit.expression.n_leaves + len(factors) > grammar.max_leaves:
         return []
-    target = fit.expression.target
-    expression = (fit.expression.on(IDENTITY) + reduce(mul, factors)).on(target)
+    expression = fit.expression.with_tree(fit.expression.tree + reduce(mul, factors))
     if grammar.reduces and normal_form(expression).n_leaves < expression.n_leaves:
         return []
     known = data.inputs.columns.scaled(data.inputs.filled)
@@ -67,7 +59,7 @@ def with_another_level(fit: Evaluation, data: TrainingData, task: Task) -> list[
     lengthscale = min(known, default=TIME_SCALES * shortest) / TIME_SCALES
     if lengthscale < shortest:
         lengthscale *= TIME_SCALES**2 if known else 1.0
-    expression = (fit.expression.on(IDENTITY) + level).on(fit.expression.target)
+    expression = fit.expression.with_tree(fit.expression.tree + level)
     return [_with_leaves_of_noise(fit, expression, [level], lengthscale=lengthscale)]
 
 

@@ -36,7 +36,7 @@ class ArcKernel(FrequencyKernel[Expression]):
     def frequencies(self, expression: Expression) -> Sequence[Frequencies]:
         """Mark the values of the active positions of the arranged tree, level by level."""
         by_depth: list[dict[str, float]] = [{} for _ in range(N_DEPTHS)]
-        positions = [("", 0, arrange(expression.on(IDENTITY))[0])]
+        positions = [("", 0, arrange(expression.tree)[0])]
         for path, depth, tree in positions:  # which grow by the operands of each
             value = operator_text(tree) if isinstance(tree, Operation) else tree.canonical
             by_depth[min(depth, N_DEPTHS - 1)][f"{path} {value}"] = 1.0

@@ -12,7 +12,7 @@ from scipy.special import gammaincinv
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.starts import sobol_points
 from autokernel.exceptions import CustomPartError, warn_of_part
-from autokernel.expression import Expression, arrange
+from autokernel.expression import Expression, arranged
 from autokernel.inference import TrainingData, paired_covariance
 from autokernel.kernels import Priors
 from autokernel.search.acquisition import Acquisition, Values
@@ -207,7 +207,7 @@ class HellingerKernel(KernelKernel):
         """Return indices in the table; new ones are added, and it begins again if it is full."""
         if len(self._known.keys() | {e.canonical for e in expressions}) > MAX_CACHED_EXPRESSIONS:
             self._known, self._trees, self._table = {}, [], np.empty((0, 0))
-        new = {e.canonical: arrange(e)[0] for e in expressions if e.canonical not in self._known}
+        new = {e.canonical: arranged(e) for e in expressions if e.canonical not in self._known}
         if new:
             self._known |= {text: len(self._trees) + number for number, text in enumerate(new)}
             self._trees += new.values()

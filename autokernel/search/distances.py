@@ -9,7 +9,7 @@ from zlib import crc32
 import numpy as np
 from scipy.special import expit
 
-from autokernel.expression import IDENTITY, Expression, Operation
+from autokernel.expression import IDENTITY, Expression, Operation, Tree
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
@@ -36,10 +36,9 @@ class SOTKernel(FrequencyKernel[Expression]):
 
     def frequencies(self, expression: Expression) -> tuple[Frequencies, Frequencies, Frequencies]:
         """Compute the frequencies of the base kernels by column, the paths and the subtrees."""
-        plain = expression.on(IDENTITY)
         of_paths, of_subtrees = (
             {one: n / len(elements) for one, n in Counter(elements).items()}
-            for elements in (list(_paths(plain)), _subtrees(plain))
+            for elements in (list(_paths(expression.tree)), _subtrees(expression.tree))
         )
         return _base_frequencies(expression), of_paths, of_subtrees
 
@@ -80,30 +79,30 @@ class EdgeKernel(FrequencyKernel[Edge]):
         return values, np.diag(values)
 
 
-def _paths(expression: Expression, above: str = "") -> Iterator[str]:
+def _paths(tree: Tree, above: str = "") -> Iterator[str]:
     """Yield the paths to the leaves (SOT, appendix A.1).
 
     A run of the same commuting operator counts once. An operator that does not commute is written
     with the number of the operand.
     """
-    if not isinstance(expression, Operation):
-        yield above + expression.canonical
+    if not isinstance(tree, Operation):
+        yield above + tree.canonical
         return
-    label, commutes = operator_text(expression), expression.operator.commutes
+    label, commutes = operator_text(tree), tree.operator.commutes
     here = above if commutes and above.endswith(label) else above + label
-    for number, operand in enumerate(expression.operands):
+    for number, operand in enumerate(tree.operands):
         yield from _paths(operand, here if commutes else f"{here}{number}:")
 
 
-def _subtrees(expression: Expression) -> list[str]:
+def _subtrees(tree: Tree) -> list[str]:
     """List texts of all subtrees, the whole tree last, with sorted operands where they commute."""
-    if not isinstance(expression, Operation):
-        return [expression.canonical]
-    below = [_subtrees(operand) for operand in expression.operands]
+    if not isinstance(tree, Operation):
+        return [tree.canonical]
+    below = [_subtrees(operand) for operand in tree.operands]
     operands = [texts[-1] for texts in below]
-    if expression.operator.commutes:
+    if tree.operator.commutes:
         operands.sort()
-    return [*chain(*below), f"({operator_text(expression).join(operands)})"]
+    return [*chain(*below), f"({operator_text(tree).join(operands)})"]
 
 
 def operator_text(operation: Operation) -> str:
@@ -130,4 +129,4 @@ def _counts(expression: Expression) -> tuple[Counter[str], Counter[str]]:
     leaves = Counter(leaf.canonical for leaf in expression.leaves)
     if expression.target != IDENTITY:
         leaves[f"{expression.target}(y) ~"] += 1
-    return leaves, Counter(_paths(expression.on(IDENTITY)))
+    return leaves, Counter(_paths(expression.tree))

@@ -421,7 +421,7 @@ class _KernelBatch(NamedTuple):
 
 def _start_of(fit: Evaluation, times: float = 1.0) -> WarmStart:
     """Return the parameters of a fit as the start of another one, on ``times`` as many rows."""
-    return WarmStart.taken(fit, list(enumerate(arrange(fit.expression)[1])), times=times)
+    return WarmStart.taken(fit, list(enumerate(arrange(fit.expression.tree)[1])), times=times)
 
 
 def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[Estimate]:
@@ -471,8 +471,8 @@ def _without_useless(best: Evaluation, task: Task, history: History) -> list[Est
     texts = list(dict.fromkeys(text for gone in lacking for text in gone if leaves[text] == 1))
     joint: list[Expression] = []
     while len(texts) > 1:
-        left = without_leaves(best.expression, frozenset(texts))
+        left = without_leaves(best.expression.tree, frozenset(texts))
         if left is not None:
-            joint.append(normal_form(left))
+            joint.append(normal_form(best.expression.with_tree(left)))
         texts = texts[: len(texts) // 2]
     return history.without_known(joint)

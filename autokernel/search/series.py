@@ -9,7 +9,7 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from autokernel.evidence import Estimate
-from autokernel.expression import IDENTITY, Expression, arrange
+from autokernel.expression import Expression, Tree, arranged
 from autokernel.kernels import ADD, Seasonal
 from autokernel.search.design import kernels_of_series
 from autokernel.search.history import History
@@ -77,7 +77,7 @@ class SeriesKernels(Strategy):
 
         def estimate(parts: _Parts) -> Estimate:
             terms = (*parts.along, *parts.seasons, *parts.effects)
-            return Estimate(arrange(task.grammar.tidy(reduce(add, terms).on(target)))[0])
+            return Estimate(arranged(task.grammar.tidy(reduce(add, terms).on(target))))
 
         if len(found) > 1:
             found.insert(0, estimate(parts.changed([of(one.expression) for one in found])))
@@ -94,14 +94,14 @@ class SeriesKernels(Strategy):
 class _Parts(NamedTuple):
     """The terms of a kernel of series."""
 
-    along: list[Expression]  # along time, without the seasons
-    seasons: list[Expression]
-    effects: list[Expression]  # of other columns
+    along: list[Tree]  # along time, without the seasons
+    seasons: list[Tree]
+    effects: list[Tree]  # of other columns
 
     @classmethod
     def of(cls, kernel: Expression, time: int | None) -> "_Parts":
         parts = cls([], [], [])
-        for term in kernel.on(IDENTITY).terms(ADD):
+        for term in kernel.terms(ADD):
             is_season = any(isinstance(leaf.kernel, Seasonal) for leaf in term.leaves)
             place = 2 if time not in term.columns else 1 if is_season else 0
             parts[place].append(term)
@@ -139,7 +139,7 @@ class _Parts(NamedTuple):
         return _Parts(self.along, seasons, list(found.values()))
 
 
-def _with_joint_categories(effects: Sequence[Expression]) -> list[Expression]:
+def _with_joint_categories(effects: Sequence[Tree]) -> list[Tree]:
     """List the effects, those of all categories together."""
     categories = [one for one in effects if all(leaf.kernel.is_categorical for leaf in one.leaves)]
     others = [one for one in effects if one not in categories]

@@ -18,12 +18,12 @@ from autokernel.data.columns import TimeAndGroups
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import (
-    IDENTITY,
     Expression,
     Grammar,
     Leaf,
     StructurePrior,
-    arrange,
+    Tree,
+    arranged,
     custom_parts,
     factorings,
     moves,
@@ -122,7 +122,7 @@ class Task:
         """Estimate the scores of the simpler forms of a fitted kernel."""
         near, forms = self._changes_of(fit.expression), dict[str, list[Expression]]()
         for one in simplifications(with_numbers(fit.expression)):
-            forms[one.canonical] = near.get(one.canonical) or [arrange(one)[0]]
+            forms[one.canonical] = near.get(one.canonical) or [arranged(one)]
         return self._estimated(fit, forms, kind="simpler forms")
 
     def on_other_scales(self, fit: Evaluation) -> list[Estimate]:
@@ -133,7 +133,7 @@ class Task:
     def with_one_more_term(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of a kernel with one more term, on any column that it lacks."""
         terms = self._terms_of(with_numbers(fit.expression))
-        changes = {one.canonical: [arrange(one)[0]] for one in terms}
+        changes = {one.canonical: [arranged(one)] for one in terms}
         return self._estimated(fit, changes, kind="terms")
 
     def farther(
@@ -141,7 +141,7 @@ class Task:
     ) -> list[Estimate]:
         """Estimate the scores of kernels that may be several operations away from a fitted one."""
         parent = with_numbers(fit.expression)
-        forms = {one.canonical: [numbered_like(arrange(one)[0], parent)] for one in kernels}
+        forms = {one.canonical: [numbered_like(arranged(one), parent)] for one in kernels}
         return self._estimated(fit, forms, kind=f"beyond {len(history)} trials")
 
     def _estimated(
@@ -189,36 +189,37 @@ class Task:
                 return rescaled
             focus, added = self.focus(parent.columns), self._terms_of(parent)
             changes: dict[str, dict[tuple[int | None, ...], Expression]] = {}
-            brackets = chain(factorings(parent), self._moves(parent)) if grammar.reduces else ()
-            others = map(grammar.tidy, brackets)
+            tree = parent.tree
+            brackets = chain(factorings(tree), self._moves(tree)) if grammar.reduces else ()
+            others = map(grammar.tidy, map(parent.with_tree, brackets))
             for one in chain(focus.changes(parent, MAX_CHANGES), added, others):
                 if one.canonical not in rescaled and one.canonical != parent.canonical:
-                    arranged = arrange(one)[0]
+                    form = arranged(one)
                     ways = changes.setdefault(one.canonical, {})
-                    ways.setdefault(tuple(leaf.number for leaf in arranged.leaves), arranged)
+                    ways.setdefault(tuple(leaf.number for leaf in form.leaves), form)
             return {text: [*ways.values()] for text, ways in changes.items()} | rescaled
 
         return self.cached(("changes", expression.canonical), make)
 
-    def _moves(self, expression: Expression) -> Iterator[Expression]:
+    def _moves(self, tree: Tree) -> Iterator[Tree]:
         """Yield moves of parts; those of few leaves also with lines in place of a curve, or of all.
 
         There are none of many leaves.
         """
-        if not {ADD, MULTIPLY} <= {*self.grammar.operators} or expression.n_leaves > MAX_MOVED:
+        if not {ADD, MULTIPLY} <= {*self.grammar.operators} or tree.n_leaves > MAX_MOVED:
             return
-        curves = [one for one in expression.leaves if _line_of(one) in self.grammar.leaves]
+        curves = [one for one in tree.leaves if _line_of(one) in self.grammar.leaves]
         curves = [one for one in curves if one.kernel != LINEAR]
         straight: list[set[int | None]] = [set()]
-        if expression.n_leaves <= MAX_LEAVES_OF_LINES:
+        if tree.n_leaves <= MAX_LEAVES_OF_LINES:
             straight += [{one.number} for one in curves] + [{one.number for one in curves}]
-        for moved, numbers in product(moves(expression), straight):
-            yield with_leaves(moved, partial(_straightened, numbers=numbers))
+        for moved, numbers in product(moves(tree), straight):
+            yield with_leaves(moved, partial(_straightened, numbers=numbers)).tree
 
     def rescalings(self, expression: Expression) -> list[Expression]:
         """List the arranged kernels on other scales of the target or of a column."""
         rescalings = map(self.grammar.tidy, self.grammar.rescalings(expression))
-        return [arrange(one)[0] for one in rescalings]
+        return [arranged(one) for one in rescalings]
 
     def _terms_of(self, expression: Expression) -> list[Expression]:
         """List sums of a kernel and of a smooth term, on each column that it lacks, if many."""
@@ -228,8 +229,8 @@ class Task:
     def with_terms(self, expression: Expression, columns: Iterable[int]) -> Expression:
         """Return the sum of a kernel and of smooth terms on other columns."""
         smooth = self.cached("smooth", self._smooth_by_column)
-        terms = [*expression.on(IDENTITY).terms(ADD), *(smooth[column] for column in columns)]
-        return reduce(add, terms).on(expression.target)
+        terms = [*expression.terms(ADD), *(smooth[column] for column in columns)]
+        return expression.with_tree(reduce(add, terms))
 
     def _smooth_by_column(self) -> dict[int, Leaf]:
         """Return the first smooth base kernel of each column, or its first one."""

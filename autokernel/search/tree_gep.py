@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import numpy as np
 from sklearn.utils._param_validation import Interval
 
-from autokernel.expression import IDENTITY, Expression
+from autokernel.expression import Expression
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import AT_LEAST_ONE, DesignedStrategy, Task, draw_unknown
 
@@ -94,11 +94,12 @@ class TreeGEP(DesignedStrategy):
         if len(targets) > 1 and rng.uniform() < _SHARE_OF_NEW_TARGETS:
             target = targets[int(rng.integers(len(targets)))]
         if rng.uniform() < self.mutation:
-            planted = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
+            drawn = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
+            planted = drawn.tree
         else:
             father = self._winner(parents, rng)
             planted = father.subtree(int(rng.integers(father.n_subtrees)))
-        child = mother.replace(int(rng.integers(mother.n_subtrees)), planted.on(IDENTITY))
+        child = mother.replace(int(rng.integers(mother.n_subtrees)), planted)
         return task.grammar.tidy(child.on(target))
 
     def _winner(self, parents: Sequence[Expression], rng: np.random.Generator) -> Expression:

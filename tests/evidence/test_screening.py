@@ -14,7 +14,7 @@ from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
     Grammar,
     Leaf,
-    arrange,
+    arranged,
     factorings,
     normal_form,
     parse_expression,
@@ -68,14 +68,14 @@ def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its
     text, operators, reduces
 ):
     data = TrainingData(*season_on_a_trend(20, 2))
-    expression = arrange(parse_expression(text))[0]
+    expression = arranged(parse_expression(text))
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(expression)
     screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     old = slots_of(screening.parent)
     before = {one.number: fit.theta[at] for one, at in old if isinstance(one, Leaf)}
     neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
     assert len(neighbours) > 15
-    for neighbour in map(normal_form if reduces else lambda one: arrange(one)[0], neighbours):
+    for neighbour in map(normal_form if reduces else arranged, neighbours):
         _, found, log_prior, _ = screening.screened(neighbour)
         exact = ExactLikelihood(neighbour, data).value(found.theta)
         assert found.log_posterior == pytest.approx(exact + log_prior, rel=1e-12), neighbour
@@ -180,7 +180,7 @@ def test_a_pattern_of_months_is_seen_behind_a_term_that_follows_it():
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     data = TrainingData(*season_on_a_trend(20, 2))
-    whole = arrange(parse_expression("LIN[0] * SE[1] + PER[0] * SE[1]"))[0]
+    whole = arranged(parse_expression("LIN[0] * SE[1] + PER[0] * SE[1]"))
     fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(whole)
     screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     neighbour = normal_form([*factorings(screening.parent)][reverse])
@@ -227,8 +227,8 @@ def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
     grammar = Grammar((BASE_KERNELS["SE"],), (Squared(),), (0,), 3, reduces=False)
     (grown, *_) = grammar.changes(screening.parent)
-    _, found, log_prior, _ = screening.screened(arrange(grown)[0])
-    exact = ExactLikelihood(arrange(grown)[0], data).value(found.theta)
+    _, found, log_prior, _ = screening.screened(arranged(grown))
+    exact = ExactLikelihood(arranged(grown), data).value(found.theta)
     log_likelihood = found.log_posterior - log_prior
     assert log_likelihood == pytest.approx(exact, rel=1e-9)
 
@@ -250,7 +250,7 @@ def test_estimates_on_other_scales_are_near_the_scores():
     fit = evaluator(parse_expression("SE[0] + LIN[1]"))
 
     own = with_numbers(fit.expression)
-    rescaled = [arrange(one)[0] for one in grammar.rescalings(own)]
+    rescaled = [arranged(one) for one in grammar.rescalings(own)]
     found = evaluator.estimate_changes(fit, own, rescaled)
     assert len(found) == 2
     for one in found:
@@ -269,7 +269,7 @@ def test_starts_on_some_of_the_rows_have_the_log_posterior_that_all_rows_are_exp
     by_all = screening_of(fit, data, **options)
     some = LeafValues(data.take(np.arange(0, 200, 2)))
     by_some = screening_of(fit, data, first_values=some, **options)
-    expression = arrange(by_all.parent + Leaf(BASE_KERNELS["LIN"], 1))[0]
+    expression = arranged(by_all.parent + Leaf(BASE_KERNELS["LIN"], 1))
     [expected, found] = [one.screened(expression).point for one in (by_all, by_some)]
     gain = expected.log_posterior - fit.log_posterior
     assert gain > 30

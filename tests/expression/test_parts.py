@@ -312,16 +312,6 @@ def test_the_covariances_of_the_addends_add_up(tree, seed):
     np.testing.assert_allclose(sum(parts), whole, rtol=1e-10, atol=1e-13 * abs(whole).max())
 
 
-def test_both_parts_of_a_kernel_on_a_scale_of_the_target_are_on_this_scale():
-    expression = parse_expression("log(y) ~ SE[0] + LIN[0] * (PER[1] + SE[log(1)])")
-    found = list(splits(expression))
-    assert {str(term) for _, (term, _) in found} == {
-        "log(y) ~ SE[0]",
-        "log(y) ~ LIN[0] * (PER[1] + SE[log(1)])",
-    }
-    assert all(rest.target == expression.target for (rest, _), _ in found)
-
-
 @pytest.mark.parametrize(
     "text",
     [

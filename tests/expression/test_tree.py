@@ -67,7 +67,7 @@ def test_only_expressions_can_be_joined(other):
 
 @pytest.mark.parametrize("name", ["cube", "Log", "", None])
 def test_a_scale_has_one_of_the_names_that_are_known(name):
-    for make in (A.on, (A + B).on, lambda one: Leaf(SE, 0, target=one)):
+    for make in (A.on, (A + B).on, A.on("log").on):
         with pytest.raises(
             ValueError, match=r"^target must be one of \['identity', 'log', 'sqrt', "
         ):
@@ -210,8 +210,10 @@ def test_a_scale_of_the_target_is_that_of_the_root_alone(expression, data):
     whole = expression.on("log")
     assert whole != expression
     assert (whole.target, whole.on(IDENTITY)) == ("log", expression)
-    parts = [*whole.subtrees(), *whole.leaves, *whole.nodes, *whole.operands, *whole.terms(ADD)]
+    assert whole.tree == expression == whole.with_tree(A).with_tree(expression).tree
+    parts = [*whole.subtrees(), *whole.leaves, *whole.nodes, *whole.terms(ADD)]
     assert {part.target for part in parts} == {IDENTITY}
+    assert all(form.target == "log" for form in (normal_form(whole), *simplifications(whole)))
     assert list(whole.subtrees()) == list(expression.subtrees())
     place = data.draw(st.integers(0, whole.n_subtrees - 1))
     assert whole.replace(place, A) == expression.replace(place, A).on("log")

@@ -215,7 +215,7 @@ def test_weights_of_sot_are_shares_over_the_squared_lengthscale():
 
 def by_position(expression):
     """Values of positions, numbered as in a heap: the children of k are 2 k and 2 k + 1."""
-    values, trees = {}, {1: arrange(expression)[0]}
+    values, trees = {}, {1: arrange(expression.tree)[0]}
     while trees:
         number, tree = trees.popitem()
         if tree.n_leaves == 1:
@@ -270,7 +270,7 @@ def hellinger(one, other, **options):
 
 def sampled_covariances(expression, n_samples):
     """Covariances (n_samples, n, n) with noise, by the likelihood engine, sample by sample."""
-    arranged = arrange(expression)[0]
+    arranged = arrange(expression.tree)[0]
     priors = [parameter.prior for node in arranged.nodes for parameter in node.parameters]
     shape, rate = np.array(priors).T
     points = sobol_points(n_samples, N_SOBOL_DIMENSIONS, np.random.default_rng(0))[:, : len(priors)]
