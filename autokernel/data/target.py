@@ -14,7 +14,7 @@ from autokernel.data.scales import (
     mean_and_variance,
     target_offset,
 )
-from autokernel.expression import IDENTITY, TARGET_SCALES
+from autokernel.expression import IDENTITY, TARGET_SCALES, Expression
 from autokernel.typing import FloatArray
 
 MIN_SPREAD = 1e-100  # of numbers, so that its square does not vanish
@@ -88,6 +88,10 @@ class Target:
     def on(self, name: str) -> Scale:
         """Return a scale by its name."""
         return self.scales[name]
+
+    def scale_of(self, expression: Expression) -> Scale:
+        """Return the scale on which a kernel acts."""
+        return self.scales[expression.target]
 
 
 def _standardising_weights(y: FloatArray, noise: RowNoise) -> FloatArray:

@@ -60,7 +60,7 @@ def update_noise(
     a few fits takes some dozen likelihood calls, O(n_samples^3) each. Noise that varies is kept in
     ``found``, by the text of its kernel, for the next call with the same rows.
     """
-    data = data.on(fit.expression.target)
+    data = data.seen_by(fit.expression)
     known, weights = data.noise_function, data.noise.weights
     is_possible = len(data.y) >= MIN_ROWS and np.isfinite(fit.log_posterior)
     if not is_possible or np.any(weights != np.round(weights)):

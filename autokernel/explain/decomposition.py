@@ -492,8 +492,8 @@ class ExplainedFunction:
             else:
                 whole = scale.forward(mixture.quantiles(X, np.array([0.5]))[:, 0])
             every = zip(mixture.components, mixture.predictors, strict=True)
-            on = self.model.target.on
-            centres = [_centre(on(one.expression.target), p, X, scale) for one, p in every]
+            of = self.model.target.scale_of
+            centres = [_centre(of(one.expression), p, X, scale) for one, p in every]
         return whole, self._spread * np.sqrt(mixture.weights @ (np.array(centres) - whole) ** 2)
 
     def _separable(self, parts: list[Part]) -> list[Part]:

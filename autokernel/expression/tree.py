@@ -194,7 +194,7 @@ class Expression(ABC):
                 tree.operator, tree.operands, below, written(tree.view, tree)
             ),
         )
-        return _on_target(self.target, text)
+        return text if self.target == IDENTITY else f"{self.target}(y) ~ {text}"
 
     def _path(self, index: int) -> "tuple[Tree, list[tuple[Operation, int]]]":
         """Return the subtree at an index, and all above it with the numbers of their operands."""
@@ -237,7 +237,7 @@ class OnScale(Expression):
 
     def __post_init__(self) -> None:
         _check_scale("target", self.target, (IDENTITY, *TARGET_SCALES))
-        object.__setattr__(self, "canonical", _on_target(self.target, self.tree.canonical))
+        object.__setattr__(self, "canonical", f"{self.target}(y) ~ {self.tree.canonical}")
 
 
 class Tree(Expression):
@@ -505,11 +505,6 @@ def _joined(operator: Operator, operands: Sequence[Tree], texts: Sequence[str], 
 def _check_scale(argument: str, name: str, known: tuple[str, ...]) -> None:
     if name not in known:
         raise ValueError(f"{argument} must be one of {[*known]}, got {name!r}")
-
-
-def _on_target(target: str, text: str) -> str:
-    """Write a kernel with the scale of the target on which it acts."""
-    return text if target == IDENTITY else f"{target}(y) ~ {text}"
 
 
 def _needs_brackets(operand: Tree, outer: Operator, *, is_first: bool) -> bool:

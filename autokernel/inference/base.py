@@ -36,7 +36,7 @@ class Likelihood(ABC):
     rows_for_each: float = 1.0  # for which each row stands that enters the likelihood
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
-        self.expression, self.data = expression, data.on(expression.target)
+        self.expression, self.data = expression, data.seen_by(expression)
         own = (one for node in expression.nodes for one in data.parameters(node))
         self.parameters = (*own, NOISE_VARIANCE)
 
@@ -90,7 +90,7 @@ class Predictor(ABC):
         self._whole = Term(expression, np.exp(theta[:-1]))
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
         self._columns, self._block = data.inputs.columns, max(1, block)
-        data = data.on(expression.target)
+        data = data.seen_by(expression)
         self._rounding_by_target = data.rounding_by_target
         self._noise_function = data.noise_function
 
@@ -141,7 +141,7 @@ class Predictor(ABC):
         Given are the moments by :meth:`mean_and_covariance`. The covariance of the errors has the
         noise that is known of these rows.
         """
-        (mean, covariance), rows = moments, rows.on(self._whole.expression.target)
+        (mean, covariance), rows = moments, rows.seen_by(self._whole.expression)
         noise = rows.noise.variance(self.noise_variance - self.jitter) + self.jitter
         return rows.y - mean, covariance + np.diag(noise - self.noise_at(rows.X, mean))
 
@@ -155,7 +155,7 @@ class Predictor(ABC):
         L = cholesky(K, lower=True)
         z = solve_triangular(L, errors, lower=True)
         value = -0.5 * (z @ z + len(z) * np.log(2 * np.pi)) - np.log(np.diag(L)).sum()
-        noise = rows.on(self._whole.expression.target).noise
+        noise = rows.seen_by(self._whole.expression).noise
         return float(value) + noise.correction(np.log(self.noise_variance - self.jitter))
 
     @abstractmethod

@@ -303,7 +303,7 @@ class NeighbourPredictor(Predictor):
         n_pairs = (self._n_neighbours + 1) * (self._n_neighbours + 2) // 2
         super().__init__(expression, theta, data, block=_PAIRS_PER_BLOCK // n_pairs)
         self._expression, self._theta = expression, theta
-        self._data = data.on(expression.target)
+        self._data = data.seen_by(expression)
         self._nearest = NearestRows(expression, theta, data.inputs, np.random.default_rng(_SEED))
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:

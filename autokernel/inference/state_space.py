@@ -567,7 +567,7 @@ class StateSpacePredictor(Predictor):
             )
         super().__init__(expression, theta, data, block=_BLOCK)
         self._inputs = data.inputs
-        self._at = Filtered(expression, theta, data.on(expression.target))
+        self._at = Filtered(expression, theta, data.seen_by(expression))
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, covariance = self._conditioned(self._columns.scaled(X))

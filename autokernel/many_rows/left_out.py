@@ -24,7 +24,7 @@ def left_out_density(
     """Compute the mean log density of left-out targets given other rows, in nats per reading."""
     predictor = make_predictor(fit.expression, fit.theta, given)
     mean, variance = predictor.mean_and_variance(left_out.X)
-    left_out, noise = left_out.on(fit.expression.target), float(np.exp(fit.theta[-1]))
+    left_out, noise = left_out.seen_by(fit.expression), float(np.exp(fit.theta[-1]))
     of_rows = left_out.noise.variance(noise + predictor.jitter)
     variance += of_rows - predictor.noise_at(left_out.X, mean)  # that of these rows
     density = log_normal(left_out.y - mean, variance) + left_out.noise.corrections(fit.theta[-1])

@@ -198,12 +198,12 @@ class FittedModel:
     @property
     def scale(self) -> Scale:
         """The scale of the target on which the best kernel acts."""
-        return self.target.on(self.evaluation.expression.target)
+        return self.target.scale_of(self.evaluation.expression)
 
     @property
     def transformed(self) -> TrainingData:
         """The rows of the fit, with the target on that scale."""
-        return self.mixture.data.on(self.evaluation.expression.target)
+        return self.mixture.data.seen_by(self.evaluation.expression)
 
     @property
     def kernel(self) -> Kernel:

@@ -363,7 +363,7 @@ class MixturePredictor:
 
     @property
     def _scales(self) -> list[Scale]:
-        return [self.data.target.on(one.expression.target) for one in self.components]
+        return [self.data.target.scale_of(one.expression) for one in self.components]
 
     def _normals(
         self, X: FloatArray, marginal: _Marginal | None, *, rounded: bool = True
