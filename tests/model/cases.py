@@ -49,7 +49,7 @@ def dense_predictions(expression, theta, X, y, X_new):
 
 def dense_covariance(expression, params, X, Z):
     """Covariance of an expression between points, straight from the definitions."""
-    return _covariance(expression, iter(params), X, Z)
+    return _covariance(expression.tree, iter(params), X, Z)
 
 
 def _covariance(expression, params, X, Z):
