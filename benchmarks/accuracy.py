@@ -1,4 +1,4 @@
-"""How well the default predicts rows of many small tables, beside simpler models.
+"""How well the default predicts rows of many small tables, next to simpler models.
 
 24 tables and series of tables.py, 100 to 500 rows, ten random splits each: 100 rows to train, or
 two thirds if these are fewer, and the rest to test. Methods:
@@ -14,33 +14,19 @@ Errors are in standard deviations of the target over the whole table, and the NL
 standardised target. A fit is ``too far`` if its RMSE is above 1.15 times the best of the design, a
 Matern kernel and ridge regression, or its NLL more than 0.25 above the best of the first two.
 Rows go to results/accuracy.csv. ``--label`` names the version that runs, which is compared with
-that of ``--against``.
+that of ``--against``; rows of other packages have no label.
 
     AUTOKERNEL_DATA=folder python benchmarks/accuracy.py --jobs 2            # two hours
     AUTOKERNEL_DATA=folder python benchmarks/accuracy.py --small --jobs 2    # 8 sets, 3 splits
 """
 
-import argparse
-import importlib.util
 import time
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 
-from common import (  # isort: skip
-    Row,
-    collect,
-    make_parser,
-    parse,
-    print_table,
-    read_rows,
-    rounded,
-    standard_error,
-)
-from tables import JUDGED, TAUGHT, load_table  # isort: skip
-
+import common
 import numpy as np
 import pandas as pd
+from common import Row, Rows, Split, rmse, standard_error
 from scipy.stats import norm
 from sklearn.compose import make_column_selector, make_column_transformer
 from sklearn.exceptions import ConvergenceWarning
@@ -50,6 +36,7 @@ from sklearn.impute import SimpleImputer
 from sklearn.linear_model import RidgeCV
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from tables import JUDGED, TAUGHT, load_table
 
 from autokernel import AutoKernelGPRegressor
 
@@ -57,33 +44,10 @@ NAME = "accuracy"  # of the CSV file
 OWN, OTHERS = ("default", "design"), ("matern", "ridge", "catboost")
 N_TRAIN, SHARE = 100, 2 / 3  # rows to train on, at most this share of a table
 N_TRAIN_OF_TAUGHT = 120
-QUICK = list(JUDGED)[:8]
 MAX_RMSE, MAX_NLL = 1.15, 0.25  # times, and nats above, what the best simpler model reaches
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What a row is measured for; ``label`` is empty for other packages."""
-
-    label: str
-    dataset: str
-    split: int
-    method: str
-
-
-@dataclass(frozen=True, slots=True)
-class Split:
-    """Rows to train and to test on, and the deviation of the whole target."""
-
-    X: pd.DataFrame
-    y: np.ndarray
-    X_test: pd.DataFrame
-    y_test: np.ndarray
-    scale: float
-
-
 def split_of(dataset: str, seed: int) -> Split:
-    """Draw the rows to train on."""
     X, y = load_table(dataset)
     order = np.random.default_rng(100 + seed).permutation(len(y))
     n_train = N_TRAIN if dataset in JUDGED else N_TRAIN_OF_TAUGHT
@@ -91,23 +55,26 @@ def split_of(dataset: str, seed: int) -> Split:
     return Split(X.iloc[train], y[train], X.iloc[test], y[test], float(y.std()))
 
 
-def measure(unit: Fit) -> Row:
-    """Fit one method to one split."""
-    split = split_of(unit.dataset, unit.split)
+def measure(label: str, dataset: str, split: int, method: str) -> Row:
+    data = split_of(dataset, split)
     began = time.process_time()
-    found = (fit_own if unit.method in OWN else fit_other)(unit.method, split)
-    return {**found, "cpu_seconds": rounded(time.process_time() - began)}
+    found = dict.fromkeys(("rmse", "nll", "coverage", "rmse_of_medians", "score"), np.nan)
+    found["kernel"] = ""
+    if method in OWN:
+        options = {} if method == "default" else {"n_iter": 0}
+        found |= assess(AutoKernelGPRegressor(random_state=0, **options).fit(data.X, data.y), data)
+    elif method == "catboost":
+        found["rmse"] = error_of(data, predict_by_catboost(data))
+    elif method == "ridge":
+        model = prepared(RidgeCV(np.logspace(-4, 4, 33))).fit(data.X, data.y)
+        found["rmse"] = error_of(data, model.predict(data.X_test))
+    else:
+        found |= assess_normal(data, *predict_by_matern(data))
+    return {**found, "cpu_seconds": time.process_time() - began}
 
 
-def errors(split: Split, mean: np.ndarray) -> dict[str, float]:
-    """Compute the RMSE."""
-    return {"rmse": rounded(float(np.sqrt(np.mean((mean - split.y_test) ** 2))) / split.scale)}
-
-
-def fit_own(method: str, split: Split) -> dict[str, object]:
-    """Fit the estimator, with or without a search."""
-    options = {} if method == "default" else {"n_iter": 0}
-    return assess(AutoKernelGPRegressor(random_state=0, **options).fit(split.X, split.y), split)
+def error_of(split: Split, mean: np.ndarray) -> float:
+    return rmse(mean, split.y_test) / split.scale
 
 
 def assess(model: AutoKernelGPRegressor, split: Split) -> dict[str, object]:
@@ -116,43 +83,31 @@ def assess(model: AutoKernelGPRegressor, split: Split) -> dict[str, object]:
     density = model.log_predictive_density(split.X_test, split.y_test)
     medians = model.predict_quantiles(split.X_test, [0.5])[:, 0]
     return {
-        **errors(split, model.predict(split.X_test)),
-        "nll": rounded(-float(np.mean(density)) - np.log(split.scale)),
-        "coverage": rounded(float(np.mean((low <= split.y_test) & (split.y_test <= high)))),
-        "rmse_of_medians": errors(split, medians)["rmse"],
-        "score": rounded(model.best_score_),
+        "rmse": error_of(split, model.predict(split.X_test)),
+        "nll": -float(np.mean(density)) - np.log(split.scale),
+        "coverage": np.mean((low <= split.y_test) & (split.y_test <= high)),
+        "rmse_of_medians": error_of(split, medians),
+        "score": model.best_score_,
         "kernel": model.best_expression_,
     }
 
 
 def assess_normal(split: Split, mean: np.ndarray, std: np.ndarray) -> dict[str, float]:
     """Compute the figures of normal predictive distributions."""
-    z = (split.y_test - mean) / std
-    density = float(np.mean(norm.logpdf(z) - np.log(std)))
-    return {
-        **errors(split, mean),
-        "nll": rounded(-density - np.log(split.scale)),
-        "coverage": rounded(float(np.mean(np.abs(z) <= norm.ppf(0.975)))),
-    }
+    away = np.abs(split.y_test - mean) / std
+    nll = common.normal_nll(mean, std, split.y_test) - np.log(split.scale)
+    coverage = np.mean(away <= norm.ppf(0.975))
+    return {"rmse": error_of(split, mean), "nll": nll, "coverage": coverage}
 
 
-def fit_other(method: str, split: Split) -> dict[str, object]:
-    """Fit a method of another package."""
-    row = {"rmse": np.nan, "nll": np.nan, "coverage": np.nan, "rmse_of_medians": np.nan}
-    row |= {"score": np.nan, "kernel": ""}
-    if method == "catboost":
-        return row | errors(split, predict_by_catboost(split))
-    if method == "ridge":
-        model = prepared(RidgeCV(np.logspace(-4, 4, 33))).fit(split.X, split.y)
-        return row | errors(split, model.predict(split.X_test))
+def predict_by_matern(split: Split) -> tuple[np.ndarray, np.ndarray]:
     n_inputs = prepared(None)[:-1].fit_transform(split.X).shape[1]
     kernel = ConstantKernel() * Matern(np.ones(n_inputs), (1e-2, 1e3), nu=2.5) + WhiteKernel(0.1)
     process = GaussianProcessRegressor(
         kernel, normalize_y=True, n_restarts_optimizer=2, random_state=len(split.y)
     )
     with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        model = prepared(process).fit(split.X, split.y)
-    return row | assess_normal(split, *model.predict(split.X_test, return_std=True))
+        return prepared(process).fit(split.X, split.y).predict(split.X_test, return_std=True)
 
 
 def prepared(model: object) -> Pipeline:
@@ -167,7 +122,6 @@ def prepared(model: object) -> Pipeline:
 
 
 def predict_by_catboost(split: Split) -> np.ndarray:
-    """Predict with CatBoost's defaults."""
     from catboost import CatBoostRegressor
 
     names = list(split.X.select_dtypes(exclude="number").columns)
@@ -181,12 +135,7 @@ def predict_by_catboost(split: Split) -> np.ndarray:
     return model.fit(X, split.y).predict(X_test)
 
 
-def can_measure(package: str, arguments: argparse.Namespace) -> bool:
-    """Whether a package is installed, or only its rows are read."""
-    return arguments.finished or importlib.util.find_spec(package) is not None
-
-
-def numbers_of(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
+def numbers_of(rows: Rows) -> pd.DataFrame:
     """Turn rows into a table by set and split, the last of several for one method."""
     table = pd.DataFrame(rows).replace("", np.nan)
     table = table.drop_duplicates(["dataset", "split", "method"], keep="last")
@@ -195,7 +144,7 @@ def numbers_of(rows: Sequence[Mapping[str, str]]) -> pd.DataFrame:
     return table.pivot(index=["dataset", "split"], columns="method", values=values)
 
 
-def summarise(rows: Sequence[Mapping[str, str]], label: str) -> None:
+def summarise(rows: Rows, label: str) -> None:
     """Print means and worst splits by set for one version."""
     table = numbers_of([row for row in rows if row["label"] in (label, "")])
     if not {"default", "design"} <= {*table["nll"]}:  # only compared with another version
@@ -208,37 +157,41 @@ def summarise(rows: Sequence[Mapping[str, str]], label: str) -> None:
     is_far = (ratio > MAX_RMSE) | (above > MAX_NLL)
     lines = []
     for dataset in table.index.unique("dataset"):
-        found = table.loc[[dataset]]
-        line: dict[str, object] = {"set": dataset, "splits": len(found)}
-        line |= {f"RMSE {m}": float(found["rmse"][m].mean()) for m in (*OWN, *OTHERS)}
-        line |= {f"NLL {m}": float(found["nll"][m].mean()) for m in (*OWN, "matern")}
-        own = less.loc[[dataset]].to_numpy()
-        line["less design"] = f"{own.mean():.3f} ± {standard_error(own):.3f}"
-        line["coverage"] = float(found["coverage"]["default"].mean())
-        line["worst RMSE"] = float(ratio.loc[dataset].max())
-        line["worst NLL"] = float(above.loc[dataset].max())
-        line["too far"] = int(is_far.loc[dataset].sum())
-        line["CPU s"] = float(found["cpu_seconds"]["default"].mean())
-        lines.append(line)
+        found, own = table.loc[[dataset]], less.loc[[dataset]].to_numpy()
+        lines.append(
+            {"set": dataset, "splits": len(found)}
+            | {f"RMSE {m}": float(found["rmse"][m].mean()) for m in (*OWN, *OTHERS)}
+            | {f"NLL {m}": float(found["nll"][m].mean()) for m in (*OWN, "matern")}
+            | {
+                "less design": f"{own.mean():.3f} ± {standard_error(own):.3f}",
+                "coverage": float(found["coverage"]["default"].mean()),
+                "worst RMSE": float(ratio.loc[dataset].max()),
+                "worst NLL": float(above.loc[dataset].max()),
+                "too far": int(is_far.loc[dataset].sum()),
+                "CPU s": float(found["cpu_seconds"]["default"].mean()),
+            }
+        )
     coverage = table["coverage"]["default"].groupby("dataset").mean()
     is_right = coverage.between(0.93, 0.97)
     print(f"\n{label}:")
-    print_table(lines)
+    common.print_table(lines)
     print(
         f"{is_far.sum()} of {len(table)} fits too far; NLL less design {less.mean():.4f}; coverage "
         f"in .93 to .97 on {is_right.sum()} of {len(coverage)} sets, least {coverage.min():.3f}"
     )
 
 
-def compare(rows: Sequence[Mapping[str, str]], before: str, now: str) -> None:
-    """Print how two versions differ, split by split."""
+def compare(rows: Rows, before: str, now: str) -> None:
+    """Print how two versions differ, split by split, if both have rows."""
+    if before == now or not {before, now} <= {row["label"] for row in rows}:
+        return
     both = [
         numbers_of([row for row in rows if (row["label"], row["method"]) == (one, "default")])
         for one in (before, now)
     ]
-    common = both[0].index.intersection(both[1].index)
-    old, new = (one.loc[common] for one in both)
-    print(f"\n{now} less {before}, {len(common)} fits:")
+    shared = both[0].index.intersection(both[1].index)
+    old, new = (one.loc[shared] for one in both)
+    print(f"\n{now} less {before}, {len(shared)} fits:")
     for name in ("rmse", "nll", "coverage"):
         less = (new[name] - old[name])["default"].to_numpy()
         print(f"{name}: {less.mean():.4f} ± {standard_error(less):.4f}, worst {less.max():.3f}")
@@ -247,28 +200,20 @@ def compare(rows: Sequence[Mapping[str, str]], before: str, now: str) -> None:
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=[*JUDGED, *TAUGHT], seeds=10, what="splits")
-    parser.set_defaults(datasets=list(JUDGED))
-    parser.add_argument("--label", default="now", help="name of the version that runs")
-    parser.add_argument("--against", default="before", help="name of the version to compare with")
-    parser.add_argument("--methods", nargs="+", default=[*OWN, *OTHERS], choices=[*OWN, *OTHERS])
-    arguments = parse(parser, small={"datasets": QUICK, "seeds": 3})
-    has_catboost = can_measure("catboost", arguments)
+    arguments = common.options_of(
+        __doc__, datasets=JUDGED, by_name=TAUGHT, seeds=10, label="now", against="before",
+        methods=[*OWN, *OTHERS], small={"datasets": list(JUDGED)[:8], "seeds": 3},
+    )  # fmt: skip
+    has_catboost = common.can_measure("catboost", arguments)
     methods = [one for one in arguments.methods if one != "catboost" or has_catboost]
-    units = [
-        Fit(arguments.label if method in OWN else "", dataset, split, method)
-        for split in range(arguments.seeds)
-        for dataset in arguments.datasets
-        for method in methods
-    ]
-    collect(NAME, units, measure, arguments, any_commit=True)
-    rows = [row for row in read_rows(NAME) if row["dataset"] in arguments.datasets]
-    labels = list(dict.fromkeys([arguments.against, arguments.label]))
-    for label in labels:
+    splits = range(arguments.seeds)
+    units = common.crossed(split=splits, dataset=arguments.datasets, method=methods)
+    units = [unit | {"label": arguments.label if unit["method"] in OWN else ""} for unit in units]
+    common.collect(NAME, units, measure, arguments, any_commit=True)
+    rows = [row for row in common.read_rows(NAME) if row["dataset"] in arguments.datasets]
+    for label in dict.fromkeys([arguments.against, arguments.label]):
         summarise(rows, label)
-    if len(labels) == 2 and all(any(row["label"] == one for row in rows) for one in labels):
-        compare(rows, *labels)
+    compare(rows, arguments.against, arguments.label)
 
 
 if __name__ == "__main__":

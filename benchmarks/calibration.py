@@ -13,7 +13,7 @@ the estimator, whose priors are those of a standardised target. So only targets 
 deviation are nearly zero and one are taken: a choice that looks at the data changes no posterior.
 The probabilities are those of ``posterior_`` and of ``inclusion_probabilities_``.
 
-Rows go to results/calibration.csv; those of the current commit are not measured again.
+Rows go to results/calibration.csv.
 
     python benchmarks/calibration.py --jobs 2       # 50 minutes of CPU time
     python benchmarks/calibration.py --small
@@ -21,35 +21,20 @@ Rows go to results/calibration.csv; those of the current commit are not measured
 
 import time
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from itertools import combinations_with_replacement, pairwise, product
 
-from common import (  # isort: skip
-    Row,
-    collect,
-    make_parser,
-    parse,
-    print_table,
-    rounded,
-)
-from runs import covariance, names_of_parameters  # isort: skip
-
+import common
 import numpy as np
+from common import Row, Rows
+from drawn_structures import covariance_of, names_of_parameters
 from scipy.stats import kstest, norm
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluator
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.explain.words import interval
-from autokernel.expression import (
-    NOISE,
-    Expression,
-    Leaf,
-    arrange,
-    grammar_prior,
-    normal_form,
-)
+from autokernel.expression import NOISE, Expression, Leaf, arrange, grammar_prior, normal_form
 from autokernel.inference import ExactPredictor, TrainingData
 from autokernel.kernels import ADD, NOISE_VARIANCE
 from autokernel.model import MixturePredictor, PosteriorAveraging, posterior_over_kernels
@@ -73,18 +58,10 @@ EVENTS = ("depends", "repeats", "linear")
 EDGES = (0.0, 0.05, 0.25, 0.5, 0.75, 1.0)  # of classes of probabilities
 
 
-@dataclass(frozen=True, slots=True)
-class Case:
-    """What a row is measured for."""
-
-    truth: str  # a kernel, or UNKNOWN
-    seed: int
-
-
-def measure(case: Case) -> Row:
-    """Draw data, and write the ranks or the probabilities."""
-    rng = np.random.default_rng([55, case.seed, len(case.truth), *case.truth.encode()])
-    found = _unknown(case, rng) if case.truth == UNKNOWN else _given(case, rng)
+def measure(truth: str, seed: int) -> Row:
+    """Draw data of a kernel or of an unknown one, and write the ranks or the probabilities."""
+    rng = np.random.default_rng([55, seed, len(truth), *truth.encode()])
+    found = _unknown(seed, rng) if truth == UNKNOWN else _given(truth, seed, rng)
     return {"drawn": "", "ranks": "", "held": "", "pareto_k": "", "probabilities": "", **found}
 
 
@@ -100,13 +77,13 @@ def draw(
     theta = posterior.prior.quantile(rng.uniform(size=len(posterior.centre)))
     if np.any(theta > posterior.upper):
         return None
-    K = covariance(expression, np.exp(theta[:-1]), X)
+    K = covariance_of(expression, np.exp(theta[:-1]), X)
     f = np.linalg.cholesky(K + 1e-10 * (1 + np.trace(K)) * np.eye(len(X))) @ rng.normal(size=len(X))
     return theta, f, f + np.exp(theta[-1] / 2) * rng.normal(size=len(X))
 
 
-def _given(case: Case, rng: np.random.Generator) -> Row:
-    expression = arrange(parse_expression(case.truth))[0]
+def _given(truth: str, seed: int, rng: np.random.Generator) -> Row:
+    expression = arrange(parse_expression(truth))[0]
     n = N_ROWS + 2  # one new place between the rows, and one beyond them
     X = np.column_stack([rng.uniform(size=(n, 2)), rng.integers(N_LEVELS, size=n)])
     X[-1, 0] = rng.uniform(1, BEYOND)
@@ -115,7 +92,7 @@ def _given(case: Case, rng: np.random.Generator) -> Row:
     theta, f, y = drawn
     data = TrainingData(X[:N_ROWS], y[:N_ROWS])
     began = time.process_time()
-    evaluator = Evaluator(data, priors={}, seed=case.seed)
+    evaluator = Evaluator(data, priors={}, seed=seed)
     kernels = posterior_over_kernels(evaluator, [evaluator(expression)])
     mixture = MixturePredictor(PosteriorAveraging().components(kernels), data, ExactPredictor)
     seconds = time.process_time() - began
@@ -130,7 +107,7 @@ def _given(case: Case, rng: np.random.Generator) -> Row:
         "ranks": packed(ranks),
         "held": "".join(map(str, ((low < theta) & (theta < high)).astype(int))),
         "pareto_k": f"{kernels[0].pareto_k:.2f}",
-        "cpu_seconds": rounded(seconds),
+        "cpu_seconds": seconds,
     }
 
 
@@ -184,7 +161,7 @@ def standardised(rng: np.random.Generator) -> tuple[Expression, np.ndarray, np.n
                 return truth, X, y
 
 
-def _unknown(case: Case, rng: np.random.Generator) -> Row:
+def _unknown(seed: int, rng: np.random.Generator) -> Row:
     truth, X, y = standardised(rng)
     model = AutoKernelGPRegressor(
         base_kernels=BASE_KERNELS,
@@ -193,7 +170,7 @@ def _unknown(case: Case, rng: np.random.Generator) -> Row:
         target_scale=None,
         outliers=None,
         noise="constant",
-        random_state=case.seed,
+        random_state=seed,
     )
     began = time.process_time()
     model.fit(X, y)
@@ -207,7 +184,7 @@ def _unknown(case: Case, rng: np.random.Generator) -> Row:
     return {
         "drawn": truth.canonical,
         "probabilities": packed(probabilities),
-        "cpu_seconds": rounded(seconds),
+        "cpu_seconds": seconds,
     }
 
 
@@ -235,33 +212,21 @@ def events_of(truth: Expression) -> dict[str, bool]:
     return found
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def summarise(rows: Rows) -> None:
     """Print whether ranks are uniform, how often intervals hold, and how often events happen."""
-    by_truth = defaultdict[str, list[Mapping[str, str]]](list)
-    for row in rows:
-        by_truth[row["truth"]].append(row)
-    unknown = by_truth.pop(UNKNOWN, [])
-    for truth, some in by_truth.items():
-        print(f"\n{truth}: {len(some)} draws, {_mean_seconds(some):.3f} CPU seconds each")
-        print_table(_ranks(some))
-    if unknown:
-        print(
-            f"\nunknown structure: {len(unknown)} draws, {_mean_seconds(unknown):.1f} CPU seconds"
-        )
-        print_table(_classes(unknown))
-        if table := _structures(unknown):
-            print_table(table)
+    seconds = common.of(np.mean, "cpu_seconds")
+    for truth, found in common.group(rows, "truth").items():
+        print(f"\n{truth}: {len(found)} draws, {seconds(found):.3f} CPU seconds each")
+        tables = [_classes(found), _structures(found)] if truth == UNKNOWN else [_ranks(found)]
+        for table in filter(None, tables):
+            common.print_table(table)
 
 
-def _mean_seconds(rows: Sequence[Mapping[str, str]]) -> float:
-    return float(np.mean([float(row["cpu_seconds"]) for row in rows]))
-
-
-def _ranks(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
+def _ranks(rows: Rows) -> list[Row]:
     """Compare ranks with a uniform distribution, by Kolmogorov's simultaneous 95 % band."""
     ranks = [unpacked(row["ranks"]) for row in rows]
     band = 1.358 / np.sqrt(len(rows))
-    table: list[dict[str, object]] = []
+    table: list[Row] = []
     for number, name in enumerate(ranks[0]):
         own = np.array([one[name] for one in ranks])
         distance = kstest(own, "uniform").statistic
@@ -282,7 +247,7 @@ def _ranks(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
     return table
 
 
-def _classes(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
+def _classes(rows: Rows) -> list[Row]:
     """Compare probabilities in classes with the shares of events that happened."""
     pairs = defaultdict[str, list[tuple[float, bool]]](list)
     every_form, _ = structures()
@@ -294,7 +259,7 @@ def _classes(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
         for form in every_form:
             happened = form.canonical == truth.canonical
             pairs["structure"].append((stated.get(form.canonical, 0.0), happened))
-    table: list[dict[str, object]] = []
+    table: list[Row] = []
     for low, high in pairwise(EDGES):
         line: dict[str, object] = {"probability": f"{low:.2f} to {high:.2f}"}
         for event, every in pairs.items():
@@ -316,10 +281,10 @@ def distance(n_happened: float, p: np.ndarray) -> float:
     return float((n_happened - p.sum()) / (np.sqrt((p * (1 - p)).sum()) or np.nan))
 
 
-def _structures(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
+def _structures(rows: Rows) -> list[Row]:
     """Compare the sum of the probabilities of each structure with how often it was drawn."""
     every = [(row["drawn"], unpacked(row["probabilities"])) for row in rows]
-    table: list[dict[str, object]] = []
+    table: list[Row] = []
     for form in structures()[0]:
         text = form.canonical
         p = np.array([stated.get(text, 0.0) for _, stated in every])
@@ -334,15 +299,16 @@ def _structures(rows: Sequence[Mapping[str, str]]) -> list[dict[str, object]]:
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=[*KERNELS, UNKNOWN], seeds=1000)
-    parser.add_argument("--unknown", type=int, default=500, help="draws of unknown structures")
-    arguments = parse(parser, small={"datasets": ["SE[0]", UNKNOWN], "seeds": 10, "unknown": 2})
+    arguments = common.options_of(
+        __doc__, datasets=[*KERNELS, UNKNOWN], seeds=1000, unknown=500,
+        small={"datasets": ["SE[0]", UNKNOWN], "seeds": 10, "unknown": 2},
+    )  # fmt: skip
     units = [
-        Case(truth, seed)
+        {"truth": truth, "seed": seed}
         for truth in arguments.datasets
         for seed in range(arguments.unknown if truth == UNKNOWN else arguments.seeds)
     ]
-    summarise(collect(NAME, units, measure, arguments))
+    summarise(common.collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

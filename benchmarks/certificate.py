@@ -10,26 +10,17 @@ Rows go to results/certificate.csv. Rows up to 165f008 fitted the same neighbour
     python benchmarks/certificate.py --finished --any-commit
 """
 
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
 
-from common import Row, collect, group, make_parser, numbers, parse, print_table, rounded  # isort: skip
-from seeds import SETS  # isort: skip
-
+import common
 import numpy as np
+from common import Row, Rows, numbers
+from seeds import SETS
 
 from autokernel import AutoKernelGPRegressor, Expression, parse_expression
 
 NAME = "certificate"  # of the CSV file
 SMALL_GAIN = 0.1  # nats
-
-
-@dataclass(frozen=True, slots=True)
-class Search:
-    """What a row is measured for."""
-
-    dataset: str
-    seed: int
 
 
 def neighbours(kernel: Expression, leaves: Sequence[str]) -> Iterator[str]:
@@ -46,57 +37,53 @@ def neighbours(kernel: Expression, leaves: Sequence[str]) -> Iterator[str]:
         yield from (joint.join([*others, f"({one})"]) for one in neighbours(operand, leaves))
 
 
-def measure(unit: Search) -> Row:
+def measure(dataset: str, seed: int) -> Row:
     """Search, and fit all neighbours of the best kernel."""
-    X, y, _ = SETS[unit.dataset]()
-    model = AutoKernelGPRegressor(random_state=unit.seed).fit(X, y)
+    X, y, _ = SETS[dataset]()
+    model = AutoKernelGPRegressor(random_state=seed).fit(X, y)
     prefix, tilde, best = model.best_expression_.rpartition("~ ")
     tried = [parse_expression(text) for text in model.search_history_["kernel"]]
     leaves = sorted({str(leaf) for kernel in tried for leaf in kernel.leaves})
     found = neighbours(parse_expression(best), leaves)
     known = dict.fromkeys(f"{prefix}{tilde}{parse_expression(text).canonical}" for text in found)
     start = [model.best_expression_, *known]
-    again = AutoKernelGPRegressor(start_kernel=start, n_iter=0, random_state=unit.seed).fit(X, y)
+    again = AutoKernelGPRegressor(start_kernel=start, n_iter=0, random_state=seed).fit(X, y)
     history = again.search_history_
     others = history["kernel"] != model.best_expression_
     first = int(np.argmax(np.where(others, history["score"], -np.inf)))
     return {
-        "score": rounded(model.best_score_),
+        "score": model.best_score_,
         "kernel": model.best_expression_,
         "stop_reason": model.stop_reason_,
         "n_neighbours": len(known),
-        "gain": rounded(history["score"][first] - model.best_score_),
+        "gain": history["score"][first] - model.best_score_,
         "neighbour": history["kernel"][first],
     }
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def summarise(rows: Rows) -> None:
     """Print the largest gains, by set and over all sets."""
-    for commit, of_commit in group(rows, lambda row: row["commit"]).items():
+    for commit, of_commit in common.group(rows, "commit").items():
         print(f"\n{commit}")
         ended = [row for row in of_commit if row["stop_reason"] == "local_maximum"]
-        by_set = {**group(ended, lambda row: row["dataset"]), "all sets": ended}
-        table: list[Mapping[str, object]] = [
-            {
-                "set": name,
-                "fits": len(found),
-                "neighbours": float(np.median(numbers(found, "n_neighbours"))),
-                f"gain above {SMALL_GAIN}": int((numbers(found, "gain") > SMALL_GAIN).sum()),
-                "largest gain": float(numbers(found, "gain").max()),
-            }
-            for name, found in by_set.items()
-            if found
-        ]
-        print_table(table)
+        figures = {
+            "fits": len,
+            "neighbours": common.of(np.median, "n_neighbours"),
+            f"gain above {SMALL_GAIN}": lambda found: int(
+                (numbers(found, "gain") > SMALL_GAIN).sum()
+            ),
+            "largest gain": common.of(np.max, "gain"),
+        }
+        common.print_groups({**common.group(ended, "dataset"), "all sets": ended}, "set", figures)
         print(f"{len(of_commit) - len(ended)} of {len(of_commit)} searches ended otherwise")
 
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=SETS, seeds=5)
-    arguments = parse(parser, small={"datasets": ["concrete 120"], "seeds": 1})
-    units = [Search(name, seed) for seed in range(arguments.seeds) for name in arguments.datasets]
-    summarise(collect(NAME, units, measure, arguments))
+    small = {"datasets": ["concrete 120"], "seeds": 1}
+    arguments = common.options_of(__doc__, datasets=SETS, seeds=5, small=small)
+    units = common.crossed(seed=range(arguments.seeds), dataset=arguments.datasets)
+    summarise(common.collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

@@ -1,4 +1,11 @@
-"""What the benchmarks share: where they ran, their data, options, CSV files and figures.
+"""What the benchmarks share: where they ran, options, one loop of measurements, CSV files, tables.
+
+A program is a list of units, a function that measures one of them, and one that prints tables. A
+unit is a dict; its values are the first columns of a row, and the arguments of the function. Its
+row is written as soon as it is there, with the commit, versions and machine, and is not measured
+again: rows of the current commit count, those of any commit by ``--any-commit`` or where the
+program says so. ``--finished`` only prints the tables of the rows that are there, ``--small`` takes
+minutes, and ``--jobs`` is the number of processes.
 
 Results go to the folder ``results`` and figures to ``docs/figures``; with the environment variable
 ``AUTOKERNEL_RESULTS`` both go to the folder that it names.
@@ -6,17 +13,22 @@ Results go to the folder ``results`` and figures to ``docs/figures``; with the e
 
 import argparse
 import csv
+import importlib.util
 import io
+import json
 import os
 import platform
 import resource
+import signal
 import subprocess
+import sys
 import tempfile
 from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
-from dataclasses import asdict, fields
+from dataclasses import dataclass, field
 from functools import lru_cache
+from itertools import product
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any
 
 os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")  # before numpy is imported
 
@@ -24,24 +36,48 @@ import joblib
 import numpy as np
 import scipy
 import sklearn
+from scipy.stats import norm
 
 import autokernel
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_TOP = Path(__file__).parent.parent
+TOP = Path(__file__).resolve().parents[1]
 _ELSEWHERE = os.environ.get("AUTOKERNEL_RESULTS")
-RESULTS = Path(_ELSEWHERE or _TOP / "benchmarks" / "results")
-FIGURES = Path(_ELSEWHERE or _TOP / "docs" / "figures")
+RESULTS = Path(_ELSEWHERE or TOP / "benchmarks" / "results")
+FIGURES = Path(_ELSEWHERE or TOP / "docs" / "figures")
 
 _LINE = 110  # characters that are printed of a row
+_ONE = "--one"  # option of a process that measures one unit
 
-Unit = Any
-"""A frozen dataclass that says what to measure; its fields are the first columns of a CSV file."""
-Row = Mapping[str, object]
-T = TypeVar("T")
-K = TypeVar("K", bound=Hashable)
+Unit = Mapping[str, object]
+Row = Mapping[str, Any]
+Rows = Sequence[Mapping[str, str]]
+Figure = Callable[[Rows], object]
+"""What is computed of some rows."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
+class Split:
+    """Rows to train and to test on, a unit of errors, and what else ``fit`` takes."""
+
+    X: Any
+    y: Any
+    X_test: Any
+    y_test: Any
+    scale: float = 1.0
+    of_rows: Mapping[str, np.ndarray] = field(default_factory=dict)
+
+
+def rmse(mean: np.ndarray, y: np.ndarray) -> float:
+    """Compute the root of the mean square error."""
+    return float(np.sqrt(np.mean((mean - y) ** 2)))
+
+
+def normal_nll(mean: np.ndarray, std: np.ndarray, y: np.ndarray) -> float:
+    """Compute the mean negative log density of normal distributions, in nats per target."""
+    return -float(norm.logpdf(y, mean, std).mean())
 
 
 @lru_cache(maxsize=1)  # what runs is the version that was there when the run began
@@ -62,7 +98,28 @@ def environment() -> Mapping[str, str]:
 def checkout() -> Path:
     """Return the checkout of the package that runs, or of this file if it is installed."""
     found = Path(autokernel.__file__).resolve().parents[1]
-    return found if (found / ".git").exists() else _TOP
+    return found if (found / ".git").exists() else TOP
+
+
+def commit_of(folder: Path) -> str:
+    """Short hash of the commit, with a plus where anything but results differs from it."""
+    results = [f":(exclude){folder / path}" for path in ("benchmarks/results", "docs/figures")]
+    changed = _git(folder, "status", "--short", "--", str(folder), *results)
+    return _git(folder, "rev-parse", "--short", "HEAD") + ("+" if changed else "")
+
+
+def _git(folder: Path, *arguments: str) -> str:
+    command = ["git", "-C", str(folder), *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+
+
+def _processor() -> str:
+    information = Path("/proc/cpuinfo")
+    if information.exists():
+        for line in information.read_text(encoding="utf-8").splitlines():
+            if line.startswith("model name"):
+                return line.split(":", 1)[1].strip()
+    return platform.processor()
 
 
 def print_environment() -> None:
@@ -70,20 +127,165 @@ def print_environment() -> None:
     print("  ".join(f"{name} {value}" for name, value in environment().items()))
 
 
-def append_rows(name: str, rows: Iterable[Mapping[str, object]]) -> Path:
+def options_of(
+    doc: str,
+    *,
+    datasets: Iterable[str] = (),
+    seeds: int = 1,
+    small: Mapping[str, object] | None = None,
+    by_name: Iterable[str] = (),
+    **more: Any,
+) -> argparse.Namespace:
+    """Parse the options that benchmarks share, and more of them by their defaults.
+
+    An option whose default is a list of texts is a choice among them; the data sets ``by_name`` can
+    be chosen too. ``small`` has the defaults of the small form, and ``complete`` says that it is
+    not that form, and nothing is left out.
+    """
+    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
+    defaults = {"datasets": list(datasets), "seeds": seeds, "jobs": 1, **more}
+    flags = dict.fromkeys(("small", "finished", "any_commit"), False)
+    for name, default in (defaults | flags).items():
+        option = f"--{name.replace('_', '-')}"
+        if isinstance(default, bool):
+            parser.add_argument(option, action="store_true")
+        elif isinstance(default, str | int | float):
+            parser.add_argument(option, type=type(default), default=default)
+        else:
+            kind = type(next(iter(default), ""))
+            choices = [*default, *(by_name if name == "datasets" else ())] or None
+            choices = choices if kind is str else None
+            parser.add_argument(option, nargs="*", type=kind, choices=choices, metavar="NAME")
+            parser.set_defaults(**{name: list(default)})
+    everything = parser.parse_args([])
+    if parser.parse_args().small:
+        parser.set_defaults(**(small or {}))
+    arguments = parser.parse_args()
+    arguments.complete = not arguments.small and all(
+        set(getattr(arguments, name)) == set(value)
+        for name, value in vars(everything).items()
+        if isinstance(value, list)
+    )
+    return arguments
+
+
+def versions_of(folders: Iterable[Path]) -> tuple[dict[str, Path], bool]:
+    """Return checkouts by their commits, and whether all of them are without changes."""
+    checkouts = {commit_of(folder): folder for folder in map(Path.resolve, folders)}
+    return checkouts, not any(version.endswith("+") for version in checkouts)
+
+
+def crossed(**values: Iterable[object]) -> list[Unit]:
+    """Return units with all combinations of values, of which the last one varies fastest."""
+    return [dict(zip(values, one, strict=True)) for one in product(*values.values())]
+
+
+def can_measure(package: str, arguments: argparse.Namespace) -> bool:
+    """Whether a package is installed, or only its rows are read."""
+    return arguments.finished or importlib.util.find_spec(package) is not None
+
+
+def collect(
+    name: str,
+    units: Sequence[Unit],
+    measure: Callable[..., Row],
+    arguments: argparse.Namespace,
+    *,
+    any_commit: bool = False,
+) -> list[dict[str, str]]:
+    """Measure what ``results/NAME.csv`` has not, and return the rows of all units, in their order.
+
+    Units are begun in order, by several processes. Of several rows the last one counts; those of a
+    checkout with changes never do.
+    """
+    print_environment()
+    any_commit = any_commit or arguments.any_commit
+    fields, commit = list(units[0]), environment()["commit"]
+    rows = {
+        tuple(row[field] for field in fields): row
+        for row in read_rows(name)
+        if any_commit or (row["commit"] == commit and not commit.endswith("+"))
+    }
+    if arguments.finished:
+        units = [unit for unit in units if _key(unit) in rows]
+        if not units:
+            where = "" if any_commit else " by this commit: add --any-commit"
+            raise SystemExit(f"results/{name}.csv has no row of these runs{where}")
+    missing = [unit for unit in units if _key(unit) not in rows]
+    run = joblib.Parallel(arguments.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
+    tasks = (joblib.delayed(_measured)(measure, unit) for unit in missing)
+    for number, row in enumerate(run(tasks), 1):
+        append_rows(name, [row])
+        found = {column: str(value) for column, value in {**row, **environment()}.items()}
+        rows[tuple(found[field] for field in fields)] = found
+        text = " ".join(_format(value) for value in row.values())
+        print(f"{number} of {len(missing)}: {text[:_LINE]}", flush=True)
+    return [rows[_key(unit)] for unit in units]
+
+
+def _measured(measure: Callable[..., Row], unit: Unit) -> Row:
+    """Measure, in a worker; numbers have six digits, so that files stay small."""
+    found = {**unit, **measure(**unit)}
+    return {name: rounded(v) if isinstance(v, float) else v for name, v in found.items()}
+
+
+def _key(unit: Unit) -> tuple[str, ...]:
+    """Values of a unit, as they stand in a CSV file."""
+    return tuple(map(str, unit.values()))
+
+
+def measured_afresh(
+    file: str, unit: Unit, *, folder: Path | None = None, limit: int | None = None
+) -> Row | None:
+    """Measure a unit by a program in a process of its own, which takes the package from a checkout.
+
+    It answers by :func:`answers`; there is nothing if it was ended after CPU seconds.
+    """
+    folder = folder or checkout()
+    done = subprocess.run(
+        [sys.executable, "-W", "ignore", file, _ONE, json.dumps([unit, limit])],
+        env={**os.environ, "PYTHONPATH": str(folder)}, cwd=folder, check=False,
+        stdout=subprocess.PIPE, text=True,
+    )  # fmt: skip
+    if limit and done.returncode == -signal.SIGXCPU:
+        return None
+    done.check_returncode()
+    found = json.loads(done.stdout.splitlines()[-1])
+    if not Path(found.pop("package")).is_relative_to(folder):
+        raise RuntimeError(f"the package was not taken from {folder}")
+    return found
+
+
+def answers(measure: Callable[..., Row]) -> bool:
+    """Measure and print a unit if :func:`measured_afresh` has started this process."""
+    if sys.argv[1:2] != [_ONE]:
+        return False
+    unit, limit = json.loads(sys.argv[2])
+    if limit:
+        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10))
+    print(json.dumps({**measure(**unit), "package": autokernel.__file__}))
+    return True
+
+
+def append_rows(name: str, rows: Iterable[Row]) -> Path:
     """Append rows to ``results/NAME.csv``, with the environment, and return its path.
 
-    A file with other columns is an error: rename or delete it.
+    The order of columns is that of the file. One with other columns is an error: rename or delete
+    it.
     """
     RESULTS.mkdir(exist_ok=True, parents=True)
     path = RESULTS / f"{name}.csv"
     full = [{**row, **environment()} for row in rows]
+    header = list(full[0])
+    if path.exists():
+        with path.open(encoding="utf-8", newline="") as file:
+            header = next(csv.reader(file))
+    if set(header) != set(full[0]):
+        raise ValueError(f"{path} must have the columns {list(full[0])}, got {header}")
     text = io.StringIO()
-    writer = csv.DictWriter(text, fieldnames=list(full[0]), lineterminator="\n")
+    writer = csv.DictWriter(text, fieldnames=header, lineterminator="\n")
     if not path.exists():
         writer.writeheader()
-    elif (header := path.read_text(encoding="utf-8").split("\n", 1)[0].split(",")) != list(full[0]):
-        raise ValueError(f"{path} must have the columns {list(full[0])}, got {header}")
     writer.writerows(full)
     with path.open("a", encoding="utf-8", newline="") as file:
         file.write(text.getvalue())  # at once: whoever interrupts leaves whole rows
@@ -99,100 +301,6 @@ def read_rows(name: str) -> list[dict[str, str]]:
         return list(csv.DictReader(file))
 
 
-def collect(
-    name: str,
-    units: Sequence[Unit],
-    measure: Callable[[Any], Row],
-    arguments: argparse.Namespace,
-    *,
-    any_commit: bool = False,
-) -> list[dict[str, str]]:
-    """Measure what ``results/NAME.csv`` has not, and return the rows of all units, in their order.
-
-    With ``--finished`` nothing is measured. Rows of earlier commits count with ``any_commit`` or
-    ``--any-commit``, the last one of several. Each row is written as soon as it is there; units are
-    begun in order, by several processes.
-    """
-    print_environment()
-    any_commit = any_commit or arguments.any_commit
-    rows = _finished(name, units, any_commit=any_commit)
-    if arguments.finished:
-        units = [unit for unit in units if _key(asdict(unit)) in rows]
-        if not units:
-            where = "" if any_commit else " by this commit: add --any-commit"
-            raise SystemExit(f"results/{name}.csv has no row of these runs{where}")
-    missing = [unit for unit in units if _key(asdict(unit)) not in rows]
-    run = joblib.Parallel(arguments.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
-    tasks = (joblib.delayed(_measured)(measure, unit) for unit in missing)
-    for number, row in enumerate(run(tasks), 1):
-        append_rows(name, [row])
-        found = {column: str(value) for column, value in {**row, **environment()}.items()}
-        rows[_key({field.name: found[field.name] for field in fields(units[0])})] = found
-        told = " ".join(_format(value) for value in row.values())
-        print(f"{number} of {len(missing)}: {told[:_LINE]}", flush=True)
-    return [rows[_key(asdict(unit))] for unit in units]
-
-
-def _measured(measure: Callable[[Any], Row], unit: Unit) -> Row:
-    """Measure, in a worker, and put the unit in front."""
-    return {**asdict(unit), **measure(unit)}
-
-
-def _finished(
-    name: str, units: Sequence[Unit], *, any_commit: bool
-) -> dict[tuple[str, ...], dict[str, str]]:
-    """Rows of a CSV file by the key of their unit, the last one of each.
-
-    Unless those of any commit count, they are those of the current one, none if it is changed.
-    """
-    commit = environment()["commit"]
-    names = [field.name for field in fields(units[0])]
-    return {
-        _key({field: row[field] for field in names}): row
-        for row in read_rows(name)
-        if any_commit or (row["commit"] == commit and not commit.endswith("+"))
-    }
-
-
-def _key(values: Mapping[str, object]) -> tuple[str, ...]:
-    """Values of the fields of a unit, as they stand in a CSV file."""
-    return tuple(map(str, values.values()))
-
-
-def make_parser(
-    doc: str, *, datasets: Iterable[str], seeds: int, what: str = "seeds"
-) -> argparse.ArgumentParser:
-    """Build a parser of the options that benchmarks share."""
-    parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    names = list(datasets)
-    parser.add_argument("--datasets", nargs="+", default=names, choices=names, metavar="NAME")
-    parser.add_argument("--seeds", type=int, default=seeds, help=f"{what} 0 to SEEDS - 1")
-    parser.add_argument("--jobs", type=int, default=1, help="processes")
-    parser.add_argument("--small", action="store_true", help="a form that takes minutes")
-    parser.add_argument("--finished", action="store_true", help="what has rows, and no new runs")
-    parser.add_argument(
-        "--any-commit", action="store_true", help="take rows of earlier commits as well"
-    )
-    return parser
-
-
-def parse(parser: argparse.ArgumentParser, *, small: Mapping[str, object]) -> argparse.Namespace:
-    """Parse the command line; the small form changes what is not given there.
-
-    ``complete`` tells that it is not that form, and no choice among data sets or methods.
-    """
-    everything = parser.parse_args([])
-    if parser.parse_args().small:
-        parser.set_defaults(**small)
-    arguments = parser.parse_args()
-    arguments.complete = not arguments.small and all(
-        set(getattr(arguments, name)) == set(value)
-        for name, value in vars(everything).items()
-        if isinstance(value, list)
-    )
-    return arguments
-
-
 def save_figure(figure: "Figure", name: str, *, complete: bool) -> None:
     """Write a figure to ``docs/figures``, that of a part to a folder for such files."""
     folder = FIGURES if complete else Path(_ELSEWHERE or tempfile.gettempdir())
@@ -202,12 +310,60 @@ def save_figure(figure: "Figure", name: str, *, complete: bool) -> None:
     print(f"drawn: {path}")
 
 
-def group(items: Iterable[T], key: Callable[[T], K]) -> dict[K, list[T]]:
-    """Items by key, in the order in which the keys come."""
-    groups: dict[K, list[T]] = {}
-    for item in items:
-        groups.setdefault(key(item), []).append(item)
+def group(rows: Iterable[Row], *names: str) -> dict[Any, list[Any]]:
+    """Rows by the values of columns, a tuple of several ones, in the order in which these come."""
+    groups: dict[Hashable, list[Row]] = {}
+    for row in rows:
+        key = row[names[0]] if len(names) == 1 else tuple(row[name] for name in names)
+        groups.setdefault(key, []).append(row)
     return groups
+
+
+def numbers(rows: Iterable[Row], name: str) -> np.ndarray:
+    """One column."""
+    return np.array([float(row[name]) for row in rows])
+
+
+def of(function: Callable[[np.ndarray], Any], name: str) -> Figure:
+    """Return what computes a figure of one column, NaN without rows."""
+    return lambda rows: float(function(numbers(rows, name))) if rows else float("nan")
+
+
+def print_groups(groups: Mapping[Any, Rows], header: str, figures: Mapping[str, Figure]) -> None:
+    """Print a line of figures for each group of rows."""
+    lines = []
+    for key, rows in groups.items():
+        name = " ".join(key) if isinstance(key, tuple) else key
+        lines.append({header: name} | {what: of_rows(rows) for what, of_rows in figures.items()})
+    print_table(lines)
+
+
+def print_table(rows: Sequence[Row]) -> None:
+    """Print rows as aligned columns."""
+    header = list(rows[0])
+    cells = [header, *([_format(row[name]) for name in header] for row in rows)]
+    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+    for line in cells:
+        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
+
+
+def _format(value: object) -> str:
+    return f"{value:.4g}" if isinstance(value, float) else str(value)
+
+
+def geometric_mean(values: Sequence[float] | np.ndarray) -> float:
+    """Compute the geometric mean."""
+    return float(np.exp(np.mean(np.log(values))))
+
+
+def standard_error(values: np.ndarray) -> float:
+    """Compute the standard error of the mean, NaN for a single value."""
+    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
+
+
+def rounded(value: float) -> float:
+    """Round to six digits."""
+    return float(f"{value:.6g}")
 
 
 def cpu_seconds() -> float:
@@ -223,56 +379,3 @@ def seconds_of(call: Callable[[], object], *, at_least: float = 0.02) -> float:
         call()
         n_calls += 1
     return elapsed / n_calls
-
-
-def rounded(value: float) -> float:
-    """Round to six digits, so that files stay small."""
-    return float(f"{value:.6g}")
-
-
-def numbers(rows: Iterable[Mapping[str, str]], name: str) -> np.ndarray:
-    """One column."""
-    return np.array([float(row[name]) for row in rows])
-
-
-def standard_error(values: np.ndarray) -> float:
-    """Compute the standard error of the mean, NaN for a single value."""
-    return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-
-
-def print_table(rows: list[Mapping[str, object]]) -> None:
-    """Print rows as aligned columns."""
-    header = list(rows[0])
-    cells = [header, *([_format(row[name]) for name in header] for row in rows)]
-    widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
-    for line in cells:
-        print("  ".join(cell.rjust(width) for cell, width in zip(line, widths, strict=True)))
-
-
-def _format(value: object) -> str:
-    """Numbers with four digits, anything else as it is."""
-    return f"{value:.4g}" if isinstance(value, float) else str(value)
-
-
-def commit_of(checkout: Path) -> str:
-    """Short hash of the commit, with a plus where anything but results differs from it."""
-    results = [f":(exclude){checkout / path}" for path in ("benchmarks/results", "docs/figures")]
-    changed = _git(checkout, "status", "--short", "--", str(checkout), *results)
-    return _git(checkout, "rev-parse", "--short", "HEAD") + ("+" if changed else "")
-
-
-def _git(checkout: Path, *arguments: str) -> str:
-    """Output of a git command in a checkout, empty where there is none."""
-    command = ["git", "-C", str(checkout), *arguments]
-    result = subprocess.run(command, capture_output=True, text=True, check=False)
-    return result.stdout.strip()
-
-
-def _processor() -> str:
-    """Model name of the processor, where the system tells."""
-    information = Path("/proc/cpuinfo")
-    if information.exists():
-        for line in information.read_text(encoding="utf-8").splitlines():
-            if line.startswith("model name"):
-                return line.split(":", 1)[1].strip()
-    return platform.processor()

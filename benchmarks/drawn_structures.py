@@ -13,15 +13,15 @@ Rows go to results/drawn_structures.csv.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
-from common import Row, collect, group, make_parser, numbers, parse, print_table, rounded  # isort: skip
-
+import common
 import numpy as np
 import pandas as pd
+from common import Row, Rows, numbers
 
-from autokernel import AutoKernelGPRegressor
+from autokernel import AutoKernelGPRegressor, Expression, parse_expression
+from autokernel.expression import fold, slots_of
 
 NAME = "drawn_structures"  # of the CSV file
 N_ROWS = 150
@@ -60,12 +60,64 @@ KINDS = (
 )
 
 
-@dataclass(frozen=True, slots=True)
-class Table:
-    """What a row is measured for."""
+KERNELS = {  # whose functions are drawn by :func:`draw_kernel`
+    "SE": lambda x, z, lengthscale, variance: (
+        variance * np.exp(-((x - z) ** 2) / (2 * lengthscale**2))
+    ),
+    "LIN": lambda x, z, variance, offset: variance * x * z + offset,
+    "CAT": lambda x, z, variance, offset: variance * (x == z) + offset,
+    "PER": lambda x, z, lengthscale, variance, period: (
+        variance * np.exp(-(np.sin(np.pi * (x - z) / period) ** 2) / (2 * lengthscale**2))
+    ),
+    "RQ": lambda x, z, lengthscale, variance, alpha: (
+        variance * (1 + (x - z) ** 2 / (2 * alpha * lengthscale**2)) ** -alpha
+    ),
+}
+N_UNIFORM = 100  # rows of :func:`draw_kernel`
+LOW_HIGH = {  # ranges of its parameters, which so many uniform rows can show
+    "lengthscale": (0.1, 0.3), "period": (0.08, 0.25), "variance": (0.5, 2.0),
+    "offset": (0.1, 0.5), "alpha": (0.2, 0.5),
+}  # fmt: skip
+IN_A_CYCLE = (0.4, 1.0)  # range of the lengthscale of a kernel that has a period
 
-    kind: str
-    seed: int
+
+def names_of_parameters(expression: Expression) -> list[list[str]]:
+    """List the names of the parameters of each node, in the order of the parameters."""
+    return [[parameter.name for parameter in node.parameters] for node, _ in slots_of(expression)]
+
+
+def covariance_of(expression: Expression, params: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Compute the covariance of sums and products of these kernels, without noise."""
+    if not expression.leaves:
+        return np.zeros((len(X), len(X)))
+
+    def leaf(tree: Any, own: np.ndarray) -> np.ndarray:
+        x = X[:, tree.column]
+        return KERNELS[tree.kernel.name](x[:, None], x[None], *own)
+
+    def join(tree: Any, _: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
+        combine = np.add if tree.operator.symbol == "+" else np.multiply
+        return combine.reduce(operands)
+
+    return fold(expression, params, leaf, join)
+
+
+def draw_kernel(kernel: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw uniform inputs, and targets of a function of a kernel; the noise is a tenth of it."""
+    rng = np.random.default_rng([seed, sum(map(ord, kernel))])
+    rng.uniform(size=N_UNIFORM)  # so that the numbers of earlier measurements follow
+    expression = parse_expression(kernel)
+    params: list[float] = []
+    for names in names_of_parameters(expression):
+        for name in names:
+            in_cycle = name == "lengthscale" and "period" in names
+            low, high = IN_A_CYCLE if in_cycle else LOW_HIGH[name]
+            params.append(float(np.exp(rng.uniform(np.log(low), np.log(high)))))
+    n, n_columns = N_UNIFORM, 1 + max(leaf.column for leaf in expression.leaves)
+    X = rng.uniform(size=(n, n_columns))
+    K = covariance_of(expression, np.array(params), X)
+    f = rng.multivariate_normal(np.zeros(n), K + 1e-9 * np.eye(n), method="cholesky")
+    return X, f + 0.1 * f.std() * rng.normal(size=n)
 
 
 def drawn(kind: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
@@ -103,26 +155,26 @@ def covariance(leaf: str, X: pd.DataFrame, rng: np.random.Generator) -> np.ndarr
     return np.exp(-2 * np.sin(np.pi * distance / rng.uniform(0.1, 0.25)) ** 2)
 
 
-def measure(table: Table) -> Row:
+def measure(kind: str, seed: int) -> Row:
     """Fit a table, and score the structure that drew it."""
-    X, y = drawn(table.kind, table.seed)
+    X, y = drawn(kind, seed)
     began = time.process_time()
-    model = AutoKernelGPRegressor(random_state=table.seed).fit(X, y)
+    model = AutoKernelGPRegressor(random_state=seed).fit(X, y)
     seconds = time.process_time() - began
-    truth = AutoKernelGPRegressor(random_state=table.seed).refit(X, y, kernel=table.kind)
+    truth = AutoKernelGPRegressor(random_state=seed).refit(X, y, kernel=kind)
     return {
-        "lost": rounded(truth.best_score_ - model.best_score_),
-        "cpu_seconds": rounded(seconds),
+        "lost": truth.best_score_ - model.best_score_,
+        "cpu_seconds": seconds,
         "n_kernels": len(model.search_history_["score"]),
         "kernel": model.best_expression_,
         "stop_reason": model.stop_reason_,
-        "expected_improvement": rounded(model.expected_improvement_),
+        "expected_improvement": model.expected_improvement_,
     }
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def summarise(rows: Rows) -> None:
     """Print how many tables lost how much, by commit."""
-    for commit, found in group(rows, lambda row: row["commit"]).items():
+    for commit, found in common.group(rows, "commit").items():
         lost, seconds = numbers(found, "lost"), numbers(found, "cpu_seconds")
         print(
             f"\n{commit}: {np.sum(lost <= CLOSE)} of {len(found)} tables lost at most {CLOSE} "
@@ -131,15 +183,17 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
         )
         shown = ("kind", "seed", "lost", "cpu_seconds", "kernel")
         far = [row for row, nats in zip(found, lost, strict=True) if nats > CLOSE]
-        print_table([{name: row[name] for name in shown} for row in far] or [{"lost more": "none"}])
+        common.print_table(
+            [{name: row[name] for name in shown} for row in far] or [{"lost more": "none"}]
+        )
 
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=KINDS, seeds=5)
-    arguments = parse(parser, small={"datasets": KINDS[:2], "seeds": 1})
-    tables = [Table(kind, seed) for seed in range(arguments.seeds) for kind in arguments.datasets]
-    summarise(collect(NAME, tables, measure, arguments))
+    small = {"datasets": KINDS[:2], "seeds": 1}
+    arguments = common.options_of(__doc__, datasets=KINDS, seeds=5, small=small)
+    units = common.crossed(seed=range(arguments.seeds), kind=arguments.datasets)
+    summarise(common.collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

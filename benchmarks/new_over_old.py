@@ -15,17 +15,13 @@ Rows go to results/new_over_old.csv, where ``version`` is the commit that was me
 meant for runs in turns. The exit status is 1 if a fit is worse than before.
 """
 
-import argparse
 import importlib
-import json
-import os
-import subprocess
 import sys
 import tempfile
 import time
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -33,82 +29,64 @@ import numpy as np
 import sklearn.gaussian_process  # noqa: F401  the import of the package is timed without it
 
 began = time.process_time()
-import autokernel  # noqa: E402
+import autokernel  # noqa: E402, F401
 
 IMPORT_SECONDS = time.process_time() - began
 
-from common import (  # noqa: E402  isort: skip
-    append_rows,
-    commit_of,
-    cpu_seconds,
-    print_environment,
-    print_table,
-    read_rows,
-    rounded,
-)
+import common  # noqa: E402
+from common import Row, Split, group  # noqa: E402
+
 from autokernel import SOT, AutoKernelGPRegressor, RandomWalks  # noqa: E402
 from autokernel.datasets import load_airline  # noqa: E402
 
 NAME, FROZEN = "new_over_old", "9c09ee1"
-THIS = Path(__file__).resolve().parents[1]
 SMALLER_SCORE, LARGER_NLL, RMSE_RATIO = 0.05, 0.01, 1.01  # beyond these, a fit is worse than before
 N_TEST = 500
 SHORT = {"n_iter": 6, "random_state": 0}
 FEW = {"base_kernels": ("SE", "LIN"), "max_leaves": 3}
-TIMES = ("fit_seconds", "predict_seconds", "import_seconds")
+TIMES = {f"{what}_seconds": f"{what} ratio" for what in ("fit", "predict", "import")}
 
 
-@dataclass(frozen=True)
-class Data:
-    """Rows to train on, with the weights or errors that ``fit`` takes, and rows to test on."""
-
-    X: Any
-    y: Any
-    X_test: Any
-    y_test: np.ndarray
-    of_rows: Mapping[str, np.ndarray] = field(default_factory=dict)
-
-
-def table(n_features: int, n_samples: int) -> Data:
+def table(n_features: int, n_samples: int) -> Split:
     """Draw a periodic function of the first column plus a square of the last one."""
     rng = np.random.default_rng(n_features)
     X = rng.uniform(size=(n_samples + N_TEST, n_features))
     y = np.sin(25 * X[:, 0]) + 2 * X[:, -1] ** 2 + 0.2 * rng.normal(size=len(X))
-    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
+    return Split(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
 
 
-def airline(n_samples: int) -> Data:
+def airline(n_samples: int) -> Split:
     """Return the first months of the series of passengers, and the months after them."""
     X, y = load_airline(return_X_y=True)
-    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
+    return Split(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
 
 
-def dated(n_samples: int) -> Data:
+def dated(n_samples: int) -> Split:
     """Return the same as a series of pandas with dates."""
     import pandas as pd
 
     months = pd.date_range("1949-01", periods=144, freq="MS")
     y = pd.Series(load_airline().target, months, name="passengers")
-    return Data(y[:n_samples], None, months[n_samples:], y.to_numpy()[n_samples:])
+    return Split(y[:n_samples], None, months[n_samples:], y.to_numpy()[n_samples:])
 
 
-def shares(n_samples: int) -> Data:
+def shares(n_samples: int) -> Split:
     """Draw a target between 0 and 1."""
     one = table(2, n_samples)
     y, y_test = (1 / (1 + np.exp(-1.5 * y)) for y in (one.y, one.y_test))
-    return Data(one.X, y, one.X_test, y_test)
+    return Split(one.X, y, one.X_test, y_test)
 
 
-def ages(n_samples: int, *, of_target: bool = False) -> Data:
+def ages(n_samples: int, *, of_target: bool = False) -> Split:
     """Draw a function of the logarithm of a column that spans three powers of ten."""
     rng = np.random.default_rng(11)
     X = 10 ** rng.uniform(0, 3, size=(n_samples + N_TEST, 1))
     z = np.sin(1.2 * np.log(X[:, 0])) + 0.1 * rng.normal(size=len(X))
     y = np.exp(1.5 * z) if of_target else z
-    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
+    return Split(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
 
 
-def shops(n_samples: int, *, everything: bool = False) -> Data:
+def shops(n_samples: int, *, everything: bool = False) -> Split:
     """Draw four shops with functions of time; ``everything`` has all kinds of data at once."""
     import pandas as pd
 
@@ -119,25 +97,25 @@ def shops(n_samples: int, *, everything: bool = False) -> Data:
     z = np.sin(time_) + 0.5 * shop + 0.1 * shop * time_ + 0.1 * rng.normal(size=n)
     X = pd.DataFrame({"time": time_, "shop": pd.Categorical.from_codes(shop, list("abcd"))})
     if not everything:
-        return Data(X[:n_samples], z[:n_samples], X[n_samples:], z[n_samples:])
+        return Split(X[:n_samples], z[:n_samples], X[n_samples:], z[n_samples:])
     X["age"] = np.where(rng.uniform(size=n) < 0.1, np.nan, age)
     weights, errors = rng.uniform(0.5, 1.5, size=n_samples), rng.choice([0.01, 0.1], size=n_samples)
     y = np.exp(0.3 * (z + 0.5 * np.log(age)))
     y[:n_samples] += errors * rng.normal(size=n_samples)
     y[5] *= 10.0
     of_rows = {"sample_weight": weights / weights.mean(), "noise_std": errors}
-    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:], of_rows)
+    return Split(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:], of_rows=of_rows)
 
 
-def gaps(n_samples: int) -> Data:
+def gaps(n_samples: int) -> Split:
     """Draw two columns, one of five values missing."""
     one = table(2, n_samples)
     rng = np.random.default_rng(13)
     X, X_test = (np.where(rng.uniform(size=X.shape) < 0.2, np.nan, X) for X in (one.X, one.X_test))
-    return Data(X, one.y, X_test, one.y_test)
+    return Split(X, one.y, X_test, one.y_test)
 
 
-def uneven(n_samples: int, name: str) -> Data:
+def uneven(n_samples: int, name: str) -> Split:
     """Draw rows with weights or with known errors, and noise that agrees with these."""
     one = table(1, n_samples)
     rng = np.random.default_rng(14)
@@ -146,26 +124,26 @@ def uneven(n_samples: int, name: str) -> Data:
         values /= values.mean()
     deviation = values if name == "noise_std" else 0.5 / np.sqrt(values)
     y = one.y + deviation * rng.normal(size=n_samples)
-    return Data(one.X, y, one.X_test, one.y_test, {name: values})
+    return Split(one.X, y, one.X_test, one.y_test, of_rows={name: values})
 
 
-def spoilt(n_samples: int) -> Data:
+def spoilt(n_samples: int) -> Split:
     """Add three outliers."""
     one = table(1, n_samples)
     y = one.y.copy()
     y[[3, 17, 31]] += [8.0, -9.0, 15.0]
-    return Data(one.X, y, one.X_test, one.y_test)
+    return Split(one.X, y, one.X_test, one.y_test)
 
 
-def broken(n_samples: int) -> Data:
+def broken(n_samples: int) -> Split:
     """Draw a season that ends in the middle."""
     rng = np.random.default_rng(15)
     X = rng.uniform(size=(n_samples + N_TEST, 1))
     y = np.where(X[:, 0] < 0.5, np.sin(8 * np.pi * X[:, 0]), 0.5) + 0.1 * rng.normal(size=len(X))
-    return Data(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
+    return Split(X[:n_samples], y[:n_samples], X[n_samples:], y[n_samples:])
 
 
-def in_two_steps(data: Data, settings: Mapping[str, Any]) -> AutoKernelGPRegressor:
+def in_two_steps(data: Split, settings: Mapping[str, Any]) -> AutoKernelGPRegressor:
     """Fit twice with a memory; the second fit reads what the first has evaluated."""
     model = AutoKernelGPRegressor(**settings)
     with tempfile.TemporaryDirectory() as folder:
@@ -174,7 +152,7 @@ def in_two_steps(data: Data, settings: Mapping[str, Any]) -> AutoKernelGPRegress
     return model
 
 
-FITS: Mapping[str, tuple[Callable[[], Data], Mapping[str, Any]]] = {
+FITS: Mapping[str, tuple[Callable[[], Split], Mapping[str, Any]]] = {
     "sot": (lambda: airline(120), {"n_iter": 10}),
     "boms": (lambda: table(1, 120), {"strategy": "boms", "max_leaves": 4}),
     "arc": (lambda: table(2, 120), {"strategy": "arc", **FEW}),
@@ -210,19 +188,20 @@ FITS: Mapping[str, tuple[Callable[[], Data], Mapping[str, Any]]] = {
 }
 
 
-def run(name: str) -> dict[str, object]:
+def measure_here(fit: str) -> Row:
     """Fit and predict, in the process of one checkout."""
-    make, given = FITS[name]
+    warnings.simplefilter("ignore")
+    make, given = FITS[fit]
     data, settings = make(), {**SHORT, **given}
-    began = cpu_seconds()
-    if name == "memory":
+    began = common.cpu_seconds()
+    if fit == "memory":
         model = in_two_steps(data, settings)
     else:
         model = AutoKernelGPRegressor(**settings).fit(data.X, data.y, **data.of_rows)
     if "n_jobs" in settings:
         loky = importlib.import_module("joblib.externals.loky")
         loky.get_reusable_executor().shutdown(wait=True)
-    fit_seconds = cpu_seconds() - began
+    fit_seconds = common.cpu_seconds() - began
     seconds = []
     for _ in range(5):
         began = time.process_time()
@@ -232,7 +211,7 @@ def run(name: str) -> dict[str, object]:
     return {
         "kernel": model.best_expression_,
         "score": float(model.best_score_),
-        "rmse": float(np.sqrt(np.mean((mean - data.y_test) ** 2)) / np.std(data.y_test)),
+        "rmse": common.rmse(mean, data.y_test) / float(np.std(data.y_test)),
         "nll": -float(np.mean(density)),
         "n_kernels": len(model.search_history_["score"]),
         "fit_seconds": fit_seconds,
@@ -241,110 +220,88 @@ def run(name: str) -> dict[str, object]:
     }
 
 
-def run_in(checkout: Path, name: str) -> dict[str, object]:
+def measure(
+    checkouts: Mapping[str, Path], fit: str, repeat: int, version: str, in_turn_with: str
+) -> Row:
     """Run a fit in a fresh process that takes the package from a checkout."""
-    done = subprocess.run(
-        [sys.executable, "-W", "ignore", __file__, "--run", name],
-        env={**os.environ, "PYTHONPATH": str(checkout), "OPENBLAS_NUM_THREADS": "1"},
-        cwd=checkout, check=True, stdout=subprocess.PIPE, text=True,
-    )  # fmt: skip
-    found = json.loads(done.stdout)
-    if not Path(found.pop("package")).is_relative_to(checkout):
-        raise RuntimeError(f"the package was not taken from {checkout}")
+    found = common.measured_afresh(__file__, {"fit": fit}, folder=checkouts[version])
+    assert found is not None
     return found
-
-
-def measure(checkouts: Sequence[Path], names: Sequence[str], repeats: int) -> list[str]:
-    """Write the rows that are missing, the checkouts in turns, and return the versions."""
-    versions = [commit_of(checkout) for checkout in checkouts]
-    key = ("fit", "repeat", "version", "in_turn_with")
-    finished = {tuple(row[name] for name in key) for row in read_rows(NAME)}
-    for repeat in range(repeats):
-        for name in names:
-            order = range(len(checkouts))
-            for number in order if repeat % 2 else reversed(order):
-                others = " ".join(v for v in versions if v != versions[number])
-                unit = dict(zip(key, (name, str(repeat), versions[number], others), strict=True))
-                if tuple(unit.values()) in finished and not unit["version"].endswith("+"):
-                    continue
-                found = run_in(checkouts[number], name)
-                row = {k: rounded(v) if isinstance(v, float) else v for k, v in found.items()}
-                append_rows(NAME, [{**unit, **row}])
-                print(*unit.values(), *row.values(), flush=True)
-    return versions
 
 
 def compare(old: str, new: str, names: Sequence[str], *, in_turns: bool) -> bool:
     """Print the results and times of two versions; return whether none is worse."""
-    found: dict[tuple[str, str], dict[str, Mapping[str, str]]] = {}
-    for row in read_rows(NAME):
-        partner = {old: new, new: old}.get(row["version"], "") if in_turns else ""
-        if row["in_turn_with"] == partner:
-            found.setdefault((row["version"], row["fit"]), {})[row["repeat"]] = row
-    lines, ratios, worse = [], [], []
-    for name in names:
-        before, now = found.get((old, name), {}), found.get((new, name), {})
-        common = sorted(before.keys() & now.keys())
-        if not common:
-            continue
-        a, b = before[common[0]], now[common[0]]
-        values = {c: (float(a[c]), float(b[c])) for c in ("score", "rmse", "nll")}
-        less = {c: values[c][1] - values[c][0] for c in values}
-        is_worse = (
-            less["score"] < -SMALLER_SCORE
-            or less["nll"] > LARGER_NLL
-            or values["rmse"][1] > RMSE_RATIO * values["rmse"][0]
-        )
-        of_fit = [
-            float(np.median([float(now[r][t]) / float(before[r][t]) for r in common]))
-            for t in TIMES
-        ]
-        ratios.append(of_fit)
-        worse += [name] * is_worse
-        lines.append(
-            {"fit": name, "score": values["score"][0]}
-            | {f"{c} new - old": less[c] for c in less}
-            | dict(zip((t.replace("_seconds", " ratio") for t in TIMES), of_fit, strict=True))
-            | {"kernel": "same" if a["kernel"] == b["kernel"] else f"{a['kernel']} > {b['kernel']}"}
-            | {"": "WORSE" if is_worse else ""}
-        )
-    if not lines:
+    partner = {old: new, new: old} if in_turns else {}
+    kept = [row for row in common.read_rows(NAME) if row["version"] in (old, new)]
+    kept = [row for row in kept if row["in_turn_with"] == partner.get(row["version"], "")]
+    found = {
+        key: {row["repeat"]: row for row in rows}
+        for key, rows in group(kept, "fit", "version").items()
+    }
+    pairs = {name: (found.get((name, old), {}), found.get((name, new), {})) for name in names}
+    pairs = {name: pair for name, pair in pairs.items() if pair[0].keys() & pair[1].keys()}
+    if not pairs:
         raise SystemExit(f"results/{NAME}.csv has no rows of both {old} and {new}")
+    lines = [{"fit": name} | compared(*pair) for name, pair in pairs.items()]
     print(f"\n{new} over {old}, " + ("in turns:" if in_turns else "times not in one run:"))
-    print_table(lines)
-    medians = [f"{m:.3f}" for m in np.median(ratios, axis=0)]
-    totals = [
-        sum(float(row["fit_seconds"]) for line in lines for row in found[v, line["fit"]].values())
-        for v in (old, new)
-    ]
+    common.print_table(lines)
+    medians = [f"{np.median([line[name] for line in lines]):.3f}" for name in TIMES.values()]
     print("median ratios of fit, predict, import:", *medians)
+    totals = [
+        sum(float(row["fit_seconds"]) for pair in pairs.values() for row in pair[number].values())
+        for number in (0, 1)
+    ]
     print(f"CPU of all fits: {totals[0]:.1f} s and {totals[1]:.1f} s")
+    worse = [line["fit"] for line in lines if line[""]]
     print("worse:", ", ".join(worse) or "none")
     return not worse
 
 
+def compared(before: Mapping[str, Row], now: Mapping[str, Row]) -> dict[str, Any]:
+    """Compare the results of a fit, and its times in each repeat."""
+    shared = sorted(before.keys() & now.keys())
+    a, b = before[shared[0]], now[shared[0]]
+    less = {name: float(b[name]) - float(a[name]) for name in ("score", "rmse", "nll")}
+    is_worse = (
+        less["score"] < -SMALLER_SCORE
+        or less["nll"] > LARGER_NLL
+        or float(b["rmse"]) > RMSE_RATIO * float(a["rmse"])
+    )
+    return {
+        "score": float(a["score"]),
+        **{f"{name} new - old": value for name, value in less.items()},
+        **{
+            what: float(np.median([float(now[r][name]) / float(before[r][name]) for r in shared]))
+            for name, what in TIMES.items()
+        },
+        "kernel": "same" if a["kernel"] == b["kernel"] else f"{a['kernel']} > {b['kernel']}",
+        "": "WORSE" if is_worse else "",
+    }
+
+
 def main() -> int:
     """Measure what is missing, and compare."""
-    parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
-    parser.add_argument("--old", type=Path, help="checkout to run in turns with this one")
-    parser.add_argument("--measure", type=Path, help="only measure this checkout once")
-    parser.add_argument("--against", default=FROZEN, help="version of the kept rows to compare")
-    parser.add_argument("--fits", nargs="+", default=list(FITS), choices=list(FITS))
-    parser.add_argument("--repeats", type=int, default=1)
-    parser.add_argument("--run", choices=FITS, help=argparse.SUPPRESS)
-    options = parser.parse_args()
-    if options.run:
-        warnings.simplefilter("ignore")
-        print(json.dumps({**run(options.run), "package": autokernel.__file__}))
+    if common.answers(measure_here):
         return 0
-    print_environment()
-    if options.measure:
-        measure([options.measure.resolve()], options.fits, options.repeats)
+    arguments = common.options_of(
+        __doc__, old="", measure="", against=FROZEN, fits=list(FITS), repeats=1
+    )
+    folders = [arguments.measure or arguments.old, "" if arguments.measure else str(common.TOP)]
+    checkouts, is_fixed = common.versions_of(Path(folder) for folder in folders if folder)
+    versions = list(checkouts)
+    units = [
+        {"fit": name, "repeat": repeat, "version": version}
+        | {"in_turn_with": " ".join(one for one in versions if one != version)}
+        for repeat in range(arguments.repeats)
+        for name in arguments.fits
+        for version in versions[:: 1 if repeat % 2 else -1]
+    ]
+    common.collect(NAME, units, partial(measure, checkouts), arguments, any_commit=is_fixed)
+    if arguments.measure:
         return 0
-    checkouts = [THIS] if options.old is None else [options.old.resolve(), THIS]
-    *others, new = measure(checkouts, options.fits, options.repeats)
-    old = others[0] if others else options.against
-    return int(not compare(old, new, options.fits, in_turns=bool(others)))
+    in_turns = len(versions) == 2
+    old = versions[0] if in_turns else arguments.against
+    return int(not compare(old, versions[-1], arguments.fits, in_turns=in_turns))
 
 
 if __name__ == "__main__":

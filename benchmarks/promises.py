@@ -12,13 +12,12 @@
 - kills: a fit with memory in a process that is killed ten times at random moments, and then ends;
   the ratio is 1 if it finds what a fit without interruption finds, else 0.
 
-Rows are appended to results/promises.csv.
+Rows are appended to results/promises.csv; ``--finished`` prints all that are there.
 
     AUTOKERNEL_DATA=folder python benchmarks/promises.py
     python benchmarks/promises.py --questions workers --repeats 1
 """
 
-import argparse
 import signal
 import subprocess
 import sys
@@ -29,17 +28,18 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-from common import append_rows, group, print_environment, print_table  # isort: skip
-from runs import draw_split  # isort: skip
-
+import common
 import numpy as np
 import pandas as pd
+from common import Rows, group
+from data import draw_split
 from joblib import Parallel, delayed
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.search import STRATEGIES
 from autokernel.typing import FloatArray
 
+NAME = "promises"  # of the CSV file
 DATASETS = ("airfoil", "concrete")
 N_ROWS = 500
 BUDGETS = (0.3, 1.0, 3.0, 10.0)  # seconds
@@ -77,7 +77,7 @@ def seconds_of_a_fit(dataset: str, **parameters: object) -> float:
     """Time one fit."""
     split = draw_split(dataset, 0, n_train=N_ROWS)
     began = time.perf_counter()
-    AutoKernelGPRegressor(random_state=0, **parameters).fit(split.X_train, split.y_train)
+    AutoKernelGPRegressor(random_state=0, **parameters).fit(split.X, split.y)
     return time.perf_counter() - began
 
 
@@ -202,51 +202,40 @@ QUESTIONS: dict[str, Callable[[int], Iterator[Measured]]] = {
 
 
 def main() -> None:
-    """Run and print."""
-    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--questions", nargs="+", default=list(QUESTIONS), choices=list(QUESTIONS))
-    parser.add_argument("--repeats", type=int, default=5)
-    parser.add_argument("--load", type=int, default=0, help="number of other busy processes")
-    arguments = parser.parse_args()
+    """Measure what is asked, append rows and print them."""
+    arguments = common.options_of(__doc__, questions=list(QUESTIONS), repeats=5, load=0)
     signal.signal(signal.SIGALRM, _interrupted)
-    busy = [
-        subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(arguments.load)
-    ]
+    command = [sys.executable, "-c", "while True: pass"]
+    busy = [subprocess.Popen(command) for _ in range(arguments.load)]
+    rows = common.read_rows(NAME) if arguments.finished else []
     try:
-        measure(arguments)
+        for question in () if arguments.finished else arguments.questions:
+            name = f"{question}, load {arguments.load}" if arguments.load else question
+            for repeat in range(arguments.repeats):
+                for dataset, *measured in QUESTIONS[question](repeat):
+                    row = {"question": name, "dataset": dataset, "repeat": repeat}
+                    row |= zip(("reference", "seconds", "ratio"), measured, strict=True)
+                    common.append_rows(NAME, [row])
+                    print(*row.values(), flush=True)
+                    rows.append(row)
     finally:
         for one in busy:
             one.kill()
+    summarise([row for row in rows if row["question"].split(",")[0] in arguments.questions])
 
 
-def measure(arguments: argparse.Namespace) -> None:
-    """Measure what is asked, append rows and print them."""
-    print_environment()
-    rows = []
-    for question in arguments.questions:
-        for repeat in range(arguments.repeats):
-            for measured in QUESTIONS[question](repeat):
-                names = ("dataset", "reference", "seconds", "ratio")
-                found = dict(zip(names, measured, strict=True))
-                what = f"{question}, load {arguments.load}" if arguments.load else question
-                row = {"question": what, "dataset": found["dataset"], "repeat": repeat, **found}
-                append_rows("promises", [row])
-                print(*row.values(), flush=True)
-                rows.append(row)
-    summary = []
-    for key, found in group(
-        rows, lambda row: (row["question"], row["dataset"], _limit(row))
-    ).items():
-        ratios = [float(str(row["ratio"])) for row in found]
-        line = dict(zip(("question", "dataset", "limit"), key, strict=True))
-        line |= {"median": float(np.median(ratios)), "lowest": min(ratios), "highest": max(ratios)}
-        summary.append(line)
-    print_table(summary)
-
-
-def _limit(row: dict[str, object]) -> object:
-    """Seconds that are allowed, if the question is how many were taken."""
-    return row["reference"] if str(row["question"]).startswith("budget") else ""
+def summarise(rows: Rows) -> None:
+    """Print ratios; budgets have a line for each limit."""
+    lines = [
+        {**row, "limit": f"{float(row['reference']):.3g}" * row["question"].startswith("budget")}
+        for row in rows
+    ]
+    figures = {"median": np.median, "lowest": np.min, "highest": np.max}
+    common.print_groups(
+        group(lines, "question", "dataset", "limit"),
+        "question, data set, limit",
+        {name: common.of(function, "ratio") for name, function in figures.items()},
+    )
 
 
 if __name__ == "__main__":

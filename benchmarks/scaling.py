@@ -19,27 +19,14 @@ Rows go to results/scaling.csv. Draws docs/figures/scaling.png, the growth of ti
 import gzip
 import json
 import resource
-import subprocess
-import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Mapping
+from functools import partial
 
-from common import (  # isort: skip
-    Row,
-    collect,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    rounded,
-    save_figure,
-)
-from data import path_of, read_table  # isort: skip
-from runs import Split, normal_nll, rmse  # isort: skip
-
+import common
 import numpy as np
+from common import Row, Rows, Split, group, numbers
+from data import path_of, read_table
 from sklearn.ensemble import HistGradientBoostingRegressor
 from sklearn.model_selection import GridSearchCV, cross_val_predict
 
@@ -69,37 +56,22 @@ SETTINGS: Mapping[str, Mapping[str, object]] = {
 GRID = {"learning_rate": [0.03, 0.1], "max_leaf_nodes": [15, 31, 63], "max_iter": [500, 1500]}
 
 
-@dataclass(frozen=True, slots=True)
-class Unit:
-    """What a row is measured for."""
-
-    dataset: str
-    n_train: int
-    method: str
-    seed: int
+def measure(**unit: object) -> Row:
+    return common.measured_afresh(__file__, unit)
 
 
-def measure(unit: Unit) -> Row:
-    """Measure one unit in a process of its own."""
-    command = [sys.executable, __file__, "--one", json.dumps(asdict(unit))]
-    done = subprocess.run(command, check=True, capture_output=True, text=True)
-    return json.loads(done.stdout.splitlines()[-1])
-
-
-def measure_here(unit: Unit) -> Row:
+def measure_here(dataset: str, n_train: int, method: str, seed: int) -> Row:
     """Fit and predict, with the time and the largest memory of this process."""
-    split = draw_split(unit)
+    split = draw_split(dataset, n_train, seed)
     began, cpu_began = time.perf_counter(), time.process_time()
-    if unit.method == "boosting":
-        predict, what, kernel = fit_boosting(split, seed=unit.seed)
+    if method == "boosting":
+        predict, kernel = fit_boosting(split, seed=seed)
+        what = ""
     else:
-        model = AutoKernelGPRegressor(random_state=unit.seed, **SETTINGS[unit.method])
-        model.fit(split.X_train, split.y_train)
+        model = AutoKernelGPRegressor(random_state=seed, **SETTINGS[method])
+        model.fit(split.X, split.y)
         what, kernel = getattr(model, "approximation_", "exact"), model.best_expression_
-
-        def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-            return model.predict(X, return_std=True)
-
+        predict = partial(model.predict, return_std=True)
     seconds, cpu = time.perf_counter() - began, time.process_time() - cpu_began
     began = time.perf_counter()
     mean, std = predict(split.X_test)
@@ -107,35 +79,35 @@ def measure_here(unit: Unit) -> Row:
     away = np.abs(split.y_test - mean) / std
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
     return {
-        "rmse": rounded(rmse(mean, split.y_test)),
-        "nll": rounded(normal_nll(mean, std, split.y_test)),
-        "coverage": rounded(float(np.mean(away < 1.96))),
-        "seconds": rounded(seconds),
-        "cpu_seconds": rounded(cpu),
-        "predict_seconds": rounded(of_predict),
+        "rmse": common.rmse(mean, split.y_test),
+        "nll": common.normal_nll(mean, std, split.y_test),
+        "coverage": float(np.mean(away < 1.96)),
+        "seconds": seconds,
+        "cpu_seconds": cpu,
+        "predict_seconds": of_predict,
         "n_test": len(split.y_test),
-        "gib": rounded(peak / 2**30),
+        "gib": peak / 2**30,
         "approximation": what,
         "kernel": kernel,
     }
 
 
-def draw_split(unit: Unit) -> Split:
+def draw_split(dataset: str, n_train: int, seed: int) -> Split:
     """Read or draw the data, and standardise the target by the rows to train on."""
-    rng = np.random.default_rng(unit.seed)
-    if unit.dataset == "friedman":
-        X, y = draw_friedman(unit.n_train + N_TEST, rng)
-        train, test = np.split(np.arange(len(y)), [unit.n_train])
-    elif unit.dataset in PUBLISHED:
-        path = path_of(f"{unit.dataset}.csv.gz")
+    rng = np.random.default_rng(seed)
+    if dataset == "friedman":
+        X, y = draw_friedman(n_train + N_TEST, rng)
+        train, test = np.split(np.arange(len(y)), [n_train])
+    elif dataset in PUBLISHED:
+        path = path_of(f"{dataset}.csv.gz")
         with gzip.open(path, "rt", encoding="utf-8") as file:
             table = np.loadtxt(file, delimiter=",", skiprows=1)
         X, y, is_test = table[:, :-2], table[:, -2], table[:, -1] == 1
-        train, test = np.flatnonzero(~is_test)[: unit.n_train], np.flatnonzero(is_test)
+        train, test = np.flatnonzero(~is_test)[:n_train], np.flatnonzero(is_test)
     else:
-        table = read_table(unit.dataset)
+        table = read_table(dataset)
         X, y = table[:, :-1], table[:, -1]
-        train, test = np.split(rng.permutation(len(y)), [unit.n_train])
+        train, test = np.split(rng.permutation(len(y)), [n_train])
     mean, std = y[train].mean(), y[train].std()
     scaled = (y - mean) / std
     test = test[:N_TEST]
@@ -149,43 +121,35 @@ def draw_friedman(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
     return X, wave + 20 * (X[:, 2] - 0.5) ** 2 + 10 * X[:, 3] + 5 * X[:, 4] + rng.normal(size=n)
 
 
-def fit_boosting(split: Split, *, seed: int):
+def fit_boosting(split: Split, *, seed: int) -> tuple[Callable[..., object], str]:
     """Choose boosted trees by cross-validation."""
     trees = HistGradientBoostingRegressor(random_state=seed)
     grid = GridSearchCV(trees, GRID, cv=3, scoring="neg_root_mean_squared_error")
-    grid.fit(split.X_train, split.y_train)
-    held_out = cross_val_predict(grid.best_estimator_, split.X_train, split.y_train, cv=3)
-    std = np.sqrt(np.mean((split.y_train - held_out) ** 2))
+    grid.fit(split.X, split.y)
+    held_out = cross_val_predict(grid.best_estimator_, split.X, split.y, cv=3)
+    std = np.sqrt(np.mean((split.y - held_out) ** 2))
 
     def predict(X: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
         return grid.predict(X), np.full(len(X), std)
 
-    return predict, "", json.dumps(grid.best_params_)
+    return predict, json.dumps(grid.best_params_)
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def summarise(rows: Rows) -> None:
     """Print errors, time and memory."""
     columns = ("rmse", "nll", "coverage", "seconds", "predict_seconds", "gib")
-    print_table(
-        [
-            {
-                "set": row["dataset"],
-                "rows": int(row["n_train"]),
-                "method": row["method"],
-                **{name: float(row[name]) for name in columns},
-                "predicts by": row["approximation"],
-            }
-            for row in rows
-        ]
-    )
+    figures = {name: common.of(np.mean, name) for name in columns}
+    figures["predicts by"] = lambda found: found[0]["approximation"]
+    groups = group(rows, "dataset", "n_train", "method", "seed")
+    common.print_groups(groups, "set, rows, method, seed", figures)
 
 
-def draw(rows: Sequence[Mapping[str, str]], *, complete: bool) -> None:
+def draw(rows: Rows, *, complete: bool) -> None:
     """Draw CPU time and memory over the number of rows."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
-    for method, found in group(rows, lambda row: row["method"]).items():
+    for method, found in group(rows, "method").items():
         n = numbers(found, "n_train")
         for axis, name in zip(axes, ("cpu_seconds", "gib", "rmse"), strict=True):
             axis.plot(n, numbers(found, name), "o-", label=method)
@@ -197,30 +161,29 @@ def draw(rows: Sequence[Mapping[str, str]], *, complete: bool) -> None:
     for axis, title in zip(axes, titles, strict=True):
         axis.set(xscale="log", yscale="log", xlabel="rows", title=title)
         axis.legend()
-    save_figure(figure, NAME, complete=complete)
+    common.save_figure(figure, NAME, complete=complete)
 
 
 def main() -> None:
     """Measure what is missing, print the table and draw the growth."""
-    if sys.argv[1:2] == ["--one"]:
-        print(json.dumps(measure_here(Unit(**json.loads(sys.argv[2])))))
+    if common.answers(measure_here):
         return
-    parser = make_parser(__doc__, datasets=list(SETS), seeds=1)
-    methods = [*SETTINGS, "boosting"]
-    parser.add_argument("--methods", nargs="+", default=methods, choices=methods)
-    parser.add_argument("--growth", type=int, nargs="*", default=GROWTH, help="numbers of rows")
-    arguments = parse(parser, small={"datasets": [], "methods": ["n_iter=0"], "growth": [500]})
+    arguments = common.options_of(
+        __doc__, datasets=SETS, seeds=1, methods=[*SETTINGS, "boosting"], growth=GROWTH,
+        small={"datasets": [], "methods": ["n_iter=0"], "growth": [500]},
+    )  # fmt: skip
     seeds = range(arguments.seeds)
-    growth = [Unit("friedman", n, "n_iter=0", seed) for seed in seeds for n in arguments.growth]
+    growth = common.crossed(
+        dataset=["friedman"], n_train=arguments.growth, method=["n_iter=0"], seed=seeds
+    )
     of_sets = [
-        Unit(dataset, SETS[dataset], method, seed)
+        {"dataset": dataset, "n_train": SETS[dataset], "method": method, "seed": seed}
         for seed in seeds
         for dataset in arguments.datasets
         for method in arguments.methods
         if method != "exact" or SETS[dataset] < GROWTH[4]
     ]
-    units = list(dict.fromkeys([*growth, *of_sets]))
-    rows = collect(NAME, units, measure, arguments)
+    rows = common.collect(NAME, [*growth, *of_sets], measure, arguments)
     summarise(rows)
     draw(
         [row for row in rows if row["dataset"] == "friedman" and row["method"] == "n_iter=0"],

@@ -23,24 +23,13 @@ out of time, and search_comparison_cpu.png. A line continues flat if the search 
 """
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
 from typing import Any
 
-from common import (  # isort: skip
-    Row,
-    collect,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    rounded,
-    save_figure,
-)
-from runs import draw_split, normal_nll, rmse  # isort: skip
-
+import common
 import numpy as np
+from common import Row, Rows, group, numbers
+from data import draw_split
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.search import BOMS, SOT, Arc, RandomWalks, Strategy, TreeGEP
@@ -69,18 +58,6 @@ MAX_ITER = 10_000  # more kernels than any search evaluates in time
 COUNTS = (25, 50, 100)  # kernels, of the table
 MAX_COUNT = 200  # kernels, of the figure
 N_MOMENTS = 240  # of the lines over time
-Rows = Sequence[Mapping[str, str]]
-
-
-@dataclass(frozen=True, slots=True)
-class Run:
-    """What a row is measured for."""
-
-    dataset: str
-    strategy: str
-    seed: int
-    n_train: int
-    cpu_limit: float  # seconds
 
 
 class CpuClock:
@@ -114,31 +91,31 @@ class CpuClock:
         return self.seconds > self._limit
 
 
-def measure(run: Run) -> Row:
+def measure(dataset: str, strategy: str, seed: int, n_train: int, cpu_limit: float) -> Row:
     """Search on one split, and measure time and test error."""
-    split = draw_split(run.dataset, run.seed, n_train=run.n_train)
+    split = draw_split(dataset, seed, n_train=n_train)
     model = AutoKernelGPRegressor(
-        strategy=STRATEGIES[run.strategy], noise="constant", outliers=None, random_state=run.seed
+        strategy=STRATEGIES[strategy], noise="constant", outliers=None, random_state=seed
     )
-    if run.strategy != "sot":
+    if strategy != "sot":
         model.set_params(n_iter=MAX_ITER, tol=0.0)
-    clock = CpuClock(run.cpu_limit)
-    model.set_callbacks(clock).fit(split.X_train, split.y_train)
+    clock = CpuClock(cpu_limit)
+    model.set_callbacks(clock).fit(split.X, split.y)
     cpu_seconds = clock.seconds
     mean, std = model.predict(split.X_test, return_std=True)
     history = model.search_history_
     first = int(np.sum(history["phase"] == "initial"))
     begun, ended = np.array(clock.begun), np.array(clock.ended)
-    scores = history["score"] / run.n_train
+    scores = history["score"] / n_train
     scores[~np.isclose(scores, history["score_per_sample"])] = -np.inf  # of some of the rows
     steps = np.flatnonzero(np.diff(np.maximum.accumulate([-np.inf, *scores])) > 0)
     return {
-        "rmse": rounded(rmse(mean, split.y_test)),
-        "nll": rounded(normal_nll(mean, std, split.y_test)),
-        "score_per_sample": rounded(model.best_score_ / run.n_train),
-        "cpu_seconds": rounded(cpu_seconds),
-        "evaluation_seconds": rounded(float(np.sum(ended[first:] - begun[first:]))),
-        "proposal_seconds": rounded(float(np.sum(begun[first:] - ended[first - 1 : -1]))),
+        "rmse": common.rmse(mean, split.y_test),
+        "nll": common.normal_nll(mean, std, split.y_test),
+        "score_per_sample": model.best_score_ / n_train,
+        "cpu_seconds": cpu_seconds,
+        "evaluation_seconds": float(np.sum(ended[first:] - begun[first:])),
+        "proposal_seconds": float(np.sum(begun[first:] - ended[first - 1 : -1])),
         "n_evaluations": len(history["score"]),
         "n_initial": first,
         "stop_reason": model.stop_reason_,
@@ -160,40 +137,40 @@ def quartiles(rows: Rows, limits: np.ndarray, *, by: int) -> np.ndarray:
 
 def summarise(dataset: str, rows: Rows) -> None:
     """Print the table of a data set, with the commits of its rows."""
+
+    def best(limit: float, *, by: int) -> common.Figure:
+        def figure(runs: Rows) -> object:
+            is_reached = by == 2 or numbers(runs, "n_evaluations").min() >= limit
+            return float(quartiles(runs, np.array([limit]), by=by)[1, 0]) if is_reached else ""
+
+        return figure
+
     seconds = float(rows[0]["cpu_limit"]) * np.array([0.25, 0.5, 1.0])
-    table: list[Mapping[str, object]] = []
-    for strategy, runs in group(rows, lambda row: row["strategy"]).items():
-        counts = numbers(runs, "n_evaluations")
-        by_count = zip(COUNTS, quartiles(runs, np.array(COUNTS), by=0)[1], strict=True)
-        by_time = zip(seconds, quartiles(runs, seconds, by=2)[1], strict=True)
-        table.append(
-            {
-                "strategy": strategy,
-                "runs": len(runs),
-                "kernels": float(np.median(counts)),
-                **{f"after {n}": best if counts.min() >= n else "" for n, best in by_count},
-                **{f"{limit:.3g} s": best for limit, best in by_time},
-                "CPU s": float(np.median(numbers(runs, "cpu_seconds"))),
-                "RMSE": float(np.median(numbers(runs, "rmse"))),
-                "NLL": float(np.median(numbers(runs, "nll"))),
-                "commit": " ".join(dict.fromkeys(row["commit"] for row in runs)),
-            }
-        )
+    figures = {
+        "runs": len,
+        "kernels": common.of(np.median, "n_evaluations"),
+        **{f"after {n}": best(n, by=0) for n in COUNTS},
+        **{f"{limit:.3g} s": best(limit, by=2) for limit in seconds},
+        "CPU s": common.of(np.median, "cpu_seconds"),
+        "RMSE": common.of(np.median, "rmse"),
+        "NLL": common.of(np.median, "nll"),
+        "commit": lambda runs: " ".join(group(runs, "commit")),
+    }
     print(f"\n{dataset}, {rows[0]['n_train']} rows")
-    print_table(table)
+    common.print_groups(group(rows, "strategy"), "strategy", figures)
 
 
 def draw(rows: Rows, name: str, *, by: int, complete: bool) -> None:
     """Draw the best score over numbers of kernels (``by=0``) or over CPU seconds (``by=2``)."""
     from matplotlib.figure import Figure
 
-    by_dataset = group(rows, lambda row: row["dataset"])
+    by_dataset = group(rows, "dataset")
     n_lines, n_columns = (len(by_dataset) + 1) // 2, min(2, len(by_dataset))
     figure = Figure(figsize=(4.6 * n_columns, 3.2 * n_lines + 0.6), layout="constrained")
     panels = figure.subplots(n_lines, n_columns, squeeze=False)
     for axes, (dataset, found) in zip(panels.flat, by_dataset.items(), strict=False):
         edges = []
-        for strategy, runs in group(found, lambda row: row["strategy"]).items():
+        for strategy, runs in group(found, "strategy").items():
             cut = [int(row["n_evaluations"]) for row in runs if row["stop_reason"] == "callback"]
             end = float(runs[0]["cpu_limit"]) if by else min([MAX_COUNT, *cut])
             limits = np.linspace(0, end, N_MOMENTS) if by else np.arange(1.0, end + 1)
@@ -210,27 +187,30 @@ def draw(rows: Rows, name: str, *, by: int, complete: bool) -> None:
     figure.legend(
         *panels[0, 0].get_legend_handles_labels(), loc="outside lower center", ncols=4 * n_columns
     )
-    save_figure(figure, name, complete=complete)
+    common.save_figure(figure, name, complete=complete)
 
 
 def main() -> None:
     """Run what is missing, print the tables and draw the figures."""
-    parser = make_parser(__doc__, datasets=N_TRAIN, seeds=3)
-    parser.add_argument("--rows", type=int, default=200, help="to search on; airline has 100")
-    parser.add_argument("--cpu-seconds", type=float, default=40.0, help="of each search")
-    parser.add_argument("--strategies", nargs="+", default=list(STRATEGIES), choices=STRATEGIES)
-    arguments = parse(parser, small={"datasets": ["airline"], "seeds": 2, "cpu_seconds": 3.0})
+    arguments = common.options_of(
+        __doc__, datasets=N_TRAIN, seeds=3, rows=200, cpu_seconds=40.0, strategies=list(STRATEGIES),
+        small={"datasets": ["airline"], "seeds": 2, "cpu_seconds": 3.0},
+    )  # fmt: skip
     units = [
-        Run(dataset, name, seed, min(arguments.rows, N_TRAIN[dataset]), arguments.cpu_seconds)
-        for seed in range(arguments.seeds)
-        for dataset in arguments.datasets
-        for name in arguments.strategies
+        unit | {"n_train": min(arguments.rows, N_TRAIN[unit["dataset"]])}
+        for unit in common.crossed(
+            seed=range(arguments.seeds),
+            dataset=arguments.datasets,
+            strategy=arguments.strategies,
+            cpu_limit=[arguments.cpu_seconds],
+        )
     ]
-    rows: Rows = collect(NAME, units, measure, arguments)
-    for dataset, found in group(rows, lambda row: row["dataset"]).items():
+    rows = common.collect(NAME, units, measure, arguments)
+    for dataset, found in group(rows, "dataset").items():
         summarise(dataset, found)
     print("\nThe paper, on 500 rows (airline: 100); its evidence is only drawn, with other priors")
-    print_table([{"set": s, **{k: v[n] for k, v in PAPER.items()}} for n, s in enumerate(N_TRAIN)])
+    lines = [{"set": s, **{k: v[n] for k, v in PAPER.items()}} for n, s in enumerate(N_TRAIN)]
+    common.print_table(lines)
     draw(rows, "search_comparison_kernels", by=0, complete=arguments.complete)
     draw(rows, "search_comparison_cpu", by=2, complete=arguments.complete)
 

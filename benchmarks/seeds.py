@@ -32,30 +32,19 @@ Rows go to results/seeds.csv; the tables are of all versions that have rows.
 import math
 import os
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import NamedTuple
 
-from common import (  # isort: skip
-    Row,
-    collect,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    read_rows,
-    rounded,
-)
-from runs import draw_split  # isort: skip
-from structure_recovery import N_ROWS, Case, draw  # isort: skip
-from tables import CATEGORICAL, load_table  # isort: skip
-
+import common
 import numpy as np
 import numpy.typing as npt
 import pandas as pd
+from common import Row, Rows, group, numbers
+from data import draw_split
+from drawn_structures import draw_kernel
 from sklearn.datasets import load_diabetes
+from tables import CATEGORICAL, load_table
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 
@@ -72,25 +61,13 @@ class Problem(NamedTuple):
     is_right: Callable[[AutoKernelGPRegressor], bool] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Fit:
-    """What a row is measured for."""
-
-    dataset: str
-    seed: int
-    max_time: float  # seconds, infinite without a limit
-    coretype: str  # of OpenBLAS
-
-
 def rows_of(dataset: str, n_rows: int) -> Problem:
-    """Draw rows of a data set."""
     split = draw_split(dataset, 0, n_train=n_rows)
-    return Problem(split.X_train, split.y_train)
+    return Problem(split.X, split.y)
 
 
-def drawn_from(truth: str, seed: int) -> Problem:
-    """Draw data from a kernel."""
-    return Problem(*draw(Case(truth, seed, N_ROWS, 0)))
+def drawn_from(kernel: str, seed: int) -> Problem:
+    return Problem(*draw_kernel(kernel, seed))
 
 
 def reaches(kernel: str, X: npt.ArrayLike, y: np.ndarray) -> Callable[..., bool]:
@@ -193,11 +170,11 @@ N_OF_SET = {
     "gas_production": (150,), "power_plant": (150,), "airfoil": (150,), "concrete": (120,),
     "boston_housing": (120,),
 }  # fmt: skip
-SEED_OF_TRUTH = {"LIN[0] + PER[0] * SE[1]": 4, "LIN[0] * PER[1] + SE[0] * SE[1]": 3}
+SEED_OF_KERNEL = {"LIN[0] + PER[0] * SE[1]": 4, "LIN[0] * PER[1] + SE[0] * SE[1]": 3}
 """Draws on which a search has found less than the truth."""
 SETS: Mapping[str, Callable[[], Problem]] = {
     **{f"{name} {n}": partial(rows_of, name, n) for name, ns in N_OF_SET.items() for n in ns},
-    **{truth: partial(drawn_from, truth, seed) for truth, seed in SEED_OF_TRUTH.items()},
+    **{kernel: partial(drawn_from, kernel, seed) for kernel, seed in SEED_OF_KERNEL.items()},
 }
 TABLES: Mapping[str, Callable[[], Problem]] = {
     name: lambda name=name: Problem(*load_table(name)) for name in CATEGORICAL
@@ -208,75 +185,74 @@ CASES: Mapping[str, Callable[[], Problem]] = {
 }  # fmt: skip
 
 
-def measure(unit: Fit) -> Row:
-    """Fit by the defaults."""
-    X, y, is_right = {**SETS, **TABLES, **CASES}[unit.dataset]()
-    limit = unit.max_time if math.isfinite(unit.max_time) else None
+def measure(dataset: str, seed: int, max_time: float, coretype: str) -> Row:
+    """Fit by the defaults; ``max_time`` is infinite without a limit."""
+    X, y, is_right = {**SETS, **TABLES, **CASES}[dataset]()
+    limit = max_time if math.isfinite(max_time) else None
     began = time.process_time()
-    model = AutoKernelGPRegressor(max_time=limit, random_state=unit.seed).fit(X, y)
+    model = AutoKernelGPRegressor(max_time=limit, random_state=seed).fit(X, y)
     seconds = time.process_time() - began
     return {
-        "score": rounded(model.best_score_),
+        "score": model.best_score_,
         "kernel": model.best_expression_,
         "n_kernels": len(model.search_history_["score"]),
-        "cpu_seconds": rounded(seconds),
+        "cpu_seconds": seconds,
         "stop_reason": model.stop_reason_,
         "right": "" if is_right is None else is_right(model),
     }
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def summarise(rows: Rows) -> None:
     """Print the shares of runs that agree with the best known, by set and over all sets."""
-    best = {
-        name: float(numbers(found, "score").max())
-        for name, found in group(rows, lambda row: row["dataset"]).items()
+    best = {name: numbers(found, "score").max() for name, found in group(rows, "dataset").items()}
+
+    def below(found: Rows) -> np.ndarray:
+        return np.array([best[row["dataset"]] - float(row["score"]) for row in found])
+
+    def best_known(found: Rows) -> object:
+        names = list(group(found, "dataset"))
+        return float(best[names[0]]) if len(names) == 1 else ""
+
+    def right(found: Rows) -> object:
+        checked = [row["right"] == "True" for row in found if row["right"]]
+        return float(np.mean(checked)) if checked else ""
+
+    figures = {
+        "runs": len,
+        "best known": best_known,
+        **{
+            f"within {nats}": lambda found, nats=nats: float(np.mean(below(found) <= nats))
+            for nats in (CLOSE, NEAR, FAR)
+        },
+        "most below": lambda found: float(below(found).max()),
+        "right": right,
+        "CPU s": common.of(np.median, "cpu_seconds"),
     }
-    for (commit, coretype), of_version in group(
-        rows, lambda row: (row["commit"], row["coretype"])
-    ).items():
+    for (commit, coretype), own in group(rows, "commit", "coretype").items():
         print(f"\n{commit}, {coretype}")
-        by_fit = group(of_version, lambda row: (row["dataset"], row["max_time"]))
-        lines = {" ".join(fit): found for fit, found in by_fit.items()}
-        for name, group_of_sets in (("all sets", SETS), ("all tables", TABLES)):
-            lines[name] = [row for row in of_version if row["dataset"] in group_of_sets]
-        table: list[Mapping[str, object]] = []
-        for name, found in lines.items():
-            if not found:
-                continue
-            below = np.array([best[row["dataset"]] - float(row["score"]) for row in found])
-            checked = [row["right"] == "True" for row in found if row["right"]]
-            table.append(
-                {
-                    "set": name.removesuffix(" inf"),
-                    "runs": len(found),
-                    "best known": best[found[0]["dataset"]] if not name.startswith("all ") else "",
-                    **{f"within {d}": float(np.mean(below <= d)) for d in (CLOSE, NEAR, FAR)},
-                    "most below": float(below.max()),
-                    "right": float(np.mean(checked)) if checked else "",
-                    "CPU s": float(np.median(numbers(found, "cpu_seconds"))),
-                }
-            )
-        print_table(table)
+        by_fit = group(own, "dataset", "max_time").items()
+        lines = {" ".join(fit).removesuffix(" inf"): found for fit, found in by_fit}
+        for name, sets in (("all sets", SETS), ("all tables", TABLES)):
+            lines[name] = [row for row in own if row["dataset"] in sets]
+        common.print_groups({k: found for k, found in lines.items() if found}, "set", figures)
 
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=[*SETS, *TABLES, *CASES], seeds=10)
-    parser.set_defaults(datasets=list(SETS))
-    parser.add_argument("--cases", action="store_true", help="the cases, not the twelve sets")
-    parser.add_argument("--tables", action="store_true", help="the tables, not the twelve sets")
-    arguments = parse(parser, small={"datasets": ["concrete 120"], "seeds": 2})
+    arguments = common.options_of(
+        __doc__, datasets=SETS, by_name=(*TABLES, *CASES), seeds=10, cases=False, tables=False,
+        small={"datasets": ["concrete 120"], "seeds": 2},
+    )  # fmt: skip
     coretype = os.environ.get("OPENBLAS_CORETYPE", "native")
     chosen = CASES if arguments.cases else TABLES if arguments.tables else arguments.datasets
     units = [
-        Fit(name, seed, limit, coretype)
+        {"dataset": name, "seed": seed, "max_time": limit, "coretype": coretype}
         for seed in range(arguments.seeds)
         for name in chosen
         for limit in ((math.inf, LIMIT) if name in CASES else (math.inf,))
     ]
-    collect(NAME, units, measure, arguments)
-    shown = {unit.dataset for unit in units}
-    summarise([row for row in read_rows(NAME) if row["dataset"] in shown])
+    common.collect(NAME, units, measure, arguments)
+    summarise([row for row in common.read_rows(NAME) if row["dataset"] in chosen])
 
 
 if __name__ == "__main__":

@@ -23,18 +23,10 @@ import sys
 from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 
-from common import (  # isort: skip
-    append_rows,
-    environment,
-    print_environment,
-    print_table,
-    read_rows,
-    rounded,
-    seconds_of,
-)
-from new_over_old import airline, shops, table  # isort: skip
-
+import common
 import numpy as np
+from common import Row, Rows, seconds_of
+from new_over_old import airline, shops, table
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel, parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData
@@ -103,31 +95,31 @@ def measure(timings: Mapping[str, Callable[[], object]], repeats: int) -> list[d
     return [
         {
             "timing": name,
-            "ratio": rounded(float(np.median(ratios[name]))),
-            "lowest": rounded(min(ratios[name])),
-            "highest": rounded(max(ratios[name])),
-            "cpu_ms": rounded(1e3 * float(np.median(times[name]))),
+            "ratio": common.rounded(float(np.median(ratios[name]))),
+            "lowest": common.rounded(min(ratios[name])),
+            "highest": common.rounded(max(ratios[name])),
+            "cpu_ms": common.rounded(1e3 * float(np.median(times[name]))),
         }
         for name in timings
     ]
 
 
-def compare(rows: Sequence[Mapping[str, object]], then: Sequence[Mapping[str, str]]) -> None:
+def compare(rows: Sequence[Row], then: Rows) -> None:
     """Print a table of the ratios, and warnings in GitHub Actions."""
     last = {row["timing"]: row for row in then}  # the last one of each
-    lines: list[Mapping[str, object]] = []
+    lines: list[Row] = []
     for row in rows:
         name, now = str(row["timing"]), float(str(row["ratio"]))
         before = float(last[name]["ratio"]) if name in last else float("nan")
         quotient, mark = now / before, ""
-        is_same = name in last and last[name]["machine"] == environment()["machine"]
+        is_same = name in last and last[name]["machine"] == common.environment()["machine"]
         if quotient > (LIMIT if is_same else LIMIT_ELSEWHERE):
             mark = "slower"
             if "GITHUB_ACTIONS" in os.environ:
                 text = f"{name} takes {quotient:.2f} times as long as in the last release"
                 print(f"::warning title=Speed::{text}")
         lines.append({**row, "then": before, "now / then": quotient, "": mark})
-    print_table(lines)
+    common.print_table(lines)
     versions = sorted({f"{row['autokernel']} ({row['commit']})" for row in last.values()})
     print("then:", ", ".join(versions) or "no rows")
 
@@ -138,11 +130,11 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="append rows: they are the release's")
     arguments = parser.parse_args()
-    print_environment()
+    common.print_environment()
     rows = measure(make_timings(), arguments.repeats)
-    compare(rows, read_rows(NAME))
+    compare(rows, common.read_rows(NAME))
     if arguments.write:
-        print(append_rows(NAME, rows))
+        print(common.append_rows(NAME, rows))
 
 
 if __name__ == "__main__":

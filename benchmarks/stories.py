@@ -6,7 +6,7 @@ those that may be; recall is the share of true facts that are claimed. Every fit
 ``stated`` holds each fact that is true or false with its probability, as ``probability:1`` or
 ``probability:0``; ``wrong`` the sentences of the description that the fitted model contradicts.
 
-Rows go to results/stories.csv; those of the current commit are not measured again.
+Rows go to results/stories.csv.
 
     python benchmarks/stories.py --seeds 10        # an hour and a half of CPU time
     python benchmarks/stories.py --small
@@ -14,47 +14,28 @@ Rows go to results/stories.csv; those of the current commit are not measured aga
 
 import sys
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from itertools import pairwise
-from pathlib import Path
 
-from common import (  # isort: skip
-    Row,
-    collect,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    rounded,
-)
-
+import common
 import numpy as np
 import pandas as pd
+from common import Row, Rows, group, numbers
 
 from autokernel import AutoKernelGPRegressor
 
-sys.path.insert(0, str(Path(__file__).parent.parent))
-from tests.stories.generators import STORIES, agrees, facts_of, story  # isort: skip
+sys.path.insert(0, str(common.TOP))
+from tests.stories import generators  # isort: skip
+from tests.stories.generators import STORIES, agrees, facts_of  # isort: skip
 from tests.stories.reading import Reader  # isort: skip
 
 NAME = "stories"  # of the CSV file
 BINS = (0.0, 0.5, 0.7, 0.9, 1.0)  # of stated probabilities
 
 
-@dataclass(frozen=True, slots=True)
-class Telling:
-    """What a row is measured for."""
-
-    story: str
-    seed: int
-
-
-def measure(unit: Telling) -> Row:
+def measure(story: str, seed: int) -> Row:
     """Fit a story and compare what is claimed with what is true."""
-    data = story(unit.story, unit.seed)
-    model = AutoKernelGPRegressor(operators=data.operators, random_state=unit.seed)
+    data = generators.story(story, seed)
+    model = AutoKernelGPRegressor(operators=data.operators, random_state=seed)
     began = time.process_time()
     model.fit(data.X, data.y)
     fitted = time.process_time()
@@ -75,35 +56,39 @@ def measure(unit: Telling) -> Row:
         "wrong": " | ".join(wrong),
         "stated": " ".join(f"{facts[fact]:.3f}:{int(ok)}" for fact, ok in decided.items()),
         "kernel": model.best_expression_,
-        "fit_seconds": rounded(fitted - began),
-        "describe_seconds": rounded(described - fitted),
+        "fit_seconds": fitted - began,
+        "describe_seconds": described - fitted,
     }
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
+def summarise(rows: Rows) -> None:
     """Print precision and recall, by story and over all, and how often probabilities hold."""
-    for commit, of_commit in group(rows, lambda row: row["commit"]).items():
+
+    def count(name: str) -> common.Figure:
+        return lambda found: int(numbers(found, name).sum())
+
+    def share(missing: str) -> common.Figure:
+        def figure(found: Rows) -> float:
+            true, other = count("n_true")(found), count(missing)(found)
+            return true / (true + other) if true + other else np.nan
+
+        return figure
+
+    figures = {
+        "fits": len,
+        "precision": share("n_false"),
+        "recall": share("n_missed"),
+        "false": count("n_false"),
+        "missed": count("n_missed"),
+        "wrong sentences": count("n_wrong"),
+        "time of words": lambda found: float(
+            np.median(numbers(found, "describe_seconds") / numbers(found, "fit_seconds"))
+        ),
+    }
+    for commit, of_commit in group(rows, "commit").items():
         print(f"\n{commit}")
-        by_story = {**group(of_commit, lambda row: row["story"]), "all stories": list(of_commit)}
-        table: list[Mapping[str, object]] = []
-        for name, found in by_story.items():
-            true, false, missed = (
-                int(numbers(found, column).sum()) for column in ("n_true", "n_false", "n_missed")
-            )
-            seconds = numbers(found, "describe_seconds") / numbers(found, "fit_seconds")
-            table.append(
-                {
-                    "story": name,
-                    "fits": len(found),
-                    "precision": true / (true + false) if true + false else np.nan,
-                    "recall": true / (true + missed) if true + missed else np.nan,
-                    "false": false,
-                    "missed": missed,
-                    "wrong sentences": int(numbers(found, "n_wrong").sum()),
-                    "time of words": float(np.median(seconds)),
-                }
-            )
-        print_table(table)
+        groups = {**group(of_commit, "story"), "all stories": of_commit}
+        common.print_groups(groups, "story", figures)
         pairs = [pair.split(":") for row in of_commit for pair in row["stated"].split()]
         stated, held = np.array(pairs, dtype=float).T
         for low, high in pairwise(BINS):
@@ -119,10 +104,10 @@ def summarise(rows: Sequence[Mapping[str, str]]) -> None:
 
 def main() -> None:
     """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=STORIES, seeds=10)
-    arguments = parse(parser, small={"datasets": ["noise_only", "a_line"], "seeds": 1})
-    units = [Telling(name, seed) for seed in range(arguments.seeds) for name in arguments.datasets]
-    summarise(collect(NAME, units, measure, arguments))
+    small = {"datasets": ["noise_only", "a_line"], "seeds": 1}
+    arguments = common.options_of(__doc__, datasets=STORIES, seeds=10, small=small)
+    units = common.crossed(seed=range(arguments.seeds), story=arguments.datasets)
+    summarise(common.collect(NAME, units, measure, arguments))
 
 
 if __name__ == "__main__":

