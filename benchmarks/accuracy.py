@@ -78,7 +78,6 @@ def error_of(split: Split, mean: np.ndarray) -> float:
 
 
 def assess(model: AutoKernelGPRegressor, split: Split) -> dict[str, object]:
-    """Compute the figures of a fitted estimator."""
     low, high = model.predict_interval(split.X_test).T
     density = model.log_predictive_density(split.X_test, split.y_test)
     medians = model.predict_quantiles(split.X_test, [0.5])[:, 0]
@@ -145,7 +144,6 @@ def numbers_of(rows: Rows) -> pd.DataFrame:
 
 
 def summarise(rows: Rows, label: str) -> None:
-    """Print means and worst splits by set for one version."""
     table = numbers_of([row for row in rows if row["label"] in (label, "")])
     if not {"default", "design"} <= {*table["nll"]}:  # only compared with another version
         return

@@ -59,7 +59,6 @@ EDGES = (0.0, 0.05, 0.25, 0.5, 0.75, 1.0)  # of classes of probabilities
 
 
 def measure(truth: str, seed: int) -> Row:
-    """Draw data of a kernel or of an unknown one, and write the ranks or the probabilities."""
     rng = np.random.default_rng([55, seed, len(truth), *truth.encode()])
     found = _unknown(seed, rng) if truth == UNKNOWN else _given(truth, seed, rng)
     return {"drawn": "", "ranks": "", "held": "", "pareto_k": "", "probabilities": "", **found}
@@ -189,18 +188,15 @@ def _unknown(seed: int, rng: np.random.Generator) -> Row:
 
 
 def packed(numbers: Mapping[str, float]) -> str:
-    """Write numbers by name."""
     return "; ".join(f"{name}: {value:.4f}" for name, value in numbers.items())
 
 
 def unpacked(text: str) -> dict[str, float]:
-    """Read numbers by name."""
     pairs = (part.rsplit(": ", 1) for part in text.split("; "))
     return {name: float(value) for name, value in pairs}
 
 
 def events_of(truth: Expression) -> dict[str, bool]:
-    """Say which events of a column are true."""
     found = {}
     for column in range(2):
         terms = [term for term in truth.terms(ADD) if column in term.columns]
@@ -213,7 +209,6 @@ def events_of(truth: Expression) -> dict[str, bool]:
 
 
 def summarise(rows: Rows) -> None:
-    """Print whether ranks are uniform, how often intervals hold, and how often events happen."""
     seconds = common.of(np.mean, "cpu_seconds")
     for truth, found in common.group(rows, "truth").items():
         print(f"\n{truth}: {len(found)} draws, {seconds(found):.3f} CPU seconds each")
@@ -298,7 +293,6 @@ def _structures(rows: Rows) -> list[Row]:
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
     arguments = common.options_of(
         __doc__, datasets=[*KERNELS, UNKNOWN], seeds=1000, unknown=500,
         small={"datasets": ["SE[0]", UNKNOWN], "seeds": 10, "unknown": 2},

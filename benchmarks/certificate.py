@@ -38,7 +38,6 @@ def neighbours(kernel: Expression, leaves: Sequence[str]) -> Iterator[str]:
 
 
 def measure(dataset: str, seed: int) -> Row:
-    """Search, and fit all neighbours of the best kernel."""
     X, y, _ = SETS[dataset]()
     model = AutoKernelGPRegressor(random_state=seed).fit(X, y)
     prefix, tilde, best = model.best_expression_.rpartition("~ ")
@@ -62,7 +61,6 @@ def measure(dataset: str, seed: int) -> Row:
 
 
 def summarise(rows: Rows) -> None:
-    """Print the largest gains, by set and over all sets."""
     for commit, of_commit in common.group(rows, "commit").items():
         print(f"\n{commit}")
         ended = [row for row in of_commit if row["stop_reason"] == "local_maximum"]
@@ -79,7 +77,6 @@ def summarise(rows: Rows) -> None:
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
     small = {"datasets": ["concrete 120"], "seeds": 1}
     arguments = common.options_of(__doc__, datasets=SETS, seeds=5, small=small)
     units = common.crossed(seed=range(arguments.seeds), dataset=arguments.datasets)

@@ -71,7 +71,6 @@ class Split:
 
 
 def rmse(mean: np.ndarray, y: np.ndarray) -> float:
-    """Compute the root of the mean square error."""
     return float(np.sqrt(np.mean((mean - y) ** 2)))
 
 
@@ -123,7 +122,6 @@ def _processor() -> str:
 
 
 def print_environment() -> None:
-    """Print the environment as one line."""
     print("  ".join(f"{name} {value}" for name, value in environment().items()))
 
 
@@ -320,7 +318,6 @@ def group(rows: Iterable[Row], *names: str) -> dict[Any, list[Any]]:
 
 
 def numbers(rows: Iterable[Row], name: str) -> np.ndarray:
-    """One column."""
     return np.array([float(row[name]) for row in rows])
 
 
@@ -330,7 +327,6 @@ def of(function: Callable[[np.ndarray], Any], name: str) -> Figure:
 
 
 def print_groups(groups: Mapping[Any, Rows], header: str, figures: Mapping[str, Figure]) -> None:
-    """Print a line of figures for each group of rows."""
     lines = []
     for key, rows in groups.items():
         name = " ".join(key) if isinstance(key, tuple) else key
@@ -339,8 +335,7 @@ def print_groups(groups: Mapping[Any, Rows], header: str, figures: Mapping[str, 
 
 
 def print_table(rows: Sequence[Row]) -> None:
-    """Print rows as aligned columns."""
-    header = list(rows[0])
+    header = list(rows[0]) if rows else ["no rows"]
     cells = [header, *([_format(row[name]) for name in header] for row in rows)]
     widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
     for line in cells:
@@ -352,7 +347,6 @@ def _format(value: object) -> str:
 
 
 def geometric_mean(values: Sequence[float] | np.ndarray) -> float:
-    """Compute the geometric mean."""
     return float(np.exp(np.mean(np.log(values))))
 
 

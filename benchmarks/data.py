@@ -276,7 +276,6 @@ PANELS: Mapping[str, Loader] = {
 
 
 def download(folder: Path) -> None:
-    """Write the data sets of OpenML as CSV files."""
     for name, number in OPENML.items():
         bunch = fetch_openml(data_id=number, as_frame=False, parser="liac-arff")
         table = np.column_stack([bunch.data, bunch.target]).astype(float)

@@ -68,7 +68,6 @@ def of_statsmodels(name: str, *columns: str) -> Callable[[], pd.DataFrame]:
 
 
 def diabetes() -> pd.DataFrame:
-    """Return the progression of diabetes, some patients."""
     data = load_diabetes(as_frame=True, scaled=False).frame
     return data.rename(columns={"target": "progression"}).sample(N_ROWS, random_state=0)
 
@@ -154,7 +153,6 @@ CASES = (
 
 
 def described(case: Case) -> Iterator[str]:
-    """Yield the paragraphs of a case."""
     frame = case.load().reset_index(drop=True)
     X, y = frame.iloc[:, :-1], frame.iloc[:, -1]
     units = {name: unit for name, unit in case.units.items() if name in frame}
@@ -172,7 +170,6 @@ def described(case: Case) -> Iterator[str]:
 
 
 def main() -> None:
-    """Fit, describe, and write the page."""
     blocks = [HEAD.strip()]
     for case in CASES:
         for block in described(case):

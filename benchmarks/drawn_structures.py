@@ -121,7 +121,6 @@ def draw_kernel(kernel: str, seed: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def drawn(kind: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
-    """Draw inputs, and a target from the structure."""
     rng, n = np.random.default_rng([seed, KINDS.index(kind)]), N_ROWS
     names = sorted({part[part.index("[") + 1] for part in kind.replace("*", "+").split("+")})
     X = pd.DataFrame(
@@ -143,7 +142,6 @@ def drawn(kind: str, seed: int) -> tuple[pd.DataFrame, np.ndarray]:
 
 
 def covariance(leaf: str, X: pd.DataFrame, rng: np.random.Generator) -> np.ndarray:
-    """Compute the covariance of a leaf, whose parameters are drawn."""
     kernel, x = leaf[:-3], X[leaf[-2]].to_numpy()
     if kernel == "CAT":
         return 0.3 + (x[:, None] == x)
@@ -156,7 +154,6 @@ def covariance(leaf: str, X: pd.DataFrame, rng: np.random.Generator) -> np.ndarr
 
 
 def measure(kind: str, seed: int) -> Row:
-    """Fit a table, and score the structure that drew it."""
     X, y = drawn(kind, seed)
     began = time.process_time()
     model = AutoKernelGPRegressor(random_state=seed).fit(X, y)
@@ -173,7 +170,6 @@ def measure(kind: str, seed: int) -> Row:
 
 
 def summarise(rows: Rows) -> None:
-    """Print how many tables lost how much, by commit."""
     for commit, found in common.group(rows, "commit").items():
         lost, seconds = numbers(found, "lost"), numbers(found, "cpu_seconds")
         print(
@@ -189,7 +185,6 @@ def summarise(rows: Rows) -> None:
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
     small = {"datasets": KINDS[:2], "seeds": 1}
     arguments = common.options_of(__doc__, datasets=KINDS, seeds=5, small=small)
     units = common.crossed(seed=range(arguments.seeds), kind=arguments.datasets)

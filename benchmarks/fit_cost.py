@@ -57,7 +57,6 @@ def of_file(name: str, n_train: int, seed: int) -> Split:
 
 
 def of_table(name: str, seed: int) -> Split:
-    """Draw three quarters of a table."""
     X, X_test, y, y_test = train_test_split(*load_table(name), random_state=seed)
     return Split(X, y, X_test, y_test)
 
@@ -122,7 +121,6 @@ AT_MOST: Mapping[str, float] = {  # CPU seconds that are promised
 def measure(
     checkouts: Mapping[str, Path], limit: int, version: str, dataset: str, split: int
 ) -> Row:
-    """Measure one fit in a process that takes the package from a checkout."""
     unit = {"version": version, "dataset": dataset, "split": split}
     found = common.measured_afresh(__file__, unit, folder=checkouts.get(version), limit=limit)
     if found is None:
@@ -188,7 +186,6 @@ def without_dates(split: Split) -> Split:
 
 
 def median(name: str) -> common.Figure:
-    """Return what computes the median of the fits that ended, NaN without any."""
 
     def figure(rows: Rows) -> float:
         known = [value for value in numbers(rows, name) if not np.isnan(value)]
@@ -198,7 +195,6 @@ def median(name: str) -> common.Figure:
 
 
 def summarise(rows: Rows) -> None:
-    """Print medians by version and set, and the means of the medians."""
     by_version = group(rows, "version")
     peers = group(by_version.pop(CATBOOST, []), "dataset")
 
@@ -225,7 +221,6 @@ def summarise(rows: Rows) -> None:
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
     if common.answers(measure_here):
         return
     arguments = common.options_of(

@@ -111,7 +111,6 @@ def naive(y: np.ndarray, period: int, horizon: int) -> np.ndarray:
 
 
 def error_of_naive(y: np.ndarray, period: int) -> float:
-    """Compute the mean absolute error of naive within a series."""
     return float(np.abs(y[period:] - y[:-period]).mean())
 
 
@@ -140,7 +139,6 @@ def read_series(dataset: str) -> list[tuple[np.ndarray, np.ndarray]]:
 
 
 def measure_series(label: str, method: str, dataset: str, number: int, seed: int) -> Row:
-    """Forecast one series of a competition."""
     y, y_future = read_series(dataset)[number]
     period, horizon, kernel = PERIODS[dataset.split("-")[1]], len(y_future), ""
     began = time.process_time()
@@ -282,7 +280,6 @@ def forecast_each(part: Part, seed: int, *, by_dates: bool) -> np.ndarray:
 
 
 def measure_panel(label: str, method: str, dataset: str, n_groups: int, seed: int) -> Row:
-    """Forecast all groups of a panel."""
     parts, period, kernel = parts_of(dataset, n_groups), PERIODS[dataset], ""
     of_naive = [naive(part.y, period, len(part.future)) for part in parts]
     began = time.process_time()
@@ -326,7 +323,6 @@ def units_of_panels(arguments: argparse.Namespace, method: str) -> list[Unit]:
 
 
 def draw(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw the season and the target of a series."""
     rng, t = np.random.default_rng(seed), np.arange(n_rows)
     season = np.zeros(n_rows)
     for period, (n, std) in HARMONICS.items():
@@ -365,7 +361,6 @@ def long_series(dataset: str, n_train: int, seed: int, origin: int) -> tuple[np.
 def measure_long(
     label: str, method: str, dataset: str, n_train: int, seed: int, origin: int
 ) -> Row:
-    """Forecast one part of a long series."""
     y, y_future, best = long_series(dataset, n_train, seed, origin)
     periods, n, horizon = LONG[dataset].periods, len(y), len(y_future)
     kernel, how = "", ""

@@ -42,7 +42,6 @@ class Climbs(SOT):
     """Ends where the climb ends."""
 
     def propose_far(self, *data: Any, **settings: Any) -> list[Estimate]:  # noqa: ARG002
-        """Propose nothing."""
         return []
 
 
@@ -50,7 +49,6 @@ class GoesOn(SOT):
     """Proposes a kernel also where none is expected to gain anything."""
 
     def propose_far(self, *data: Any, **settings: Any) -> list[Estimate]:
-        """Promise much."""
         return [replace(one, expected=np.inf) for one in super().propose_far(*data, **settings)]
 
 
@@ -60,7 +58,6 @@ class Jumps(SOT):
     def propose_far(
         self, task: Any, history: Any, *, n_proposals: int, rng: np.random.Generator
     ) -> list[Estimate]:
-        """Draw, estimate and promise much."""
         fits, known = history.best_first()[:10], history.canonical_texts()
         walks = [
             task.grammar.random_walk(fits[n % len(fits)].expression, 2 + n % 2, rng)
@@ -72,7 +69,6 @@ class Jumps(SOT):
 
 
 def measure(dataset: str, seed: int) -> Row:
-    """Search, and go on in both ways."""
     X, y = drawn(dataset, SEED_OF_DRAWN + seed) if dataset in KINDS else SETS[dataset]()[:2]
     fixed = AutoKernelGPRegressor(noise="constant", outliers=None, random_state=seed)
     began = time.process_time()
@@ -94,7 +90,6 @@ def measure(dataset: str, seed: int) -> Row:
 
 
 def summarise(rows: Rows) -> None:
-    """Print what was expected and gained, by commit."""
     for commit, found in common.group(rows, "commit").items():
         expected, by_acquisition, by_jumps = (
             numbers(found, name) for name in ("expected", "gain_acquisition", "gain_jumps")
@@ -130,7 +125,6 @@ def summarise(rows: Rows) -> None:
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
     small = {"datasets": DRAWN[:2], "seeds": 1}
     arguments = common.options_of(__doc__, datasets=(*DRAWN, *REAL), seeds=2, small=small)
     units = common.crossed(seed=range(arguments.seeds), dataset=arguments.datasets)

@@ -65,7 +65,6 @@ CASE = ("dataset", "n_samples", "kernel")
 
 @lru_cache
 def read(dataset: str, n_samples: int) -> tuple[np.ndarray, np.ndarray]:
-    """Draw rows of a data set, and standardise the target."""
     split = draw_split(dataset, 0, n_train=n_samples)
     return split.X, (split.y - split.y.mean()) / split.y.std()
 
@@ -77,20 +76,17 @@ def evaluate(dataset: str, n_samples: int, kernel: str, seed: int) -> Evaluation
 
 
 def measure(dataset: str, n_samples: int, kernel: str, method: str, seed: int) -> Row:
-    """Say what a fit has reached, and at what cost."""
     fit = evaluate(dataset, n_samples, kernel, seed)
     names = ("log_posterior", "log_evidence", "n_evaluations", "seconds", "status")
     return {name: getattr(fit, name) for name in names}
 
 
 def best_known() -> dict[tuple[str, ...], dict[str, str]]:
-    """Read the best points, by data set, number of rows and kernel."""
     with BEST.open(encoding="utf-8", newline="") as file:
         return {tuple(row[name] for name in CASE): row for row in csv.DictReader(file)}
 
 
 def keep_better(rows: Rows) -> None:
-    """Write the points that are better than what is known."""
     known = best_known()
     for row in rows:
         best = known[tuple(row[name] for name in CASE)]
@@ -110,7 +106,6 @@ def keep_better(rows: Rows) -> None:
 
 
 def summarise(rows: Rows) -> None:
-    """Print a table of the methods, one line for each commit."""
     known = {case: float(row["log_posterior"]) for case, row in best_known().items()}
 
     def regret(found: Rows) -> np.ndarray:
@@ -135,7 +130,6 @@ def summarise(rows: Rows) -> None:
 
 
 def main() -> None:
-    """Run what is missing, and print the table."""
     small = {"datasets": ["airline"], "seeds": 1}
     arguments = common.options_of(__doc__, datasets=CASES, seeds=8, small=small)
     units = [

@@ -37,27 +37,18 @@ from itertools import accumulate, pairwise
 from pathlib import Path
 from typing import Any
 
+import common
 import hypothesis
 import pandas as pd  # noqa: F401  (this and the next ones once, before the forks)
 import pytest
 import scipy.stats  # noqa: F401
 import sklearn.ensemble  # noqa: F401
-from common import (
-    Row,
-    checkout,
-    collect,
-    group,
-    make_parser,
-    numbers,
-    parse,
-    print_table,
-    read_rows,
-)
+from common import Row, Rows, group, numbers, read_rows
 from coverage import Coverage
 
 NAME, REASONS = "mutants", "mutants_survivors"  # of the CSV files
 SIZE = 300  # mutants of the sample
-TOP = checkout()
+TOP = common.checkout()
 MODULES = [
     *("evidence/laplace.py", "evidence/importance.py", "evidence/criteria.py"),
     *("evidence/posterior.py", "evidence/varying_noise.py", "expression/normal_form.py"),
@@ -77,7 +68,6 @@ MEMORY = 4 << 30  # bytes that a mutant may take
 OUTCOMES = KILLED, TIMEOUT, SURVIVED, NOT_EXECUTED = (
     *("killed", "timeout", "survived", "not executed"),
 )
-FIELDS = ("module", "line", "column", "before", "after")
 IDENTITY = ("module", "code", "column", "before", "after")  # stays if lines move
 IMPORT, FIXTURE = "", "fixture"  # contexts of lines that concern several tests
 SWAPS: Mapping[type[ast.AST], tuple[str, str]] = {
@@ -106,17 +96,14 @@ class Mutant:
 
 
 def source(module: str) -> bytes:
-    """Text of a module of the package."""
     return (TOP / "autokernel" / module).read_bytes()
 
 
 def line_of(mutant: Mutant) -> str:
-    """Text of the line of a mutant."""
     return source(mutant.module).splitlines()[mutant.line - 1].strip().decode()
 
 
 def changed(mutant: Mutant) -> bytes:
-    """Text of the module of a mutant."""
     lines = source(mutant.module).splitlines(keepends=True)
     before, line, at = mutant.before.encode(), lines[mutant.line - 1], mutant.column
     if not line[at:].startswith(before):
@@ -168,7 +155,6 @@ def conditions(node: ast.AST) -> list[ast.expr]:
 
 
 def mutants_of(module: str) -> list[Mutant]:
-    """All mutants of a module."""
     text, tree = source(module), ast.parse(source(module))
     starts = [0, *(found.end() for found in re.finditer(rb"\n", text))]
     space = re.compile(rb"(?:[\s()\\]|#.*)*")  # between an operand and the operator
@@ -243,23 +229,24 @@ def forked(task: Callable[[], None]) -> tuple[int, float]:
 
 
 class Recorder:
-    """Plugin of pytest: the seconds of each test, and the lines that it executes."""
+    """Plugin of pytest: the seconds of each test, and the lines that it executes.
+
+    Lines of a test have its name as their context; what a fixture executes concerns each test of
+    the file.
+    """
 
     def __init__(self, coverage: Coverage) -> None:
         self.coverage, self.seconds = coverage, dict[str, float]()
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_setup(self) -> None:
-        """Let what a fixture executes concern each test of the file."""
         self.coverage.switch_context(FIXTURE)
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_call(self, item: pytest.Item) -> None:
-        """Lines of a test have its name as their context."""
         self.coverage.switch_context(item.nodeid)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Add up the seconds of the parts of a test."""
         self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0) + report.duration
 
 
@@ -356,7 +343,6 @@ class Chosen:
 
     @pytest.hookimpl(trylast=True)
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        """Choose and sort."""
         found = {item.nodeid: item for item in items}
         items[:] = [found[name] for name in self.tests if name in found]
 
@@ -368,7 +354,6 @@ class Chosen:
         signal.setitimer(signal.ITIMER_REAL, 5 * seconds)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Keep the name of the test."""
         if report.failed:
             self.failed.write_text(report.nodeid)
 
@@ -385,8 +370,8 @@ def run(files: Sequence[Mapping[str, float]], failed: Path) -> None:
             os._exit(status)
 
 
-def measure(mutant: Mutant, *, budget: int) -> Row:
-    """Run the tests of one mutant."""
+def measure(budget: int, **fields: Any) -> Row:
+    mutant = Mutant(**fields)
     files = tests_of(mutant, budget)
     path, failed = copied() / "autokernel" / mutant.module, copied() / "failed"
     failed.write_text("")
@@ -413,53 +398,52 @@ def identity(row: Mapping[str, object]) -> tuple[str, ...]:
     return tuple(str(row[name]) for name in IDENTITY)
 
 
-def summarise(rows: Sequence[Mapping[str, str]]) -> None:
-    """Print the survivors with their reasons, and the scores of the modules."""
+def summarise(rows: Rows) -> None:
     known = {identity(row): row["reason"] for row in read_rows(REASONS)}
-    survivors = [row for row in rows if row["outcome"] in (SURVIVED, NOT_EXECUTED)]
-    for row in survivors:
-        change = f"{row['before']!r} -> {row['after']!r} in {row['code']}"
-        print(f"\n{row['module']}:{row['line']}:{row['column']} {row['outcome']}: {change}")
-        print(f"    {known.get(identity(row), 'no reason yet')}")
-    table = []
-    for module, found in {**group(rows, lambda row: row["module"]), "all": rows}.items():
-        outcomes = [row["outcome"] for row in found]
-        line: dict[str, object] = {"module": module, "mutants": len(found)}
-        line |= {name: outcomes.count(name) for name in OUTCOMES}
-        line["with reason"] = sum(row in found and identity(row) in known for row in survivors)
-        line["score"] = (outcomes.count(KILLED) + outcomes.count(TIMEOUT)) / len(found)
-        line["CPU minutes"] = float(numbers(found, "seconds").sum() / 60)
-        table.append(line)
+    for row in rows:
+        if row["outcome"] in (SURVIVED, NOT_EXECUTED):
+            change = f"{row['before']!r} -> {row['after']!r} in {row['code']}"
+            print(f"\n{row['module']}:{row['line']}:{row['column']} {row['outcome']}: {change}")
+            print(f"    {known.get(identity(row), 'no reason yet')}")
+
+    def count(*outcomes: str) -> common.Figure:
+        return lambda found: sum(row["outcome"] in outcomes for row in found)
+
+    figures = {
+        "mutants": len,
+        **{name: count(name) for name in OUTCOMES},
+        "with reason": lambda found: sum(
+            row["outcome"] in (SURVIVED, NOT_EXECUTED) and identity(row) in known for row in found
+        ),
+        "score": lambda found: count(KILLED, TIMEOUT)(found) / len(found),
+        "CPU minutes": lambda found: float(numbers(found, "seconds").sum() / 60),
+    }
     print()
-    print_table(table)
+    common.print_groups({**group(rows, "module"), "all": rows}, "module", figures)
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
-    parser = make_parser(__doc__, datasets=MODULES, seeds=1, what="samples")
-    parser.add_argument("--size", type=int, default=SIZE, help="mutants of a sample")
-    parser.add_argument("--budget", type=int, default=BUDGET, help="seconds of tests for a mutant")
-    parser.add_argument("--all", action="store_true", help="all mutants of the modules")
-    parser.add_argument("--again", action="store_true", help="survivors without a reason again")
-    arguments = parse(parser, small={"size": 20})
-    every, run_tests = shuffled(arguments.datasets), partial(measure, budget=arguments.budget)
+    arguments = common.options_of(
+        __doc__, datasets=MODULES, size=SIZE, budget=BUDGET, all=False, again=False,
+        small={"size": 20},
+    )  # fmt: skip
+    every = [asdict(mutant) for mutant in shuffled(arguments.datasets)]
     print(f"{len(every)} mutants in all")
-    units = every if arguments.all else every[: arguments.size * arguments.seeds]
+    units = every if arguments.all else every[: arguments.size]
+    places = [identity({**unit, "code": line_of(Mutant(**unit))}) for unit in every]
+    last = {identity(row): row for row in read_rows(NAME)}
     if arguments.again:
         known = {identity(row) for row in read_rows(REASONS)}
-        last = {tuple(row[name] for name in FIELDS): row for row in read_rows(NAME)}
-        again = []
-        for unit in units:
-            row = last.get(tuple(map(str, asdict(unit).values())))
-            if row and row["outcome"] in (SURVIVED, NOT_EXECUTED) and identity(row) not in known:
-                again.append(unit)
-        if again:
-            collect(NAME, again, run_tests, arguments)
-    elif not arguments.finished:
-        collect(NAME, units, run_tests, arguments)
-    places = {identity({**asdict(unit), "code": line_of(unit)}) for unit in every}
-    last = {identity(row): row for row in read_rows(NAME)}
-    summarise([row for place, row in last.items() if place in places])
+        again = {
+            place
+            for place, row in last.items()
+            if row["outcome"] in (SURVIVED, NOT_EXECUTED) and place not in known
+        }
+        units = [unit for unit, place in zip(every, places, strict=True) if place in again]
+    if units and not arguments.finished:
+        common.collect(NAME, units, partial(measure, arguments.budget), arguments)
+        last = {identity(row): row for row in read_rows(NAME)}
+    summarise([row for place, row in last.items() if place in set(places)])
 
 
 if __name__ == "__main__":

@@ -62,7 +62,6 @@ def airline(n_samples: int) -> Split:
 
 
 def dated(n_samples: int) -> Split:
-    """Return the same as a series of pandas with dates."""
     import pandas as pd
 
     months = pd.date_range("1949-01", periods=144, freq="MS")
@@ -71,7 +70,6 @@ def dated(n_samples: int) -> Split:
 
 
 def shares(n_samples: int) -> Split:
-    """Draw a target between 0 and 1."""
     one = table(2, n_samples)
     y, y_test = (1 / (1 + np.exp(-1.5 * y)) for y in (one.y, one.y_test))
     return Split(one.X, y, one.X_test, y_test)
@@ -108,7 +106,6 @@ def shops(n_samples: int, *, everything: bool = False) -> Split:
 
 
 def gaps(n_samples: int) -> Split:
-    """Draw two columns, one of five values missing."""
     one = table(2, n_samples)
     rng = np.random.default_rng(13)
     X, X_test = (np.where(rng.uniform(size=X.shape) < 0.2, np.nan, X) for X in (one.X, one.X_test))
@@ -128,7 +125,6 @@ def uneven(n_samples: int, name: str) -> Split:
 
 
 def spoilt(n_samples: int) -> Split:
-    """Add three outliers."""
     one = table(1, n_samples)
     y = one.y.copy()
     y[[3, 17, 31]] += [8.0, -9.0, 15.0]
@@ -136,7 +132,6 @@ def spoilt(n_samples: int) -> Split:
 
 
 def broken(n_samples: int) -> Split:
-    """Draw a season that ends in the middle."""
     rng = np.random.default_rng(15)
     X = rng.uniform(size=(n_samples + N_TEST, 1))
     y = np.where(X[:, 0] < 0.5, np.sin(8 * np.pi * X[:, 0]), 0.5) + 0.1 * rng.normal(size=len(X))
@@ -189,7 +184,6 @@ FITS: Mapping[str, tuple[Callable[[], Split], Mapping[str, Any]]] = {
 
 
 def measure_here(fit: str) -> Row:
-    """Fit and predict, in the process of one checkout."""
     warnings.simplefilter("ignore")
     make, given = FITS[fit]
     data, settings = make(), {**SHORT, **given}
@@ -280,7 +274,6 @@ def compared(before: Mapping[str, Row], now: Mapping[str, Row]) -> dict[str, Any
 
 
 def main() -> int:
-    """Measure what is missing, and compare."""
     if common.answers(measure_here):
         return 0
     arguments = common.options_of(

@@ -45,7 +45,6 @@ class Picture:
 
 
 def read_solar() -> tuple[pd.DataFrame, np.ndarray]:
-    """Read the total irradiance of the sun since 1610."""
     table = read_table("solar")
     return pd.DataFrame({"year": table[:, 0]}), table[:, 1]
 
@@ -111,7 +110,6 @@ PICTURES = {
 
 
 def main() -> None:
-    """Fit each data set, print its description and draw it."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--datasets", nargs="+", default=list(PICTURES), choices=PICTURES)
     parser.add_argument("--reports", type=Path, help="folder to write reports to as well")

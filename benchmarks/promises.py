@@ -74,7 +74,6 @@ Measured = tuple[str, float, float, float]
 
 
 def seconds_of_a_fit(dataset: str, **parameters: object) -> float:
-    """Time one fit."""
     split = draw_split(dataset, 0, n_train=N_ROWS)
     began = time.perf_counter()
     AutoKernelGPRegressor(random_state=0, **parameters).fit(split.X, split.y)
@@ -82,7 +81,6 @@ def seconds_of_a_fit(dataset: str, **parameters: object) -> float:
 
 
 def workers(repeat: int) -> Iterator[Measured]:
-    """Time the initial design with one and with two workers."""
     Parallel(n_jobs=2)(delayed(draw_split)("airfoil", 0, n_train=N_ROWS) for _ in range(2))
     for dataset in DATASETS:
         order = (1, 2) if repeat % 2 else (2, 1)
@@ -107,7 +105,6 @@ def shaped(n_rows: int, n_columns: int, kind: str = "") -> tuple[object, FloatAr
 
 
 def budget(_: int) -> Iterator[Measured]:
-    """Time fits with a budget."""
     shapes = [((n, k), {}) for n, k in SHAPES]
     shapes += [((n, 5, kind), {}) for kind in KINDS for n in (200, 5000)]
     shapes += [((300, 4), {"strategy": one}) for one in STRATEGIES if one != "series"]
@@ -127,7 +124,6 @@ def budget(_: int) -> Iterator[Measured]:
 
 
 def unused(_: int) -> Iterator[Measured]:
-    """Fit without a budget, and with one that is never reached."""
     shapes: list[tuple[Any, dict[str, Any]]] = [(shape, {}) for shape in SMALL_SHAPES]
     shapes += [((60, 2), {"strategy": one}) for one in STRATEGIES if one != "series"]
     shapes += [((60, 1), {"strategy": "series"})]
@@ -202,7 +198,6 @@ QUESTIONS: dict[str, Callable[[int], Iterator[Measured]]] = {
 
 
 def main() -> None:
-    """Measure what is asked, append rows and print them."""
     arguments = common.options_of(__doc__, questions=list(QUESTIONS), repeats=5, load=0)
     signal.signal(signal.SIGALRM, _interrupted)
     command = [sys.executable, "-c", "while True: pass"]
@@ -225,7 +220,6 @@ def main() -> None:
 
 
 def summarise(rows: Rows) -> None:
-    """Print ratios; budgets have a line for each limit."""
     lines = [
         {**row, "limit": f"{float(row['reference']):.3g}" * row["question"].startswith("budget")}
         for row in rows

@@ -122,7 +122,6 @@ def draw_friedman(n: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndar
 
 
 def fit_boosting(split: Split, *, seed: int) -> tuple[Callable[..., object], str]:
-    """Choose boosted trees by cross-validation."""
     trees = HistGradientBoostingRegressor(random_state=seed)
     grid = GridSearchCV(trees, GRID, cv=3, scoring="neg_root_mean_squared_error")
     grid.fit(split.X, split.y)
@@ -136,7 +135,6 @@ def fit_boosting(split: Split, *, seed: int) -> tuple[Callable[..., object], str
 
 
 def summarise(rows: Rows) -> None:
-    """Print errors, time and memory."""
     columns = ("rmse", "nll", "coverage", "seconds", "predict_seconds", "gib")
     figures = {name: common.of(np.mean, name) for name in columns}
     figures["predicts by"] = lambda found: found[0]["approximation"]
@@ -145,7 +143,6 @@ def summarise(rows: Rows) -> None:
 
 
 def draw(rows: Rows, *, complete: bool) -> None:
-    """Draw CPU time and memory over the number of rows."""
     import matplotlib.pyplot as plt
 
     figure, axes = plt.subplots(1, 3, figsize=(13, 4), layout="constrained")
@@ -165,7 +162,6 @@ def draw(rows: Rows, *, complete: bool) -> None:
 
 
 def main() -> None:
-    """Measure what is missing, print the table and draw the growth."""
     if common.answers(measure_here):
         return
     arguments = common.options_of(

@@ -70,7 +70,6 @@ class CpuClock:
 
     @property
     def seconds(self) -> float:
-        """CPU seconds since the clock was made."""
         return time.process_time() - self._start
 
     def setup(self, estimator: object, context: object) -> None:
@@ -92,7 +91,6 @@ class CpuClock:
 
 
 def measure(dataset: str, strategy: str, seed: int, n_train: int, cpu_limit: float) -> Row:
-    """Search on one split, and measure time and test error."""
     split = draw_split(dataset, seed, n_train=n_train)
     model = AutoKernelGPRegressor(
         strategy=STRATEGIES[strategy], noise="constant", outliers=None, random_state=seed
@@ -136,7 +134,6 @@ def quartiles(rows: Rows, limits: np.ndarray, *, by: int) -> np.ndarray:
 
 
 def summarise(dataset: str, rows: Rows) -> None:
-    """Print the table of a data set, with the commits of its rows."""
 
     def best(limit: float, *, by: int) -> common.Figure:
         def figure(runs: Rows) -> object:
@@ -191,7 +188,6 @@ def draw(rows: Rows, name: str, *, by: int, complete: bool) -> None:
 
 
 def main() -> None:
-    """Run what is missing, print the tables and draw the figures."""
     arguments = common.options_of(
         __doc__, datasets=N_TRAIN, seeds=3, rows=200, cpu_seconds=40.0, strategies=list(STRATEGIES),
         small={"datasets": ["airline"], "seeds": 2, "cpu_seconds": 3.0},

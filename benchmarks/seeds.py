@@ -100,7 +100,6 @@ def smoker() -> Problem:
 
 
 def week() -> Problem:
-    """Draw days with a trend and a weekly season."""
     rng = np.random.default_rng(0)
     day = np.sort(rng.permutation(800)[:775])
     date = pd.Timestamp("2021-01-01") + pd.to_timedelta(day, unit="D")
@@ -110,7 +109,6 @@ def week() -> Problem:
 
 
 def forty_columns() -> Problem:
-    """Draw 40 columns, two of which matter."""
     rng = np.random.default_rng(1)
     X = rng.normal(size=(150, 40))
     y = np.sin(2 * X[:, 3]) + 0.5 * X[:, 17] + 0.3 * rng.normal(size=150)
@@ -150,7 +148,6 @@ def diabetes() -> Problem:
 
 
 def outliers() -> Problem:
-    """Draw a trend with a few gross errors."""
     rng = np.random.default_rng(2)
     x = np.sort(rng.uniform(0, 10, 120))
     trend = 2 * np.sin(x) + 0.3 * x
@@ -203,7 +200,6 @@ def measure(dataset: str, seed: int, max_time: float, coretype: str) -> Row:
 
 
 def summarise(rows: Rows) -> None:
-    """Print the shares of runs that agree with the best known, by set and over all sets."""
     best = {name: numbers(found, "score").max() for name, found in group(rows, "dataset").items()}
 
     def below(found: Rows) -> np.ndarray:
@@ -238,7 +234,6 @@ def summarise(rows: Rows) -> None:
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
     arguments = common.options_of(
         __doc__, datasets=SETS, by_name=(*TABLES, *CASES), seeds=10, cases=False, tables=False,
         small={"datasets": ["concrete 120"], "seeds": 2},

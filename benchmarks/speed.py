@@ -41,7 +41,6 @@ N_FACTORS, N_STEPS = 12, 60_000  # of the reference loop; either part takes some
 
 
 def reference() -> None:
-    """Factorise a matrix and add up numbers, many times."""
     for _ in range(N_FACTORS):
         np.linalg.cholesky(MATRIX)
     counts: dict[int, float] = {}
@@ -56,7 +55,6 @@ def import_afresh() -> None:
 
 
 def make_timings() -> Mapping[str, Callable[[], object]]:
-    """Build the calls that are timed, with their data."""
     rows, months, groups = table(3, 60), airline(144), shops(60)
     one = table(1, 200)
     likelihood = ExactLikelihood(parse_expression(KERNEL), TrainingData(one.X, one.y))
@@ -75,7 +73,6 @@ def make_timings() -> Mapping[str, Callable[[], object]]:
 
 
 def fit(X: object, y: object, **settings: object) -> AutoKernelGPRegressor:
-    """Fit with one seed."""
     return AutoKernelGPRegressor(random_state=0, **settings).fit(X, y)
 
 
@@ -125,7 +122,6 @@ def compare(rows: Sequence[Row], then: Rows) -> None:
 
 
 def main() -> None:
-    """Measure, compare with the last release, and append rows if that is wanted."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").splitlines()[0])
     parser.add_argument("--repeats", type=int, default=5)
     parser.add_argument("--write", action="store_true", help="append rows: they are the release's")

@@ -33,7 +33,6 @@ BINS = (0.0, 0.5, 0.7, 0.9, 1.0)  # of stated probabilities
 
 
 def measure(story: str, seed: int) -> Row:
-    """Fit a story and compare what is claimed with what is true."""
     data = generators.story(story, seed)
     model = AutoKernelGPRegressor(operators=data.operators, random_state=seed)
     began = time.process_time()
@@ -62,7 +61,6 @@ def measure(story: str, seed: int) -> Row:
 
 
 def summarise(rows: Rows) -> None:
-    """Print precision and recall, by story and over all, and how often probabilities hold."""
 
     def count(name: str) -> common.Figure:
         return lambda found: int(numbers(found, name).sum())
@@ -103,7 +101,6 @@ def summarise(rows: Rows) -> None:
 
 
 def main() -> None:
-    """Measure what is missing and print the tables."""
     small = {"datasets": ["noise_only", "a_line"], "seeds": 1}
     arguments = common.options_of(__doc__, datasets=STORIES, seeds=10, small=small)
     units = common.crossed(seed=range(arguments.seeds), story=arguments.datasets)
