@@ -41,14 +41,9 @@ from autokernel.model import MixturePredictor, PosteriorAveraging, posterior_ove
 
 NAME = "calibration"  # of the CSV file
 KERNELS = (
-    "SE[0]",
-    "RQ[0]",
-    "PER[0]",
-    "LIN[0] + PER[0]",
-    "SE[0] * PER[0]",
-    "SE[0] * SE[1]",
+    "SE[0]", "RQ[0]", "PER[0]", "LIN[0] + PER[0]", "SE[0] * PER[0]", "SE[0] * SE[1]",
     "CAT[2] + SE[0]",
-)
+)  # fmt: skip
 UNKNOWN = "unknown"  # structure
 N_ROWS, N_LEVELS = 60, 4
 BEYOND = 1.3  # extents, up to which a new place lies beyond the rows

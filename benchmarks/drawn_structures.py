@@ -27,37 +27,18 @@ NAME = "drawn_structures"  # of the CSV file
 N_ROWS = 150
 CLOSE = 0.5  # nats
 KINDS = (
-    "CAT[g] * LIN[a] + LIN[b]",
-    "CAT[g] * LIN[a] + SE[b]",
-    "CAT[g] * SE[a] + LIN[b]",
-    "CAT[g] + LIN[a]",
-    "CAT[g] * LIN[a] + LIN[b] + SE[c]",
-    "CAT[g] * SE[a] + SE[b]",
-    "CAT[g] * LIN[a] + CAT[h]",
-    "CAT[g] * LIN[a] + CAT[h] * LIN[b]",
-    "LIN[a] * SE[b] + LIN[c]",
-    "SE[a] * SE[b] + LIN[c]",
-    "LIN[a] * LIN[b] + SE[c]",
-    "SE[a] + SE[b] + SE[c]",
-    "SE[a] * SE[b] + SE[c]",
-    "LIN[a] * SE[b] + SE[a]",
-    "PER[a] + LIN[a]",
-    "CAT[g] * PER[a] + LIN[a]",
-    "CAT[g] * PER[a] + LIN[b]",
-    "PER[a] * SE[a] + LIN[b]",
-    "LIN[a] + SE[a] * CAT[g]",
-    "LIN[a] + LIN[b] + LIN[c]",
-    "CAT[g] + SE[a] * SE[b]",
-    "CAT[g] * CAT[h] + LIN[a]",
-    "SE[a] + CAT[g] + CAT[h]",
-    "LIN[a] * LIN[b] + LIN[c] * LIN[d]",
-    "SE[a] * SE[b] + SE[c] * SE[d]",
-    "LIN[a] * SE[b] + LIN[c] * SE[d]",
-    "LIN[a] * PER[b] + SE[c]",
-    "LIN[a] * PER[b] + LIN[c]",
-    "CAT[g] * LIN[a] + LIN[b] + LIN[c] + SE[d]",
+    "CAT[g] * LIN[a] + LIN[b]", "CAT[g] * LIN[a] + SE[b]", "CAT[g] * SE[a] + LIN[b]",
+    "CAT[g] + LIN[a]", "CAT[g] * LIN[a] + LIN[b] + SE[c]", "CAT[g] * SE[a] + SE[b]",
+    "CAT[g] * LIN[a] + CAT[h]", "CAT[g] * LIN[a] + CAT[h] * LIN[b]", "LIN[a] * SE[b] + LIN[c]",
+    "SE[a] * SE[b] + LIN[c]", "LIN[a] * LIN[b] + SE[c]", "SE[a] + SE[b] + SE[c]",
+    "SE[a] * SE[b] + SE[c]", "LIN[a] * SE[b] + SE[a]", "PER[a] + LIN[a]",
+    "CAT[g] * PER[a] + LIN[a]", "CAT[g] * PER[a] + LIN[b]", "PER[a] * SE[a] + LIN[b]",
+    "LIN[a] + SE[a] * CAT[g]", "LIN[a] + LIN[b] + LIN[c]", "CAT[g] + SE[a] * SE[b]",
+    "CAT[g] * CAT[h] + LIN[a]", "SE[a] + CAT[g] + CAT[h]", "LIN[a] * LIN[b] + LIN[c] * LIN[d]",
+    "SE[a] * SE[b] + SE[c] * SE[d]", "LIN[a] * SE[b] + LIN[c] * SE[d]", "LIN[a] * PER[b] + SE[c]",
+    "LIN[a] * PER[b] + LIN[c]", "CAT[g] * LIN[a] + LIN[b] + LIN[c] + SE[d]",
     "SE[a] + LIN[b] * LIN[c]",
-)
+)  # fmt: skip
 
 
 KERNELS = {  # whose functions are drawn by :func:`draw_kernel`

@@ -1,6 +1,6 @@
 """How well the default does on groups, doses, noise that varies, and days that do not fit.
 
-Each row is one fit of one method to one split. Seven questions:
+Each row is one fit of one method to one split. Six questions:
 
 - ``groups``: eight tables of people, animals, trees, machines, rails and firms, each with several
   rows. The earlier rows of each group are for training, 50 to 80 % of them by the split, less one
@@ -12,8 +12,6 @@ Each row is one fit of one method to one split. Seven questions:
 - ``riders``: two years of daily riders of a station in Chicago; the last 28 days are the test.
 - ``motorcycle``: head accelerations in crashes, four fifths of the rows to train.
 - ``unseen``: the tables of ``groups`` again. A random quarter of the groups is the test.
-- ``levels``: 120 simulated tables of 3 to 12 levels with 20 rows each, in which level, slope and
-  season are common or differ. The test has the rows of four more levels.
 
 Methods are ``default``, the estimator with its defaults, and ``catboost``, CatBoost with its
 defaults, if it is installed. The tables also show ``mixed``, linear mixed models by REML with
@@ -24,13 +22,10 @@ RMSE, NLL and coverage of 95 % intervals are for new observations. Errors are in
 of the target over the whole table; ``rmse_raw`` and ``nll_raw`` are for the unit of the table. For
 simulated sets, ``worst_third`` is the coverage furthest from 0.95 in a third of ``x`` or ``z``, or
 in a level of ``c``, and ``mean_coverage`` the mean over these parts. ``found`` is what the model
-says of its noise or, of ``levels``, what differs by its kernel: an addend with ``PER`` beside
-``CAT`` is a season that differs, one with another kernel of time beside it a slope, and all of them
-levels. Columns that no program fills any more are of 03b29bbd.
+says of its noise. Columns that are empty now, and the question ``levels``, are of 03b29bbd.
 
 The data sets were chosen before the first fit of the default. Constants of the package were chosen
-on ``oxboys`` and ``firms``, among others, and the kernel of groups in the design on the first half
-of ``levels``, but nothing on the other sets.
+on ``oxboys`` and ``firms``, among others, but nothing on the other sets.
 
 Rows go to results/everyday.csv; rows of any commit count. ``--label`` names the version that runs,
 which is compared with ``--against``; rows of other packages have no label.
@@ -52,9 +47,7 @@ from common import Row, Rows, Split, Unit, group
 from data import Loader
 from tables import of_r
 
-from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.expression import IDENTITY
-from autokernel.expression.parts import addends
+from autokernel import AutoKernelGPRegressor
 
 NAME = "everyday"  # of the CSV file
 
@@ -94,9 +87,6 @@ DOSED: Mapping[str, tuple[Loader, str]] = {  # a table, and its dose; rows, curv
     "leaves": (of_r("drc", "leaflength", "DW"), "Dose"),  # 42, 1; it rises before it falls
 }
 
-PARTS = ("level", "slope", "season")  # that differ in simulated tables
-TRUTHS = ("nothing", "level", "level_slope", "level_season", "level_slope_season")
-N_OF_TRUTH, N_OF_LEVEL, N_NEW_LEVELS = 24, 20, 4  # tables of each, rows, and levels of the test
 KINDS = {"constant": 16, "linear": 6, "bump": 6, "level": 6, "mean": 6}  # sets of a kind of noise
 
 
@@ -175,28 +165,6 @@ def motorcycle(dataset: str, split: int) -> Split:
     return parted(X, y, *np.split(order, [round(SHARE_OF_CRASHES * len(y))]))
 
 
-def several_levels(dataset: str, split: int) -> Split:
-    """Draw a line and a wave for each of several levels, the last four of them for the test."""
-    truth, number = dataset.split("-")
-    rng = np.random.default_rng(TRUTHS.index(truth) + len(TRUTHS) * int(number))
-    n_levels = int(rng.integers(3, 13))
-    n_all, differs, period = n_levels + N_NEW_LEVELS, truth.split("_"), rng.uniform(0.1, 0.25)
-
-    def draw(part: str, mean: float, std: float) -> np.ndarray:
-        each = rng.normal(mean, std, n_all if part in differs else 1)
-        return np.broadcast_to(each, n_all)
-
-    level, slope = draw("level", 0.0, 1.5), draw("slope", 1.0, 2.0)
-    wave = np.stack([draw("season", 0.0, 1.0), draw("season", 1.0, 1.0)])
-    which = np.repeat(np.arange(n_all), N_OF_LEVEL)
-    t = rng.uniform(0, 1, len(which))
-    angle = 2 * np.pi * t / period
-    y = level[which] + slope[which] * t + wave[0, which] * np.cos(angle)
-    y += wave[1, which] * np.sin(angle) + rng.normal(0, 0.3, len(which))
-    X = pd.DataFrame({"time": t, "shop": pd.Categorical([f"s{one}" for one in which])})
-    return parted(X, y, *np.split(np.arange(len(y)), [N_OF_LEVEL * n_levels]))
-
-
 def noisy(dataset: str, split: int) -> Split:
     """Draw a smooth function of ``x`` plus an effect of each level of ``c``, and the noise.
 
@@ -244,18 +212,6 @@ def coverage_of_parts(model: AutoKernelGPRegressor, split: Split) -> dict[str, o
     return {"worst_third": inside[np.abs(inside - 0.95).argmax()], "mean_coverage": inside.mean()}
 
 
-def differing(model: AutoKernelGPRegressor) -> str:
-    """Say which parts differ between levels in the functions of the best kernel."""
-    found: set[str] = set()
-    expression = parse_expression(model.best_expression_, feature_names=["time", "shop"])
-    for addend in addends(expression.on(IDENTITY)):
-        names = {leaf.kernel.name for leaf in addend.expression.leaves}
-        if "CAT" in names:
-            found |= {"level"} | ({"season"} if "PER" in names else set())
-            found |= {"slope"} if names - {"CAT"} and "PER" not in names else set()
-    return "_".join(part for part in PARTS if part in found) or "nothing"
-
-
 def of_noise(model: AutoKernelGPRegressor) -> str:
     claims = model.claims_
     every = zip(claims["subject"], claims["evidence"], claims["predicate"], strict=True)
@@ -270,13 +226,8 @@ QUESTIONS = {  # splits, data sets, and methods
     "riders": (riders, ["date", "date-weekday"], ("default",)),
     "motorcycle": (motorcycle, ["mcycle"], ("default",)),
     "unseen": (unseen_groups, list(GROUPED), ("default", "catboost", "mixed")),
-    "levels": (
-        several_levels,
-        [f"{truth}-{number}" for number in range(N_OF_TRUTH) for truth in TRUTHS],
-        ("default",),
-    ),
 }
-ONCE = ("noise", "riders", "levels")  # questions with one split
+ONCE = ("noise", "riders")  # questions with one split
 MEASURED_BEFORE = ("mixed", "loglogistic")  # whose rows are only read
 NUMBERS = ("rmse", "nll", "coverage", "score", "rmse_of_medians", "worst_third", "mean_coverage")
 NUMBERS += ("nll_of_truth", "true_gain")
@@ -296,7 +247,7 @@ def measure(label: str, question: str, dataset: str, split: int, method: str) ->
             found |= coverage_of_parts(model, data)
         found["is_periodic"] = "PER" in model.best_expression_
         found["n_outliers"] = len(model.outliers_)
-        found["found"] = differing(model) if question == "levels" else of_noise(model)
+        found["found"] = of_noise(model)
     return {
         "n_train": len(data.y),
         "n_test": len(data.y_test),
@@ -318,8 +269,6 @@ def more_of(question: str) -> Mapping[str, common.Figure]:
                 "least third": common.of(np.min, "worst_third"),
                 "found": lambda own: sum(bool(row["found"]) for row in own),
             }
-        case "levels":
-            return {"right": lambda own: sum(row["found"] == kind_of(row) for row in own)}
         case "riders":
             return {"outliers": common.of(np.mean, "n_outliers")}
         case "motorcycle":
@@ -330,9 +279,7 @@ def more_of(question: str) -> Mapping[str, common.Figure]:
 
 def kind_of(row: Mapping[str, str]) -> str:
     """Return the kind of a simulated set, or the name of another one."""
-    return (
-        row["dataset"].split("-")[0] if row["question"] in ("noise", "levels") else row["dataset"]
-    )
+    return row["dataset"].split("-")[0] if row["question"] == "noise" else row["dataset"]
 
 
 def summarise(question: str, rows: Rows) -> None:

@@ -15,7 +15,7 @@ A fit has a process of its own, which takes the package from a checkout; with se
 run in turns. It is ended after ``--limit`` CPU seconds. Calls of the likelihood are Cholesky
 factors of covariances, for estimates and for fits, of any number of rows. The RMSE is in units of
 the target, the NLL in nats; both are of the standardised target for the files of the first line.
-``--catboost`` adds the RMSE of CatBoost with its defaults.
+The RMSE of CatBoost with its defaults is that of rows by a program of 03b29bbd.
 
 Rows go to results/fit_cost.csv, where ``version`` is the commit of the package that was measured.
 
@@ -32,8 +32,6 @@ from pathlib import Path
 
 import common
 import numpy as np
-import pandas as pd
-from accuracy import predict_by_catboost
 from common import Row, Rows, Split, group, numbers, rmse
 from data import draw_split
 from sklearn.model_selection import train_test_split
@@ -111,7 +109,7 @@ def measure(
     checkouts: Mapping[str, Path], limit: int, version: str, dataset: str, split: int
 ) -> Row:
     unit = {"version": version, "dataset": dataset, "split": split}
-    found = common.measured_afresh(__file__, unit, folder=checkouts.get(version), limit=limit)
+    found = common.measured_afresh(__file__, unit, folder=checkouts[version], limit=limit)
     if found is None:
         found = {"cpu_seconds": float(limit), "stop_reason": "ended by the benchmark"}
     return {**dict.fromkeys(FIGURES, np.nan), "stop_reason": "", "kernel": "", **found}
@@ -121,9 +119,6 @@ def measure_here(version: str, dataset: str, split: int) -> Row:
     """Fit and predict; the split is the seed of the fit."""
     data = SETS[dataset](split)
     began = time.process_time()
-    if version == CATBOOST:
-        mean = predict_by_catboost(without_dates(data))
-        return {"cpu_seconds": time.process_time() - began, "rmse": rmse(mean, data.y_test)}
     calls = count_calls()
     model = AutoKernelGPRegressor(random_state=split).fit(data.X, data.y)
     seconds = time.process_time() - began
@@ -167,13 +162,6 @@ def count_calls() -> Counter[str]:
     return calls
 
 
-def without_dates(split: Split) -> Split:
-    """Replace dates by numbers, and arrays by data frames."""
-    X, X_test = map(pd.DataFrame, (split.X, split.X_test))
-    dates = dict.fromkeys(X.select_dtypes("datetime").columns, "int64")
-    return Split(X.astype(dates), split.y, X_test.astype(dates), split.y_test)
-
-
 def median(name: str) -> common.Figure:
 
     def figure(rows: Rows) -> float:
@@ -185,7 +173,7 @@ def median(name: str) -> common.Figure:
 
 def summarise(rows: Rows) -> None:
     by_version = group(rows, "version")
-    peers = group(by_version.pop(CATBOOST, []), "dataset")
+    peers = [row for row in common.read_rows(NAME) if row["version"] == CATBOOST]
 
     def worst(found: Rows) -> float:
         seconds = numbers(found, "cpu_seconds")
@@ -196,7 +184,9 @@ def summarise(rows: Rows) -> None:
         "CPU s": common.of(np.median, "cpu_seconds"),
         "worst / median": worst,
         **{name: median(name) for name in FIGURES if name not in ("cpu_seconds", "n_gradients")},
-        "rmse, catboost": lambda found: median("rmse")(peers.get(found[0]["dataset"], [])),
+        "rmse, catboost": lambda found: median("rmse")(
+            [row for row in peers if row["dataset"] == found[0]["dataset"]]
+        ),
     }
     for version, of_version in by_version.items():
         by_set = group(of_version, "dataset")
@@ -212,7 +202,7 @@ def main() -> None:
     if common.answers(measure_here):
         return
     arguments = common.options_of(
-        __doc__, datasets=SETS, seeds=5, checkouts=(), catboost=False, limit=LIMIT,
+        __doc__, datasets=SETS, seeds=5, checkouts=(), limit=LIMIT,
         small={"datasets": list(SETS)[:2], "seeds": 2},
     )  # fmt: skip
     folders = map(Path, arguments.checkouts or [common.checkout()])
@@ -221,7 +211,7 @@ def main() -> None:
         {"version": version, "dataset": dataset, "split": split}
         for dataset in arguments.datasets
         for split in range(arguments.seeds)
-        for version in [*checkouts][:: 1 if split % 2 else -1] + [CATBOOST] * arguments.catboost
+        for version in [*checkouts][:: 1 if split % 2 else -1]
     ]
     measured = partial(measure, checkouts, arguments.limit)
     summarise(common.collect(NAME, units, measured, arguments, any_commit=is_fixed))

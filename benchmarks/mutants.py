@@ -298,8 +298,8 @@ def statement(mutant: Mutant) -> set[str]:
     return set(map(str, found))
 
 
-def tests_of(mutant: Mutant, budget: float) -> list[dict[str, float]]:
-    """Tests that execute a mutant, with their seconds, by file, the fastest first.
+def tests_of(mutant: Mutant, budget: float) -> dict[str, float]:
+    """Tests that execute a mutant, with their seconds, those of the fastest files first.
 
     Those of its module and of its room come before. A line that only runs when the module is
     imported concerns all tests.
@@ -308,25 +308,17 @@ def tests_of(mutant: Mutant, budget: float) -> list[dict[str, float]]:
     for one in records():
         contexts = one["lines"][mutant.module]
         here.append({name for line in lines for name in contexts.get(line, ())})
-    if set().union(*here) == {IMPORT}:
-        here = [{FIXTURE}] * len(here)
-    files = []
+    room, _, module = mutant.module.removesuffix(".py").partition("/")
+    chosen = []
     for one, names in zip(records(), here, strict=True):
-        seconds = one["seconds"]
-        chosen = seconds if FIXTURE in names else names - {IMPORT}
-        files.append({name: seconds[name] for name in sorted(chosen, key=lambda n: seconds[n])})
-    room, _, name = mutant.module.removesuffix(".py").partition("/")
-
-    def order(tests: Mapping[str, float]) -> tuple[bool, bool, float]:
-        file, _, _ = next(iter(tests)).partition("::")
-        return name not in file, f"tests/{room}/" not in file, sum(tests.values())
-
-    left, within = budget, []
-    for tests in sorted(filter(None, files), key=order):
-        total = list(accumulate(tests.values()))
-        within.append(dict(list(tests.items())[: bisect_right(total, left)]))
-        left -= sum(within[-1].values())
-    return list(filter(None, within))
+        own = one["seconds"]
+        if FIXTURE not in names and set().union(*here) != {IMPORT}:
+            own = {name: own[name] for name in names - {IMPORT}}
+        file, _, _ = next(iter(own), "").partition("::")
+        order = module not in file, f"tests/{room}/" not in file, sum(own.values()), file
+        chosen += [(*order, seconds, name) for name, seconds in own.items()]
+    tests = {name: seconds for *_, seconds, name in sorted(chosen)}
+    return dict(list(tests.items())[: bisect_right(list(accumulate(tests.values())), budget)])
 
 
 class Chosen:
@@ -358,25 +350,22 @@ class Chosen:
             self.failed.write_text(report.nodeid)
 
 
-def run(files: Sequence[Mapping[str, float]], failed: Path) -> None:
-    """Run the chosen tests of each file until one fails, whose exit code is that of the process."""
+def run(tests: Mapping[str, float], failed: Path) -> None:
+    """Run tests until one fails; the exit code of pytest is that of the process."""
     sys.dont_write_bytecode = True  # a mutant has the name of the original
     os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
     resource.setrlimit(resource.RLIMIT_DATA, (MEMORY, MEMORY))
-    for tests in files:
-        file, _, _ = next(iter(tests)).partition("::")
-        status = pytest.main([*OPTIONS, "-x", file], plugins=[Chosen(tests, failed)])
-        if status != pytest.ExitCode.OK:
-            os._exit(status)
+    files = dict.fromkeys(name.partition("::")[0] for name in tests)
+    os._exit(pytest.main([*OPTIONS, "-x", *files], plugins=[Chosen(tests, failed)]))
 
 
 def measure(budget: int, **fields: Any) -> Row:
     mutant = Mutant(**fields)
-    files = tests_of(mutant, budget)
+    tests = tests_of(mutant, budget)
     path, failed = copied() / "autokernel" / mutant.module, copied() / "failed"
     failed.write_text("")
     path.write_bytes(changed(mutant))
-    status, seconds = forked(partial(run, files, failed))
+    status, seconds = forked(partial(run, tests, failed)) if tests else (0, 0.0)
     shutil.copy2(TOP / "autokernel" / mutant.module, path)
     if status == 100 or status == pytest.ExitCode.NO_TESTS_COLLECTED:
         raise RuntimeError(f"the tests of {mutant} cannot run")
@@ -385,9 +374,9 @@ def measure(budget: int, **fields: Any) -> Row:
         outcome = TIMEOUT
     return {
         "code": line_of(mutant),
-        "outcome": outcome if files else NOT_EXECUTED,
+        "outcome": outcome if tests else NOT_EXECUTED,
         "budget": budget,
-        "tests": sum(map(len, files)),
+        "tests": len(tests),
         "killed_by": failed.read_text(),
         "seconds": round(seconds, 1),
     }
