@@ -145,8 +145,9 @@ def numbers_of(rows: Rows) -> pd.DataFrame:
 
 def summarise(rows: Rows, label: str) -> None:
     table = numbers_of([row for row in rows if row["label"] in (label, "")])
-    if not {"default", "design"} <= {*table["nll"]}:  # only compared with another version
+    if not {"default", "design", "matern", "ridge"} <= {*table["nll"]}:  # only compared
         return
+    methods = [one for one in (*OWN, *OTHERS) if one in table["rmse"]]
     table = table[table["nll"]["default"].notna()]
     rmse, nll = table["rmse"], table["nll"]
     ratio = rmse["default"] / rmse[["design", "matern", "ridge"]].min(axis=1)
@@ -158,7 +159,7 @@ def summarise(rows: Rows, label: str) -> None:
         found, own = table.loc[[dataset]], less.loc[[dataset]].to_numpy()
         lines.append(
             {"set": dataset, "splits": len(found)}
-            | {f"RMSE {m}": float(found["rmse"][m].mean()) for m in (*OWN, *OTHERS)}
+            | {f"RMSE {m}": float(found["rmse"][m].mean()) for m in methods}
             | {f"NLL {m}": float(found["nll"][m].mean()) for m in (*OWN, "matern")}
             | {
                 "less design": f"{own.mean():.3f} ± {standard_error(own):.3f}",

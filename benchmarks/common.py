@@ -126,24 +126,17 @@ def print_environment() -> None:
 
 
 def options_of(
-    doc: str,
-    *,
-    datasets: Iterable[str] = (),
-    seeds: int = 1,
-    small: Mapping[str, object] | None = None,
-    by_name: Iterable[str] = (),
-    **more: Any,
+    doc: str, *, small: Mapping[str, object] | None = None, by_name: Iterable[str] = (), **more: Any
 ) -> argparse.Namespace:
     """Parse the options that benchmarks share, and more of them by their defaults.
 
-    An option whose default is a list of texts is a choice among them; the data sets ``by_name`` can
-    be chosen too. ``small`` has the defaults of the small form, and ``complete`` says that it is
-    not that form, and nothing is left out.
+    An option whose default is a list of texts is a choice among them; data sets ``by_name`` can be
+    chosen too. ``small`` has the defaults of the small form, if there is one, and ``complete`` says
+    that it is not that form, and nothing is left out.
     """
     parser = argparse.ArgumentParser(description=doc.splitlines()[0])
-    defaults = {"datasets": list(datasets), "seeds": seeds, "jobs": 1, **more}
-    flags = dict.fromkeys(("small", "finished", "any_commit"), False)
-    for name, default in (defaults | flags).items():
+    flags = ("finished", "any_commit", *(["small"] if small else []))
+    for name, default in (more | {"jobs": 1} | dict.fromkeys(flags, False)).items():
         option = f"--{name.replace('_', '-')}"
         if isinstance(default, bool):
             parser.add_argument(option, action="store_true")
@@ -155,11 +148,11 @@ def options_of(
             choices = choices if kind is str else None
             parser.add_argument(option, nargs="*", type=kind, choices=choices, metavar="NAME")
             parser.set_defaults(**{name: list(default)})
-    everything = parser.parse_args([])
-    if parser.parse_args().small:
-        parser.set_defaults(**(small or {}))
-    arguments = parser.parse_args()
-    arguments.complete = not arguments.small and all(
+    everything, arguments = parser.parse_args([]), parser.parse_args()
+    if small and arguments.small:
+        parser.set_defaults(**small)
+        arguments = parser.parse_args()
+    arguments.complete = not (small and arguments.small) and all(
         set(getattr(arguments, name)) == set(value)
         for name, value in vars(everything).items()
         if isinstance(value, list)
