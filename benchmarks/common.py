@@ -206,8 +206,7 @@ def collect(
     run = joblib.Parallel(arguments.jobs, return_as="generator_unordered", pre_dispatch="n_jobs")
     tasks = (joblib.delayed(_measured)(measure, unit) for unit in missing)
     for number, row in enumerate(run(tasks), 1):
-        append_rows(name, [row])
-        found = {column: str(value) for column, value in {**row, **environment()}.items()}
+        (found,) = append_rows(name, [row])
         rows[tuple(found[field] for field in fields)] = found
         text = " ".join(_format(value) for value in row.values())
         print(f"{number} of {len(missing)}: {text[:_LINE]}", flush=True)
@@ -215,9 +214,7 @@ def collect(
 
 
 def _measured(measure: Callable[..., Row], unit: Unit) -> Row:
-    """Measure, in a worker; numbers have six digits, so that files stay small."""
-    found = {**unit, **measure(**unit)}
-    return {name: rounded(v) if isinstance(v, float) else v for name, v in found.items()}
+    return {**unit, **measure(**unit)}
 
 
 def _key(unit: Unit) -> tuple[str, ...]:
@@ -258,15 +255,21 @@ def answers(measure: Callable[..., Row]) -> bool:
     return True
 
 
-def append_rows(name: str, rows: Iterable[Row]) -> Path:
-    """Append rows to ``results/NAME.csv``, with the environment, and return its path.
+def append_rows(name: str, rows: Iterable[Row]) -> list[dict[str, str]]:
+    """Append rows to ``results/NAME.csv``, with the environment, and return them as they are there.
 
-    The order of columns is that of the file. One with other columns is an error: rename or delete
-    it.
+    Numbers have six digits, so that files stay small. The order of columns is that of the file. One
+    with other columns is an error: rename or delete it.
     """
     RESULTS.mkdir(exist_ok=True, parents=True)
     path = RESULTS / f"{name}.csv"
-    full = [{**row, **environment()} for row in rows]
+    full = [
+        {
+            column: f"{float(f'{value:.6g}')}" if isinstance(value, float) else str(value)
+            for column, value in {**row, **environment()}.items()
+        }
+        for row in rows
+    ]
     header = list(full[0])
     if path.exists():
         with path.open(encoding="utf-8", newline="") as file:
@@ -280,7 +283,7 @@ def append_rows(name: str, rows: Iterable[Row]) -> Path:
     writer.writerows(full)
     with path.open("a", encoding="utf-8", newline="") as file:
         file.write(text.getvalue())  # at once: whoever interrupts leaves whole rows
-    return path
+    return full
 
 
 def read_rows(name: str) -> list[dict[str, str]]:
@@ -346,11 +349,6 @@ def geometric_mean(values: Sequence[float] | np.ndarray) -> float:
 def standard_error(values: np.ndarray) -> float:
     """Compute the standard error of the mean, NaN for a single value."""
     return float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else float("nan")
-
-
-def rounded(value: float) -> float:
-    """Round to six digits."""
-    return float(f"{value:.6g}")
 
 
 def cpu_seconds() -> float:

@@ -98,7 +98,7 @@ def summarise(rows: Rows) -> None:
         print(
             f"\n{commit}: {len(found)} fits, CPU s {np.median(numbers(found, 'cpu_seconds')):.1f}"
         )
-        parts = np.array_split(np.argsort(expected), 5)
+        parts = np.array_split(np.argsort(expected), min(5, len(found)))
         common.print_table(
             [
                 {

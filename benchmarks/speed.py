@@ -92,10 +92,10 @@ def measure(timings: Mapping[str, Callable[[], object]], repeats: int) -> list[d
     return [
         {
             "timing": name,
-            "ratio": common.rounded(float(np.median(ratios[name]))),
-            "lowest": common.rounded(min(ratios[name])),
-            "highest": common.rounded(max(ratios[name])),
-            "cpu_ms": common.rounded(1e3 * float(np.median(times[name]))),
+            "ratio": float(np.median(ratios[name])),
+            "lowest": min(ratios[name]),
+            "highest": max(ratios[name]),
+            "cpu_ms": 1e3 * float(np.median(times[name])),
         }
         for name in timings
     ]
@@ -130,7 +130,7 @@ def main() -> None:
     rows = measure(make_timings(), arguments.repeats)
     compare(rows, common.read_rows(NAME))
     if arguments.write:
-        print(common.append_rows(NAME, rows))
+        common.append_rows(NAME, rows)
 
 
 if __name__ == "__main__":
