@@ -513,9 +513,9 @@ def main() -> None:
         ]
         order = list(group(units, "dataset"))
         rows.sort(key=lambda row: (order.index(row["dataset"]), int(row.get("n_train", 0))))
-        check = [row for row in rows if row["dataset"].startswith("tourism")]
-        for part in ([row for row in rows if row not in check], check):
-            if part:  # no choice was made on Tourism
+        for is_check in (False, True):  # no choice was made on Tourism
+            part = [row for row in rows if row["dataset"].startswith("tourism") is is_check]
+            if part:
                 summarise(question, part)
 
 
