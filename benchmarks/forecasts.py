@@ -497,7 +497,7 @@ def main() -> None:
     arguments = common.options_of(
         __doc__, datasets=dict.fromkeys(name for one in every for name in one.datasets),
         methods=list(dict.fromkeys(name for one in every for name in one.methods)),
-        questions=list(QUESTIONS), label="now", share=3, groups=50, rows=100_000,
+        questions=list(QUESTIONS), seeds=1, label="now", share=3, groups=50, rows=100_000,
         small={"share": 100, "groups": 4, "rows": 2000},
     )  # fmt: skip
     for question in (QUESTIONS[name] for name in arguments.questions):
