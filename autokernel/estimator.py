@@ -29,7 +29,6 @@ from autokernel.explain import (
     Table,
     Text,
     average_slopes,
-    axes_of,
     column_table,
     compared,
     contributions,
@@ -54,7 +53,6 @@ from autokernel.fit import (
     refitted,
     updated,
     warn_of_misses,
-    with_excluded,
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
@@ -536,7 +534,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         self._validate_params()
         check_is_fitted(self, "best_kernel_")
         X, y = series_with_dates(X, y)
-        model, old = self._fitted, self.outcomes_
+        model, outcomes = self._fitted, self.outcomes_
         given = check_new_rows(
             self,
             X,
@@ -548,13 +546,12 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
             resolution=self.resolution_,
         )
         model.warn_beyond_scales(given.X)
-        inputs, target, outcomes = self.X_train_, self.y_train_, old
+        inputs, target = self.X_train_, self.y_train_
         if n := len(given.y):
-            given = with_excluded(model, given, old)
-            model, joins, found = updated(model, given, excludes=self.outliers is not None)
-            inputs = np.concatenate([inputs, given.X[joins]])
-            target = np.concatenate([target, given.y[joins]])
-            every = {name: np.concatenate([old[name], one[-n:]]) for name, one in found.items()}
+            excludes = self.outliers is not None
+            model, X_joined, y_joined, every = updated(model, given, outcomes, excludes=excludes)
+            inputs = np.concatenate([inputs, X_joined])
+            target = np.concatenate([target, y_joined])
             outcomes = outcome_table(every, model.outliers.rows)
             warn_of_misses(outcomes, n)
         self._set_fitted(
@@ -909,23 +906,7 @@ class AutoKernelGPRegressor(CallbackSupportMixin, RegressorMixin, BaseEstimator)
         """
         check_is_fitted(self, "best_kernel_")
         inputs = self.X_train_ if X is None else self._check_inputs(X)
-        columns = self._fitted.columns
-        number = columns.index_of(column, argument="column")
-        if columns[number].levels is not None:
-            raise ValueError(
-                f"slopes takes a column of numbers or dates, got {column!r}, which holds "
-                "categories: compare takes two groups of rows"
-            )
-        groups = [("all", inputs)]
-        if by is not None:
-            other = columns.index_of(by, argument="by")
-            axis, x = axes_of(columns, None)[0][other], inputs[:, other]
-            values = np.unique(x[~np.isnan(x)])
-            names = axis.names_of(values)
-            groups = [(n, inputs[x == one]) for n, one in zip(names, values, strict=True)]
-            if np.isnan(x).any():
-                groups.append(("missing", inputs[np.isnan(x)]))
-        return average_slopes(self._fitted, groups, number)
+        return average_slopes(self._fitted, inputs, column, by)
 
     @property
     def claims_(self) -> Table:

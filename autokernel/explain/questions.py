@@ -11,6 +11,7 @@ from itertools import count
 import numpy as np
 from scipy.stats import norm
 
+from autokernel.explain.axes import axes_of
 from autokernel.explain.decomposition import Decomposition, ExplainedFunction
 from autokernel.explain.tables import Table
 from autokernel.explain.words import INTERVAL_ENDS, interval
@@ -40,22 +41,42 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
 
 
 def average_slopes(
-    model: FittedModel, groups: Sequence[tuple[Hashable, FloatArray]], column: int
+    model: FittedModel, X: FloatArray, column: str | int, by: str | int | None
 ) -> Table:
     """Compute the average slope of the mean along a column of numbers, over groups of rows.
 
     Along a column of few values it is the change from each to the next: nothing is known between.
     """
-    rows: list[tuple[object, ...]] = []
-    if not any(column in one.expression.columns for one in model.mixture.components):
-        rows, groups = [(name, 0.0, 0.0, 0.0, np.nan) for name, _ in groups], []
-    for name, X in groups:
-        filled = model.filled(X)  # two draws of a missing value would differ
-        ends = _around(model, filled[:, column], column)
-        moved = [np.insert(np.delete(filled, column, 1), column, end, axis=1) for end in ends]
+    number, rows = model.columns.index_of(column, argument="column"), list[tuple[object, ...]]()
+    if model.columns[number].levels is not None:
+        raise ValueError(
+            f"slopes takes a column of numbers or dates, got {column!r}, which holds "
+            "categories: compare takes two groups of rows"
+        )
+    is_used = any(number in one.expression.columns for one in model.mixture.components)
+    for name, some in [("all", X)] if by is None else _groups(model, X, by):
+        if not is_used:
+            rows.append((name, 0.0, 0.0, 0.0, np.nan))
+            continue
+        filled = model.filled(some)  # two draws of a missing value would differ
+        ends = _around(model, filled[:, number], number)
+        moved = [np.insert(np.delete(filled, number, 1), number, end, axis=1) for end in ends]
         (lower, of_lower), (upper, of_upper) = _averages(model, moved, 1 / (ends[1] - ends[0]))
         rows.append((name, *_signed(upper - lower, of_upper - of_lower)))
     return Table.of_rows(("rows", *ESTIMATE), rows)
+
+
+def _groups(
+    model: FittedModel, X: FloatArray, by: str | int
+) -> Iterator[tuple[Hashable, FloatArray]]:
+    """Yield the rows of each value or level of a column, and those without one, with a name."""
+    column = model.columns.index_of(by, argument="by")
+    axis, x = axes_of(model.columns, None)[0][column], X[:, column]
+    values = np.unique(x[~np.isnan(x)])
+    for name, value in zip(axis.names_of(values), values, strict=True):
+        yield name, X[x == value]
+    if np.isnan(x).any():
+        yield "missing", X[np.isnan(x)]
 
 
 def _around(model: FittedModel, x: FloatArray, column: int) -> tuple[FloatArray, FloatArray]:

@@ -32,38 +32,24 @@ NO_OUTCOMES: Outcomes = MappingProxyType(
 )
 
 
-def with_excluded(model: FittedModel, given: FitData, outcomes: Outcomes) -> FitData:
-    """Return the rows that earlier updates have excluded, and then the given ones."""
-    out, is_excluded = model.outliers, np.isin(outcomes["row"], model.outliers.rows)
-    names = ("row", "weight", "noise_std")
-    numbers, weights, stds = (outcomes[name][is_excluded] for name in names)
-    places = np.searchsorted(out.rows, numbers)
-    noise = RowNoise(weights, stds**2, variance_of_rounding(given.resolution))
-    return replace(
-        given,
-        X=np.concatenate([out.X[places], given.X]),
-        y=np.concatenate([out.y[places], given.y]),
-        noise=noise.joined(given.noise),
-        rows=np.concatenate([numbers, given.rows]),
-    )
-
-
 def updated(
-    model: FittedModel, given: FitData, *, excludes: bool
-) -> tuple[FittedModel, BoolArray, Outcomes]:
+    model: FittedModel, given: FitData, outcomes: Outcomes, *, excludes: bool
+) -> tuple[FittedModel, FloatArray, FloatArray, Outcomes]:
     """Condition a model on given rows, but for outliers among them if it ``excludes`` these.
 
-    Rows that are outliers of the model are judged again. Returns also a mask (n_rows,) of the rows
-    that join, and what was predicted of all of them before.
+    Rows that earlier updates have excluded, as the ``outcomes`` of these say, are judged again.
+    Returns also X and y of the rows that join, and the outcomes with those of the new rows.
 
     A ``ValueError`` is raised if the scale of the target does not have a row, and outliers are not
     excluded, or if a row has a gap in a column along which a kernel changes. An ``EvaluationError``
     is raised if the model cannot be conditioned on the rows.
     """
+    n, given = len(given.y), _with_excluded(model, given, outcomes)
     data, best = model.mixture.data, model.evaluation
     rows = training_data(given, like=data, columns=given.columns)
     joint, point = model.mixture.joint(model.scaled(given.X)), model.at_best(best)
-    outcomes = _predicted(model, given, joint)
+    found = _predicted(model, given, joint)
+    outcomes = {name: np.concatenate([outcomes[name], one[-n:]]) for name, one in found.items()}
     (predictor,), of_point = point.predictors, point.joint(rows.X)
     is_outlier = _is_beyond(model, rows)
     within = np.flatnonzero(~is_outlier)
@@ -82,16 +68,15 @@ def updated(
         numbers = np.concatenate([model.rows[-len(data.y) :], given.rows[within]])
         known = np.isin(given.rows[within], model.outliers.rows)
         is_outlier[within] = new_outliers(data, some, best, errors, numbers, known)
-    found, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
-    deviations = np.empty(0)
-    if len(found):
-        deviations = deviations_of(rows.take(found), point, best.expression)
-    outliers = _with_outliers(model.outliers, given, found, deviations)
+    out, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
+    deviations = deviations_of(rows.take(out), point, best.expression) if len(out) else np.empty(0)
+    outliers = _with_outliers(model.outliers, given, out, deviations)
     rows, numbers = rows.take(joining), given.rows[joining]
     joint, of_point = _of_rows(joint, joining), _of_rows(of_point, joining)
     with kernel_errors("the rows cannot join the model"):
         of_best = predictor.log_density(rows, *of_point)
-    return model.with_rows(rows, numbers, joint, of_best, outliers), ~is_outlier, outcomes
+    model = model.with_rows(rows, numbers, joint, of_best, outliers)
+    return model, given.X[joining], given.y[joining], outcomes
 
 
 def warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
@@ -111,6 +96,22 @@ def warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
             "update keeps the mean, noise and parameters of the fit. Call model.refit(X, y) with "
             "all rows, or model.fit(X, y) to search again"
         )
+
+
+def _with_excluded(model: FittedModel, given: FitData, outcomes: Outcomes) -> FitData:
+    """Return the rows that earlier updates have excluded, and then the given ones."""
+    out, is_excluded = model.outliers, np.isin(outcomes["row"], model.outliers.rows)
+    names = ("row", "weight", "noise_std")
+    numbers, weights, stds = (outcomes[name][is_excluded] for name in names)
+    places = np.searchsorted(out.rows, numbers)
+    noise = RowNoise(weights, stds**2, variance_of_rounding(given.resolution))
+    return replace(
+        given,
+        X=np.concatenate([out.X[places], given.X]),
+        y=np.concatenate([out.y[places], given.y]),
+        noise=noise.joined(given.noise),
+        rows=np.concatenate([numbers, given.rows]),
+    )
 
 
 def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:
