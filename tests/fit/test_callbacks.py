@@ -67,12 +67,6 @@ class Recorder:
         self.contexts.append(context)
 
 
-class Propagated(Recorder):
-    """A recorder that goes from a meta-estimator down to what it wraps."""
-
-    max_propagation_depth = None
-
-
 def stop_after(n_kernels):
     """A callback that ends a search."""
     return At(lambda: True, ended=n_kernels)
@@ -84,27 +78,34 @@ def whole(n_kernels):
     return [("setup", FIT), ("begin", FIT), *kernels, ("end", FIT), ("teardown", FIT)]
 
 
+ONE_LINE, PAPER = {"base_kernels": ["LIN"]}, SOT(initial_design="paper")
+
+
 @pytest.mark.parametrize(
-    ("parameters", "n_features", "n_kernels"),
+    ("parameters", "n_features", "n_kernels", "n_left"),
     [
-        ({}, 2, 5),
-        ({"n_iter": 3, "batch_size": 2, "max_leaves": 3, "strategy": "random"}, 1, None),
-        (
-            {"n_iter": 1, "tol": 0.0, "strategy": SOT(initial_design="paper"), "max_leaves": 2},
-            1,
-            None,
-        ),
-        ({"base_kernels": ["LIN"], "max_leaves": "auto"}, 23, 2),
+        ({}, 2, 5, 0),
+        ({"n_iter": 3, "batch_size": 2, "max_leaves": 3, "strategy": "random"}, 1, None, 0),
+        ({"n_iter": 1, "tol": 0.0, "strategy": PAPER, "max_leaves": 2}, 1, None, 0),
+        ({**ONE_LINE, "max_leaves": "auto"}, 23, 2, 0),
+        ({**ONE_LINE, "n_iter": 5}, 2, 3, 5),  # the space ends before the number of kernels
     ],
 )
-def test_a_fit_is_a_task_with_one_task_below_it_for_each_kernel(parameters, n_features, n_kernels):
-    recorder = Recorder()
-    X, y = wave(15, n_features=n_features)
-    model = tiny(**parameters).set_callbacks(recorder).fit(X, y)
+def test_a_fit_is_a_task_with_one_task_below_it_for_each_kernel(
+    parameters, n_features, n_kernels, n_left
+):
+    recorder, (X, y) = Recorder(), wave(15, n_features=n_features)
+    data = X.tolist(), y.tolist()
+    model = tiny(**parameters).set_callbacks(recorder).fit(*data)
     n_evaluated = len(model.search_history_["kernel"])
     assert n_kernels in (None, n_evaluated)
-    assert recorder.root.max_subtasks == n_evaluated + N_PRUNINGS
+    assert (model.stop_reason_ == "exhausted") == (n_left > 0)
+    assert recorder.root.max_subtasks == n_evaluated + n_left + N_PRUNINGS
     assert recorder.tasks == whole(n_evaluated)
+    for estimator, inputs, target in recorder.given:
+        assert estimator is model
+        assert inputs is data[0]  # as they were given
+        assert target is data[1]
     kernels = [context for context in recorder.contexts if context.task_name == KERNEL]
     assert [context.task_id for context in kernels[::2]] == list(range(n_evaluated))
     assert kernels[::2] == kernels[1::2]  # the task that ends is the one that began
@@ -119,24 +120,6 @@ def test_a_search_that_is_repeated_has_all_its_tasks_again():
     n_evaluated = len(model.search_history_["kernel"])
     assert n_evaluated <= recorder.root.max_subtasks == 3 + 3 + N_PRUNINGS
     assert recorder.tasks.count(("begin", KERNEL)) == n_evaluated
-
-
-def test_total_is_an_upper_bound_where_the_space_ends_before_it():
-    recorder = Recorder()
-    model = tiny(base_kernels=["LIN"], n_iter=5).set_callbacks(recorder).fit(X, Y)
-    assert model.stop_reason_ == "exhausted"
-    assert recorder.root.max_subtasks == 3 + 5 + N_PRUNINGS
-    assert recorder.tasks == whole(3)
-
-
-def test_callbacks_get_the_estimator_and_the_data_as_they_were_given():
-    recorder, data = Recorder(), (X.tolist(), Y.tolist())
-    model = tiny(base_kernels=["LIN"]).set_callbacks(recorder).fit(*data)
-    assert len(recorder.given) == 8
-    for estimator, inputs, target in recorder.given:
-        assert estimator is model
-        assert inputs is data[0]
-        assert target is data[1]
 
 
 def test_each_kernel_hands_on_the_model_of_a_fit_that_ends_there():
@@ -156,21 +139,9 @@ def test_each_kernel_hands_on_the_model_of_a_fit_that_ends_there():
         assert repr(handed.leaderboard()) == repr(stopped.leaderboard())
 
 
-def test_scoring_monitor_records_the_score_of_the_best_kernel_so_far():
-    monitor, recorder = ScoringMonitor(scoring=["r2", "neg_mean_squared_error"]), Recorder()
-    model = tiny().set_callbacks(monitor, recorder).fit(X, Y)
-    rows = {row["task_id_path"]: row for row in monitor.get_logs().data}
-    n_kernels = len(model.search_history_["kernel"])
-    assert set(rows) == {(0,), *((0, place) for place in range(n_kernels))}
-    assert rows[0,]["r2"] == model.score(X, Y)
-    scores = [rows[0, place]["r2"] for place in range(n_kernels)]
-    assert scores == [handed.score(X, Y) for handed in recorder.models[:-1]]
-    assert all(rows[path]["neg_mean_squared_error"] < 0 for path in rows)
-
-
 def test_callbacks_of_a_pipeline_hear_of_the_kernels():
-    recorder = Propagated()
-    monitor = ScoringMonitor(scoring="r2")
+    recorder, monitor = Recorder(), ScoringMonitor(scoring="r2")
+    recorder.max_propagation_depth = None  # from a meta-estimator down to what it wraps
     pipeline = make_pipeline(StandardScaler(), tiny(base_kernels=["LIN"]).set_callbacks(monitor))
     pipeline.set_callbacks(recorder).fit(X, Y)
     assert recorder.tasks.count(("begin", KERNEL)) == recorder.tasks.count(("end", KERNEL)) == 3
@@ -212,11 +183,14 @@ def test_teardown_is_called_whatever_ends_a_fit(error, moment):
         assert ("end", FIT) not in one.tasks
 
 
-def test_ctrl_c_leaves_the_best_kernel_so_far():
+def test_ctrl_c_leaves_the_best_kernel_so_far_and_says_how_to_go_on():
     # after Ctrl-C there is no time for an average
     model = tiny(averaging="posterior").set_callbacks(At(interrupt, begun=3))
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), pytest.warns(match="interrupted: ") as caught:
         model.fit(X, Y)
+    [line] = [str(one.message) for one in caught]
+    assert line.startswith("interrupted: the model is the best of 2 kernels so far, ")
+    assert line.endswith(f"{model.best_expression_}; warm_start=True continues the search")
     assert model.stop_reason_ == "interrupted"
     assert len(model.search_history_["kernel"]) == 2
     stopped = tiny().set_callbacks(stop_after(2)).fit(X, Y)
@@ -232,8 +206,17 @@ def test_a_kernel_that_is_cut_short_by_max_time_is_a_task_that_ends_and_is_not_k
     assert list(tmp_path.rglob("*.pkl")) == []
 
 
-def test_ctrl_c_before_any_kernel_leaves_a_rough_model():
-    model = tiny().set_callbacks(At(interrupt, begun=1))
+class Interrupted(Laplace):
+    """A criterion that is interrupted: no failure of a kernel."""
+
+    def __call__(self, fit):
+        raise KeyboardInterrupt
+
+
+@pytest.mark.parametrize("criterion", [Laplace(), Interrupted()])
+def test_ctrl_c_before_any_kernel_leaves_a_rough_model(criterion):
+    begun = 1 if type(criterion) is Laplace else None
+    model = tiny(criterion=criterion).set_callbacks(At(interrupt, begun=begun))
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y)
     assert model.stop_reason_ == "interrupted"

@@ -243,19 +243,6 @@ def test_ctrl_c_while_the_best_kernel_is_conditioned_loses_nothing():
     np.testing.assert_array_equal(model.predict(X), expected)
 
 
-def test_ctrl_c_in_an_evaluation_is_no_failure_of_a_kernel():
-    class Interrupted(Laplace):
-        def __call__(self, fit):
-            raise KeyboardInterrupt
-
-    model = estimator(criterion=Interrupted(), base_kernels=["SE"], max_leaves=1)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y)
-    assert model.stop_reason_ == "interrupted"
-    assert len(model.search_history_["kernel"]) == 0
-    assert np.isfinite(model.predict(X_NEW)).all()
-
-
 def divide_by_zero():
     raise ZeroDivisionError
 

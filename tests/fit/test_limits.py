@@ -75,17 +75,6 @@ def test_what_a_search_has_estimated_before_its_end_is_known_of_columns():
     assert (model.inclusion_probabilities_["depends"] > 0.9).tolist() == [True, True, False, False]
 
 
-def test_a_line_says_what_is_fitted_and_how_to_go_on():
-    X, y = wave(30)
-    model = small(warm_start=True).set_callbacks(At(interrupt, ended=2))
-    with pytest.raises(KeyboardInterrupt), pytest.warns(match="interrupted: ") as caught:
-        model.fit(X, y)
-    (line,) = (str(one.message) for one in caught)
-    assert line.startswith("interrupted: the model is the best of 2 kernels so far, ")
-    assert line.endswith("; warm_start=True continues the search")
-    assert model.best_expression_ in line
-
-
 @pytest.mark.filterwarnings("ignore:max_time ended the search before any kernel")
 def test_columns_that_are_not_reached_in_time_are_no_time():
     X = np.column_stack([np.arange(40.0), wave(40)[0]])
