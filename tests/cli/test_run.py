@@ -199,19 +199,6 @@ def test_next_rows_of_shops_take_the_next_prices_of_a_file(tmp_path, capsys):
     assert "--future needs --horizon N" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("form", ["{y} Q{q}", "{y}-W{q:02d}", "{y}M{q:02d}", "{q} March {y}"])
-def test_dates_of_any_form_are_forecast(tmp_path, capsys, form):
-    dates = [form.format(y=1990 + i // 4, q=1 + i % 4) for i in range(24)]
-    y = np.arange(24) + np.random.default_rng(0).normal(size=24).round(3)
-    path = write(tmp_path, pd.Series(y, dates, name="sales").to_csv())
-    assert main([str(path), *QUICK, "--horizon", "2"]) == 0
-    first, second = re.findall(r"^(\d{4}-\d\d-\d\d)  ", capsys.readouterr().out, flags=re.MULTILINE)
-    if "Q" in form:
-        assert (first, second) == ("1996-01-01", "1996-04-01")
-    else:
-        assert first[:4] == second[:4] == "1996"
-
-
 def test_the_console_and_the_report_speak_of_one_fit(tmp_path, capsys):
     days = pd.date_range("2020-01-31", periods=40, freq="ME")
     y = np.arange(40.0) + np.random.default_rng(0).normal(size=40)

@@ -11,7 +11,7 @@ import pytest
 
 from autokernel import BaseKernel, parse_expression
 from autokernel.deadline import Deadline
-from autokernel.evidence import Evaluator, Laplace, columns_with_season
+from autokernel.evidence import Evaluator, Laplace
 from autokernel.exceptions import OutOfTimeError
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS, VARIANCE
@@ -167,14 +167,6 @@ def test_without_the_time_to_start_workers_this_process_evaluates(slow):
     found = list(evaluate_in_parallel(evaluator(), [slow], deadline=until, n_jobs=2))
     assert found == [None]
     assert set(Slow.processes) == {os.getpid()}
-
-
-def test_columns_that_are_not_reached_in_time_have_no_season():
-    x = np.linspace(0, 1, 80)
-    X = np.column_stack([x, np.roll(x, 40)])
-    data = TrainingData(X, np.sin(60 * x))
-    assert columns_with_season(data)
-    assert columns_with_season(data, Deadline(0.0)) == []
 
 
 class Late(Laplace):

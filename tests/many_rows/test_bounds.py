@@ -31,10 +31,6 @@ def evaluator(n_inducing):
     return BoundedEvaluator(data, n_inducing=n_inducing, criterion=Laplace(), **SETTINGS)
 
 
-def travelled(evaluator):
-    return pickle.loads(pickle.dumps(evaluator))
-
-
 @pytest.mark.parametrize("text", ["SE[0]", "SE[0] + LIN[1]", "NOISE"])
 def test_the_interval_closes_around_the_exact_score_with_enough_points(text):
     found = evaluator(N)(parse_expression(text))
@@ -46,7 +42,8 @@ def test_the_interval_closes_around_the_exact_score_with_enough_points(text):
     assert found.status == "ok"
     if text == "SE[0]":
         made = evaluator(8)
-        few, again = (one(parse_expression(text)) for one in (made, travelled(made)))
+        travelled = pickle.loads(pickle.dumps(made))
+        few, again = (one(parse_expression(text)) for one in (made, travelled))
         assert few.score < expected - 20
         assert few.upper_bound > few.score + 20
         assert again.score == few.score

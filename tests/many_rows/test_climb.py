@@ -96,15 +96,3 @@ def test_auto_is_exact_up_to_1000_rows_and_a_climb_begins_on_250(
 ):
     assert (approximation_for(name, n, 512) is None) == is_exact
     assert rows_of_stages(name, n, by_bounds=False, climbs=climbs) == n_of_stages
-
-
-def test_the_curvature_of_the_prior_is_the_derivative_of_its_gradient():
-    data = TrainingData(np.linspace(0, 1, 10)[:, None], np.zeros(10))
-    likelihood = InducingLikelihood(parse_expression("SE[0]"), data, data.inputs)
-    prior, theta, step = (
-        LogPosterior(likelihood, priors=PRIORS).prior,
-        np.array([0.3, -0.5, 1]),
-        1e-6,
-    )
-    slopes = (prior.gradient(theta + step) - prior.gradient(theta - step)) / (2 * step)
-    np.testing.assert_allclose(prior.curvature(theta), -slopes, rtol=1e-6)

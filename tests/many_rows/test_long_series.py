@@ -109,14 +109,6 @@ def many_rows(X, y, n_searched):
     return ManyRows(ByStateSpace(0), data, Evaluator(few, priors=PRIORS, seed=0))
 
 
-def test_the_latest_rows_are_those_of_the_largest_values():
-    rng = np.random.default_rng(0)
-    x = rng.permutation(50).astype(float)
-    rows = latest_rows(TrainingData(x[:, None], np.zeros(50)).inputs, 0, 7)
-    assert np.all(np.diff(rows) > 0)
-    assert set(x[rows]) == set(range(43, 50))
-
-
 def test_a_known_period_is_found_again_by_more_rows():
     """A period that is off by a twentieth of a cycle in a hundred rows is off by two in all."""
     rows = many_rows(*hours(4000), 100)
