@@ -50,12 +50,11 @@ def fit_all_rows(
     """
     rival = rows.approximation.rival
     with one_blas_thread():
-        fit, make_predictor = _race_climb_choose(best_first, rows, task)
-        if not fit.expression.leaves and rival is not None:
-            by_rival = replace(rows, approximation=rival)
-            again = _race_climb_choose(best_first, by_rival, task)
-            if not rows.deadline.has_passed:
-                fit, make_predictor = again
+        found = _race_climb_choose(best_first, rows, task)
+        if not found[0].expression.leaves and rival is not None:
+            again = _race_climb_choose(best_first, replace(rows, approximation=rival), task)
+            found = found if rows.deadline.has_passed else again
+    fit, make_predictor = found
     has_fit, how = fit.n_rows == rows.data.noise.n_readings, rows.approximation.text
     warn_of_failures(rows.history, how, n_rows=len(rows.data.y), has_fit=has_fit)
     draws = rows.draw(fit) if fit.expression.leaves else fit.theta[None]
@@ -66,11 +65,10 @@ def _race_climb_choose(
     best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None
 ) -> tuple[Evaluation, MakePredictor]:
     """Fit the best kernels to all rows, fit the winner further, and choose how it predicts."""
-    races = rows.criterion is not None
-    entrants = _entrants(best_first) if races else best_first[:1]
+    entrants = best_first[:1] if rows.criterion is None else _entrants(best_first)
     noise = [one for one in entrants if not one.expression.leaves]
     kernels = [one for one in entrants if one.expression.leaves]
-    winner = _race(kernels, rows, task) if races else kernels
+    winner = kernels if rows.criterion is None else _race(kernels, rows, task)
     [fit, *_] = _fitted(winner, rows, thorough=True) or winner or noise
     if noise:
         fit = _against_noise(fit, noise[0], rows, was_best=not best_first[0].expression.leaves)
@@ -100,16 +98,12 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
 
     Those that are behind the best kernel by more than :data:`MAX_BEHIND` are left out.
     """
-
-    def n_columns(one: Evaluation) -> int:
-        return len({leaf.column for leaf in one.expression.leaves})
-
-    noise = [one for one in best_first if not one.expression.leaves]
-    kernels = [one for one in best_first if one.expression.leaves]
-    least = _highest(kernels) - MAX_BEHIND
-    noise, kernels = ([one for one in some if one.score >= least] for some in (noise, kernels))
-    widest = max(map(n_columns, kernels), default=0)
-    flexible = [one for one in kernels[N_BEST:] if n_columns(one) == widest]
+    scores = [one.score for one in best_first if one.expression.leaves]
+    near = [one for one in best_first if one.score >= max(scores, default=-np.inf) - MAX_BEHIND]
+    noise = [one for one in near if not one.expression.leaves]
+    kernels = [one for one in near if one.expression.leaves]
+    widest = max((len(one.expression.columns) for one in kernels), default=0)
+    flexible = [one for one in kernels[N_BEST:] if len(one.expression.columns) == widest]
     return [*noise, *kernels[:N_BEST], *flexible[:N_FLEXIBLE]]
 
 
@@ -130,10 +124,6 @@ def _fitted(
     return _best_first(fit for fit in fits if np.isfinite(fit.score))
 
 
-def _highest(fits: Iterable[Evaluation]) -> float:
-    return max((fit.score for fit in fits), default=-np.inf)
-
-
 def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
     return sorted(fits, key=lambda fit: -fit.score)
 
@@ -141,10 +131,7 @@ def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
 def _against_noise(
     fit: Evaluation, noise: Evaluation, rows: ManyRows, *, was_best: bool
 ) -> Evaluation:
-    """Return noise alone if it is better on all rows; without time to see, if it was the best.
-
-    A weak signal that is not an accident has more evidence on all rows.
-    """
+    """Return noise alone if it is better on all rows; without time to see, if it was the best."""
     try:
         again = rows.fit(noise, thorough=True)
     except OutOfTimeError:

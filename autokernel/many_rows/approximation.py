@@ -159,9 +159,14 @@ def approximation_of_kernels(
     return ByStateSpace(columns[0]) if can_be else None
 
 
+def is_exact(name: str, n_samples: int) -> bool:
+    """Whether kernels are fitted to all rows exactly."""
+    return name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS)
+
+
 def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximation | None:
     """Choose how kernels are fitted to all rows, None for exactly, if memory suffices for that."""
-    if name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS):
+    if is_exact(name, n_samples):
         check_memory_of_exact(n_samples)
         return None
     by_points = ByInducingPoints(n_inducing)
@@ -173,17 +178,17 @@ def rows_of_stages(name: str, n_samples: int, *, by_bounds: bool, climbs: bool) 
 
     The last one is that of all rows if they are fitted exactly.
     """
-    n, is_exact = n_samples, name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS)
+    n, ends_on_all = n_samples, is_exact(name, n_samples)
     n_not_held_out = n - n_held_out(n)
     if by_bounds:
         n_bounded = n if n <= MAX_EXACT_ROWS else min(MAX_BOUNDED_ROWS, n_not_held_out)
-        return (n_bounded, n) if is_exact else (n_bounded,)
-    first, last = n, n if is_exact or n <= MAX_SEARCHED_ROWS else n_not_held_out
+        return (n_bounded, n) if ends_on_all else (n_bounded,)
+    first, last = n, n if ends_on_all or n <= MAX_SEARCHED_ROWS else n_not_held_out
     if climbs:
         first = N_CLIMBED_ROWS if n >= MIN_ROWS_OF_TWO_CLIMBS else n
-        last = last if is_exact else min(MAX_SEARCHED_ROWS, last)
+        last = last if ends_on_all else min(MAX_SEARCHED_ROWS, last)
     elif name != EXACT and n > MAX_SEARCHED_ROWS:
-        first, last = N_SEARCHED_ROWS, n if is_exact else N_SEARCHED_ROWS
+        first, last = N_SEARCHED_ROWS, n if ends_on_all else N_SEARCHED_ROWS
     return (first, last) if first < last else (last,)
 
 
