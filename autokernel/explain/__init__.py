@@ -4,16 +4,13 @@ from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.decomposition import Decomposition
 from autokernel.explain.description import Description
 from autokernel.explain.forecasts import forecast_table
-from autokernel.explain.questions import average_slopes, compared, contributions
+from autokernel.explain.mixin import ExplainMixin
 from autokernel.explain.tables import (
     Table,
-    Text,
     column_table,
     history_table,
     inclusion_table,
-    leaderboard,
     outcome_table,
-    parameter_table,
     posterior_table,
     scale_table,
 )
