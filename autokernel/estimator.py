@@ -5,7 +5,7 @@ from collections.abc import Collection, Mapping, Sequence
 from contextlib import suppress
 from copy import copy
 from functools import partial
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -51,6 +51,7 @@ from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import FittedModel, PosteriorAveraging
 from autokernel.search import EARLY, StopReason, Strategy, columns_of
 from autokernel.typing import FloatArray
+from autokernel.validation import check_probabilities, ends_of_interval
 
 Selection = str | Collection[str | BaseKernel]
 """Base kernels: ``"auto"``, or names and objects."""
@@ -73,30 +74,29 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         chooses by column: by name or zero-based index, and ``"*"`` for all others. A column with
         ``()`` is not used. Categories without an entry have ``"CAT"``.
     categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
-        Columns of categories, by names, by zero-based indices or by a mask. ``"auto"`` is those of
-        a category type, of truth values in a data frame, and of texts that are neither dates nor
+        Columns of categories, by names, zero-based indices or a mask. ``"auto"`` is those of a
+        category type, of truth values in a data frame, and of texts that are neither dates nor
         decimal numbers: whole numbers that are written as text are levels.
     column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
         Scales on which base kernels act on a column. With ``"auto"`` the search may take the
         logarithm or the square root of a positive column whose largest value is at least three
-        times the smallest, as in ``SE[log(age)]``. To a column with zeros and no negative values,
-        the logarithm adds half of the smallest positive value, as in ``SE[log(dose + 0.02)]``. A
-        name is the scale of all columns. A mapping such as ``{"age": "log", "*": None}`` chooses by
-        column. None is ``"identity"``.
+        times the smallest, as in ``SE[log(age)]``. To zeros and positive values, the logarithm
+        adds half of the smallest positive one, as in ``SE[log(dose + 0.02)]``. A name is the scale
+        of all columns, ``{"age": "log", "*": None}`` chooses by column. None is ``"identity"``.
     target_scale : "auto", {"identity", "log", "sqrt", "logit"} or None, default="auto"
         Scale of the target on which kernels act. With ``"auto"`` the search also tries the
         logarithm and the square root of a positive target, and the logit of one between 0 and 1,
-        as in ``log(y) ~ SE[age]``. To a target with zeros in at most 5 % of the rows, and no
-        negative values, the logarithm adds half of the smallest positive value. Predictions are in
-        the units of ``y`` and average over scales. None is ``"identity"``.
+        as in ``log(y) ~ SE[age]``. If at most 5 % of the rows are zero, and none negative, the
+        logarithm adds half of the smallest positive value. Predictions are in the units of ``y``
+        and average over scales. None is ``"identity"``.
     outliers : "auto" or None, default="auto"
         Whether outliers are excluded: rows whose own noise variance would raise the evidence, and
         which stand apart from all others. None fits all rows.
     noise : {"auto", "constant"}, default="auto"
         Whether the variance of the noise may change with the columns. With ``"auto"``, its log is a
-        constant, or one plus a sum of at most two terms, each of one column, where the evidence
-        gains more than the price of the terms: a line or a smooth function of its ranks, a value
-        for each level, or a value for the rows with a gap.
+        constant plus at most two terms, each of one column, where the evidence gains more than
+        their price: a line or a smooth function of its ranks, a value for each level, or a value
+        for the rows with a gap.
     periods : mapping or None, default=None
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
@@ -109,24 +109,22 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         (a change window), and custom :class:`Operator` objects.
     strategy : {"sot", "boms", "arc", "greedy", "skc", "tree_gep", "random", "series"} or \
             Strategy
-        Search strategy, by default ``"sot"``, Bayesian optimisation that climbs by estimates of the
-        kernels near the best ones. An object such as ``SOT(initial_design="paper")`` sets the
-        parameters of the strategy. ``"series"`` fits only a few kernels that forecast series well,
-        see :class:`SeriesKernels`.
+        Search strategy, by default Bayesian optimisation that climbs by estimates of the kernels
+        near the best ones. An object such as ``SOT(initial_design="paper")`` sets its parameters.
+        ``"series"`` fits only a few kernels that forecast series well, see :class:`SeriesKernels`.
     criterion : {"laplace", "importance", "bic", "loo"} or Criterion, default="laplace"
         Score to maximise. ``"laplace"`` and ``"importance"`` estimate the log evidence, by
         Laplace's method and by importance sampling; ``"bic"`` is the log likelihood minus a penalty
         for parameters; ``"loo"`` is the log predictive density of each row given all others. An
-        object such as ``Importance(max_draws=1000)`` sets the parameters of the criterion.
+        object such as ``Importance(max_draws=1000)`` sets its parameters.
     n_iter : int, default=50
         Largest number of kernels to evaluate after the initial design. Simpler forms of the best
         kernel, and kernels that are scored again on other rows or with another noise, do not count.
     tol : float, default=0.05
         ``"sot"`` and ``"arc"`` end when no kernel, near the best ones or further away, is expected
-        to gain ``tol`` nats, searches without such estimates when their last 30 kernels have
-        improved the score by less, and a climb on some of the rows when its last ten kernels hardly
-        predict others better, by less than 0.01 nats a row. With 0, no search ends for these
-        reasons.
+        to gain ``tol`` nats, searches without such estimates when their last 30 kernels have gained
+        less, and a climb on some of the rows when its last ten kernels predict others better by
+        less than 0.01 nats a row. With 0, no search ends for these reasons.
     max_time : float or None, default=None
         Limit on the wall-clock time of ``fit``, in seconds. If no evaluation finishes in time, the
         model is a rough fit, with a warning.
@@ -134,8 +132,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         Largest number of base kernels in an expression. ``"auto"`` is the larger of 10 and
         ``2 * n_features + 4``, constant columns not counted.
     batch_size : int, default=1
-        Number of kernels to propose and evaluate at a time. At least ``n_jobs`` keeps all workers
-        busy.
+        Number of kernels to propose and evaluate at a time, at least ``n_jobs`` for busy workers.
     priors : {"default", "paper"} or mapping, default="default"
         Gamma priors of the hyperparameters, for inputs that are scaled to the unit interval and a
         standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` sets shape and rate.
@@ -150,16 +147,16 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     approximation : {"auto", "exact", "inducing", "neighbours"}, default="auto"
         Treatment of many rows. With ``"exact"``, a search ends on all rows. With the others, it
         ends on at most 600 rows (4096 with ``strategy="skc"``), and then the best kernels are
-        fitted to all rows. ``"auto"`` is exact up to 1000 rows and for sums of kernels of series on
-        one column, otherwise it is ``"neighbours"``. The default search of 2 to 25 columns begins
-        on 250 of 320 rows or more in any case.
+        fitted to all. ``"auto"`` is exact up to 1000 rows and for sums of kernels of series on one
+        column, otherwise ``"neighbours"``. In any case, the default search of 2 to 25 columns
+        begins on 250 of 320 rows or more.
     n_inducing : int, default=512
         Largest number of inducing points.
     memory : str, path, joblib.Memory or None, default=None
         Folder for evaluations and proposals, where the same fit finds them after a crash, or with
-        a larger ``n_iter``. A kernel that failed is tried again. Use another folder after changing
-        the code of a custom kernel, criterion or strategy. The files are pickles, which run code
-        when they are loaded: nobody else should have write access.
+        a larger ``n_iter``. A kernel that failed is tried again. Use another folder if the code of
+        a custom kernel, criterion or strategy changes. The files are pickles, which run code when
+        they are loaded: nobody else should have write access.
     n_jobs : int or None, default=None
         Number of parallel workers, as in :class:`joblib.Parallel`. The result does not depend on
         it. ``joblib.parallel_config`` chooses processes, threads or Dask.
@@ -170,36 +167,33 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         An int makes the search reproducible.
     verbose : int or "auto", default="auto"
         In a terminal or notebook, a fit of more than 5 seconds without callbacks shows how far it
-        is, in one line that is erased in the end. 0 shows nothing. 1 also prints how the columns
-        were read, on which rows kernels are searched, and a line for each improvement, 2 prints a
-        line for each kernel.
+        is, in one line that is erased in the end. 0 shows nothing. 1 also prints how columns were
+        read, which rows are searched, and a line for each improvement, 2 one for each kernel.
 
     Attributes
     ----------
     best_kernel_ : sklearn.gaussian_process.kernels.Kernel
         The best kernel with its noise, for inputs in the units of ``X`` and a standardised target.
         ``GaussianProcessRegressor(kernel=best_kernel_, optimizer=None, normalize_y=True, alpha=0)``
-        fitted to the same data predicts the same as this estimator with ``averaging=None``. With
-        weights w or known errors d, ``alpha`` holds what the noise of each row has more:
-        ``(noise_variance_ * (1 / w - 1) + d**2) / std**2``, for ``normalize_y=False`` and a target
-        that is standardised by its weighted mean and standard deviation. On a scale of the target,
-        it predicts the median in a ``TransformedTargetRegressor``. It has one noise variance, also
-        where the noise of this estimator varies.
+        fitted to the same data predicts as this estimator with ``averaging=None``. For weights w or
+        known errors d, ``alpha`` is ``(noise_variance_ * (1 / w - 1) + d**2) / std**2``, with
+        ``normalize_y=False`` and a target that is standardised by its weighted mean and standard
+        deviation. On a scale of the target, it predicts the median in a
+        ``TransformedTargetRegressor``. It has one noise variance, also where the noise varies.
     best_expression_ : str
         Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
         without any base kernel.
     best_score_ : float
-        Score of the best kernel in nats: the value of ``criterion``, by default the log evidence
-        for the standardised target, plus the log prior of the structure. It is the score for all
-        rows; with an approximation, ``"importance"`` is replaced by Laplace's method. It is the
-        score for the rows of the search, if these are fewer, after Ctrl-C, for ``"loo"`` with an
-        approximation, and, with a warning, if the fit to all rows fails or ``max_time`` ends it.
-        ``-inf`` for the rough fit of a ``max_time`` that was too short.
+        Score of the best kernel on all rows, in nats: the value of ``criterion``, by default the
+        log evidence for the standardised target, plus the log prior of the structure; with an
+        approximation, ``"importance"`` is replaced by Laplace's method. It is that on the rows of
+        the search, if these are fewer, after Ctrl-C, for ``"loo"`` with an approximation, and, with
+        a warning, if the fit to all rows fails or ``max_time`` ends it. ``-inf`` for a rough fit.
     posterior_ : dict of ndarray of shape (n_kernels,)
         The most probable kernels, with ``probability``, ``log_evidence``, ``log_prior``,
-        ``n_leaves``, ``pareto_k`` and ``kernel``. With ``strategy="series"`` the probabilities, and
-        those of ``scales_``, are the weights of forecasts: half of each is by evidence, the other
-        half is equal for walks and returning levels on each scale. Prints as a table.
+        ``n_leaves``, ``pareto_k`` and ``kernel``. With ``strategy="series"`` these and the
+        probabilities of ``scales_`` are weights of forecasts: one half is by evidence, the other
+        equal for walks and returning levels on each scale. Prints as a table.
     inclusion_probabilities_ : dict of ndarray of shape (n_features,)
         For each ``column`` the probability that the target ``depends`` on it, that it ``repeats``
         along the column within the data, and that it is ``linear`` in the column, plus a function
@@ -208,14 +202,13 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         The ``probability`` of each ``scale`` of a ``subject``, which is ``"target"`` or a column,
         for a column given that the target depends on it. Prints as a table.
     noise_variance_ : float
-        Variance of the noise, in squared units of y, or of y on the scale of the best kernel; zero
-        up to rounding for a constant target. It is that of a row of weight one without a known
-        error, and includes the rounding of a typical row. If the noise varies, it is the geometric
-        mean over the rows of the search.
+        Variance of the noise, in squared units of y, or of y on the scale of the best kernel, of a
+        row of weight one without a known error, with the rounding of a typical row; zero up to
+        rounding for a constant target. If the noise varies, its geometric mean over the rows of the
+        search.
     resolution_ : float
         The largest round step of which all targets are multiples, such as 0.5 or 20, in the unit of
-        y; zero if there is none. Its rounding is a known error of every row, and of new
-        observations.
+        y, or zero. Its rounding is a known error of every row, and of new observations.
     outliers_ : ndarray of shape (n_outliers,)
         Zero-based indices of the rows of ``X`` that do not fit and are excluded, sorted.
     approximation_ : str
@@ -245,24 +238,21 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     columns_ : dict of ndarray of shape (n_features,)
         How each ``column`` was read: its ``kind``, which is number, date or category; its
         ``values``, from the least to the largest, or its levels; the ``scale`` of the kernels that
-        use it; its ``gaps``, the number of rows without a value; whether it is ``used`` by a kernel
-        of the posterior; and ``why``: from what it was read, and why it is not used. Prints as a
-        table.
+        use it; its ``gaps``, the number of rows without a value; whether a kernel of the posterior
+        has ``used`` it; and ``why``: from what it was read, and why it is not used. A table.
     date_columns_ : list of int
         Zero-based indices of the columns of dates. ``X_train_`` has their days since 1970-01-01.
     categories_ : dict of int to Levels
-        For each column of categories, by its zero-based index, the ``values`` of the levels in the
-        order of the numbers 0, 1, 2 that ``X_train_`` has for them, None for missing ones; and
-        whether the category ``is_ordered``.
+        For each column of categories, by its index, the ``values`` of the levels in the order of
+        their numbers 0, 1, 2 in ``X_train_``, None for missing ones; and whether it ``is_ordered``.
     target_name_ : str or None
         Name of ``y`` where it is a Series, unless a column has the same.
     outcomes_ : dict of ndarray of shape (n_new,)
-        The rows that :meth:`update` has added since the fit, with what was predicted before they
-        joined: the number ``row``, ``y``, the predictive ``mean``, the central 95 % interval from
-        ``low`` to ``high`` and the ``log_density`` at y in nats, as for a row of weight one without
-        a known error; whether y is ``inside`` the interval; whether the row is an ``outlier``; and
-        its ``weight`` and ``noise_std``. All rows of one call are predicted before any of them
-        joins. Prints as a table that ends with the number of rows inside.
+        The rows that :meth:`update` has added since the fit, with what was predicted before any row
+        of the call joined: the number ``row``, ``y``, the predictive ``mean``, the central 95 %
+        interval from ``low`` to ``high`` and the ``log_density`` at y in nats, as for a row of
+        weight one without a known error; whether y is ``inside`` the interval; whether the row is
+        an ``outlier``; and its ``weight`` and ``noise_std``. Prints as a table.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs, without outliers and rows of weight zero, with all equal rows. Rows of
         :meth:`update` are the last.
@@ -363,24 +353,24 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         Parameters
         ----------
         X : array-like of shape (n_samples, n_features)
-            Inputs in any units; the search scales each column to the unit interval. Constant
-            columns are not used, nor, with a warning, are columns without a value. Dates
-            (datetime64, period, or texts such as ``"2020-01-31"``, ``"2020-W05"``, ``"2020Q1"`` or
-            ``"Jan 2020"``) become days since 1970-01-01. Texts of decimal numbers are numbers. The
-            dates of a DatetimeIndex or PeriodIndex are one more column, the last, unless another
-            one has dates. Missing values are draws from the known values of their column.
+            Inputs in any units. Constant columns are not used, nor, with a warning, are columns
+            without a value. Dates (datetime64, period, or texts such as ``"2020-01-31"``,
+            ``"2020-W05"``, ``"2020Q1"`` or ``"Jan 2020"``) become days since 1970-01-01. Texts of
+            decimal numbers are numbers. The dates of a DatetimeIndex or PeriodIndex are one more
+            column, the last, unless another one has dates. Missing values are draws from the known
+            values of their column.
         y : array-like of shape (n_samples,)
-            Target in any unit; the search standardises it. It may be left out if X is a series of
-            pandas with dates in its index: then X is the target, and the dates are the inputs.
+            Target in any unit. It may be left out if X is a series of pandas with dates in its
+            index: then X is the target, and the dates are the inputs.
         sample_weight : array-like of shape (n_samples,) or float, default=None
-            How many readings each row stands for: its noise variance is that of a single reading
-            over the weight, and to repeat a row is the same as to weight it. A weight of zero
-            leaves the row out. Readings that agree exactly are evidence of little noise: for means
-            of several readings, or relative weights, divide them by their mean.
+            How many readings each row stands for, as if it were repeated: its noise variance is
+            that of a single reading over the weight. Zero leaves the row out. Readings that agree
+            exactly are evidence of little noise: for means of several readings, or relative
+            weights, divide them by their mean.
         noise_std : array-like of shape (n_samples,) or float, default=None
-            Known standard deviation of the error of each target, in the unit of ``y``. Its square
-            is added to the noise variance that is found. On another scale of the target, it is
-            multiplied by the slope of the scale at the target, which is the delta method.
+            Known standard deviation of the error of each target, in the unit of ``y``, whose square
+            is added to the noise variance. On another scale of the target, it is multiplied by the
+            slope of the scale at the target, which is the delta method.
 
         Raises
         ------
@@ -433,9 +423,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     ) -> Self:
         """Fit a known structure instead of a search; changes the estimator and returns it.
 
-        As after ``fit``, the last model is replaced. ``clone(model).refit(X, y, kernel)`` is
-        another estimator and leaves ``model`` as it is. ``search_history_`` and ``stop_reason_``
-        stay those of the last search.
+        The last model is replaced; ``clone(model).refit(X, y, kernel)`` leaves ``model`` as it is.
+        ``search_history_`` and ``stop_reason_`` stay those of the last search.
 
         Parameters
         ----------
@@ -478,23 +467,21 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         """Add rows to the fitted model without a search; changes the estimator and returns it.
 
         The model is conditioned on all rows at the parameters of the fit, in a small part of the
-        time of :meth:`refit`. The scales of the columns and of the target, the resolution, and what
-        was found about noise and tails also stay. The weight of each draw of the average is
-        multiplied by the joint predictive density of the new rows. The probability of a kernel is
-        multiplied by the mean of these densities, or by the density at its best parameters if it
-        has no draw in the average. ``best_kernel_`` stays, for a target that is standardised by the
-        rows of the fit. ``best_score_`` grows by the log predictive density at its parameters, as
-        the log likelihood does. An approximation is made again for all rows.
+        time of :meth:`refit`. Scales of columns and target, resolution, noise and tails also stay.
+        The weight of each draw of the average is multiplied by the joint predictive density of the
+        new rows, the probability of a kernel by the mean of these densities, or by the density at
+        its best parameters if it has no draw in the average. ``best_kernel_`` stays, for a target
+        that is standardised by the rows of the fit, and ``best_score_`` grows by the log predictive
+        density at its parameters. An approximation is made again for all rows.
 
-        With ``outliers="auto"``, new outliers are added to ``outliers_``, by the rule
-        of the fit. They are judged again with the rows of later updates. A new level of the target
-        is not excluded for long: all such rows join if more of them are next to each other, in time
-        or along a column, than chance allows, or if they are more than 15 % of all rows. Outliers
-        of the fit stay excluded, and so do rows apart from the new level that still do not fit.
+        With ``outliers="auto"``, new outliers are added to ``outliers_`` by the rule of the fit,
+        and judged again with the rows of later updates. All rows of a new level of the target join
+        if more of them are next to each other, in time or along a column, than chance allows, or if
+        they are more than 15 % of all rows. Outliers of the fit stay excluded, and so do rows apart
+        from the new level that still do not fit.
 
-        A lasting change may leave the mean and the noise of the fit behind. There is a warning when
-        the intervals of ``outcomes_`` have held less than half of 20 rows, outliers included:
-        :meth:`refit` or :meth:`fit` with all rows mends it.
+        There is a warning when the intervals of ``outcomes_`` have held less than half of 20 rows,
+        outliers included: :meth:`refit` or :meth:`fit` with all rows mends such a lasting change.
 
         Parameters
         ----------
@@ -556,7 +543,6 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         return self
 
     def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
-        """Check the parameters and the data, and pose the search, for a warm start as before."""
         forget_parts()
         arguments = Arguments.of(self)
         data = check_fit_data(self, *given, known=known)
@@ -602,10 +588,10 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     ) -> FloatArray | tuple[FloatArray, FloatArray]:
         """Predict the target, by averaging over kernels and their parameters.
 
-        On a scale of the target, means and standard deviations are those of distributions that are
-        at most as wide as the training targets, as the upper tail would dominate a mean of
-        exponentials. Quantiles, densities and draws have the full width, and tails as heavy as
-        those of held-out rows, which means and standard deviations do not include.
+        On a scale of the target, means and standard deviations are those of distributions at most
+        as wide as the training targets, as the upper tail would dominate a mean of exponentials.
+        Quantiles, densities and draws have the full width, and tails as heavy as those of held-out
+        rows, which means and standard deviations do not include.
 
         Parameters
         ----------
@@ -623,8 +609,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         mean : ndarray of shape (n_samples,)
             Predictive mean.
         std : ndarray of shape (n_samples,)
-            Only with ``return_std``. It is zero up to rounding if the target of ``fit`` was
-            constant, as such data do not show any noise.
+            Only with ``return_std``. It is zero up to rounding for a constant target of ``fit``.
         cov : ndarray of shape (n_samples, n_samples)
             Only with ``return_cov``.
         """
@@ -652,8 +637,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         ndarray of shape (n_samples, n_quantiles)
             Quantiles of the mixture, which need not be symmetric about its mean.
         """
-        probabilities, inputs = _check_probabilities(quantiles), self._check_inputs(X)
-        return self._fitted.quantiles(inputs, probabilities)
+        probabilities = check_probabilities(quantiles)
+        return self._fitted.quantiles(self._check_inputs(X), probabilities)
 
     def forecast(
         self,
@@ -664,10 +649,10 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     ) -> Table:
         """Forecast the next rows of a series, or of the series of each group.
 
-        Time is the column of dates, or of numbers at equal steps. Columns of categories are groups
-        if there are several rows at a time, but one for each level, such as shops with a row a
-        week. Each series continues after its own last row, in the calendar of its rows: by equal
-        steps, or on days of the month or the week, on the clock of their zone.
+        Time is the column of dates, or of numbers at equal steps. Categories with one row each at a
+        time are groups, such as shops with a row a week. Each series continues after its own last
+        row, in the calendar of its rows: by equal steps, or on days of the month or the week, on
+        the clock of their zone.
 
         Parameters
         ----------
@@ -676,11 +661,10 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         quantiles : sequence of float of shape (n_quantiles,), default=(.025, .25, .5, .75, .975)
             Levels between 0 and 1, both excluded.
         X : array-like of shape (n_rows, n_columns), default=None
-            The next rows of the other columns, such as prices: a frame with ``horizon`` rows, or
-            with ``horizon`` rows for each group and the columns of groups. Without these columns,
-            the rows hold for every group. Times may be left out. An array has all columns in the
-            order of the fit, or all but the times. None is enough if the forecast depends only on
-            time and groups.
+            The next rows of the other columns, such as prices: a frame with ``horizon`` rows for
+            each group and the columns of groups, or with ``horizon`` rows for every group. Times
+            may be left out. An array has all columns in the order of the fit, or all but the
+            times. None is enough if the forecast depends only on time and groups.
 
         Returns
         -------
@@ -697,7 +681,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         """
         check_is_fitted(self, "best_kernel_")
         check_scalar(horizon, "horizon", Integral, min_val=1)
-        levels, model = _check_probabilities(quantiles), self._fitted
+        levels, model = check_probabilities(quantiles), self._fitted
         past = np.concatenate([self.X_train_, model.outliers.X, self._left_out])
         future = None
         if X is not None:
@@ -720,14 +704,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         ndarray of shape (n_samples, 2)
             Lower and upper ends.
         """
-        if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
-            kind = ValueError if isinstance(coverage, Real) else TypeError
-            raise kind(
-                f"coverage must be a probability between 0 and 1, such as 0.95, got {coverage!r}"
-            )
-        tail = (1 - float(coverage)) / 2
-        inputs = self._check_inputs(X)
-        return self._fitted.quantiles(inputs, np.array([tail, 1 - tail]))
+        ends = ends_of_interval(coverage)
+        return self._fitted.quantiles(self._check_inputs(X), ends)
 
     def log_predictive_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """Compute the marginal log predictive density of each observation.
@@ -742,11 +720,10 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         Returns
         -------
         ndarray of shape (n_samples,)
-            Log density in nats, with y in its own unit. Larger is better. If the targets of ``fit``
-            are rounded, it is the mean density of the interval of the width ``resolution_`` around
-            ``y``, so that a zero on the logarithmic scale has one. If they are continuous, it is
-            ``-inf`` where no scale of the target that is averaged has ``y``, and zero on the square
-            root scale has a probability, whose log is returned.
+            Log density in nats, with y in its own unit; larger is better. For rounded targets, it
+            is the mean density of the interval of the width ``resolution_`` around ``y``, so that a
+            zero on the logarithmic scale has one. For others, it is ``-inf`` where no scale of the
+            average has ``y``, and the log of a probability at zero on the square root scale.
         """
         inputs = self._check_inputs(X)
         check_index("y", y, X)
@@ -769,8 +746,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         X : array-like of shape (n_samples_X, n_features)
             Inputs.
         n_samples : int, default=1
-            Number of draws. Each begins with a draw of a kernel and its parameters, and of whether
-            its deviation from the mean is a large one, which happens rarely.
+            Number of draws, each with a draw of a kernel, its parameters, and the rare large
+            deviation from the mean.
         random_state : int, RandomState instance or None, default=0
             Source of the draws.
 
@@ -848,13 +825,3 @@ def _attributes_of(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str
         "inclusion_probabilities_": inclusion_table(model),
         "scales_": scale_table(model),
     }
-
-
-def _check_probabilities(quantiles: Sequence[float]) -> FloatArray:
-    given = np.atleast_1d(np.asarray(quantiles, dtype=float))
-    if given.ndim != 1 or not np.all((given > 0) & (given < 1)):
-        raise ValueError(
-            f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
-            f"{quantiles!r}"
-        )
-    return given

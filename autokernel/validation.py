@@ -2,13 +2,15 @@
 
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
-from numbers import Integral
+from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils import check_random_state
+
+from autokernel.typing import FloatArray
 
 Named = TypeVar("Named", bound=BaseEstimator)
 
@@ -62,6 +64,28 @@ def index_of_column(given: object, names: Sequence[str], n_features: int, *, exp
     raise ValueError(
         f"{expected}, out of {known} below {n_features}, got {given!r}{did_you_mean(given, names)}"
     )
+
+
+def check_probabilities(quantiles: Sequence[float]) -> FloatArray:
+    """Return levels of quantiles (n_quantiles,), which must be between 0 and 1."""
+    given = np.atleast_1d(np.asarray(quantiles, dtype=float))
+    if given.ndim != 1 or not np.all((given > 0) & (given < 1)):
+        raise ValueError(
+            f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
+            f"{quantiles!r}"
+        )
+    return given
+
+
+def ends_of_interval(coverage: float) -> FloatArray:
+    """Return the levels (2,) of the ends of a central interval of this probability."""
+    if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
+        kind = ValueError if isinstance(coverage, Real) else TypeError
+        raise kind(
+            f"coverage must be a probability between 0 and 1, such as 0.95, got {coverage!r}"
+        )
+    tail = (1 - float(coverage)) / 2
+    return np.array([tail, 1 - tail])
 
 
 def did_you_mean(

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from numbers import Integral
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
