@@ -326,7 +326,7 @@ class Run:
         return self._rough
 
     def conditioning_seconds(self, n_rows: int) -> float:
-        """Expect how long a kernel is conditioned on rows, if time is limited."""
+        """Expect how long a kernel is conditioned on rows, 0 if that was not timed."""
         return self._clock.expected_seconds(condition, n_rows**3)
 
     def _seconds_for_model(self) -> float:

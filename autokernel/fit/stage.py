@@ -3,15 +3,15 @@
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
 from contextlib import suppress
-from functools import partial
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
 from autokernel.data.checks import text_of_rows
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Criterion, Evaluation, Evaluator
+from autokernel.evidence import Evaluation, Evaluator
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import SHARE_OF_TIME, training_data
 from autokernel.fit.space import Space
@@ -66,11 +66,12 @@ class Stage:
         )
         is_series = self._column_of_series is not None
         self.is_long_series = is_series and self.approximation is not None  # by state space
-        climbs = arguments.strategy.climbs(reduces=arguments.structure_prior is not None)
+        strategy = arguments.strategy
+        climbs = strategy.climbs(reduces=arguments.structure_prior is not None)
         n_of_stages = rows_of_stages(
             arguments.approximation,
             len(kept.y),
-            by_bounds=arguments.strategy.scores_by_bounds,
+            by_bounds=strategy.scores_by_bounds,
             climbs=climbs and 1 < self._n_varying <= MAX_COLUMNS,
         )
         self.number = min(number, len(n_of_stages) - 1)
@@ -86,8 +87,8 @@ class Stage:
             self.is_over = LeftOut(searched, self.data.take(others)).show_no_gain
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, periodic=periodic, deadline=until)
-        self.is_by_bounds = arguments.strategy.scores_by_bounds and self.number == 0
-        self.evaluator = self.evaluator_of(searched, by_bounds=self.is_by_bounds)
+        self.is_by_bounds = strategy.scores_by_bounds and self.number == 0
+        self.evaluator = self._evaluator_of(searched)
         self.task = Task(
             self.space.grammar,
             self.evaluator.data,
@@ -148,26 +149,23 @@ class Stage:
             lines.append(f"{text_of_rows(rows)} {do} excluded" if len(rows) else "all rows fit")
         return "\n".join(lines)
 
-    def evaluator_of(self, data: TrainingData, *, by_bounds: bool = False) -> Evaluator:
+    def _evaluator_of(self, data: TrainingData) -> Evaluator:
         """Build the evaluator of exact fits to data, or that of a search by bounds."""
         arguments = self._arguments
-        make: Callable[..., Evaluator] = Evaluator
-        criterion: Criterion | None = arguments.criterion
-        if by_bounds:
-            make = partial(BoundedEvaluator, n_inducing=arguments.n_inducing)
-            criterion = arguments.criterion.for_approximations()
-        if criterion is None:
+        settings: dict[str, Any] = {
+            "priors": arguments.priors,
+            "seed": self._seed,
+            "structure_prior": self.space.structure_prior,
+        }
+        if not self.is_by_bounds:
+            return Evaluator(data, criterion=arguments.criterion, **settings)
+        if (criterion := arguments.criterion.for_approximations()) is None:
             raise ValueError(
                 f"strategy={arguments.strategy!r} bounds the log likelihood, and needs "
                 f"criterion='laplace', 'importance' or 'bic', got {arguments.criterion!r}"
             )
-        return make(
-            data,
-            priors=arguments.priors,
-            seed=self._seed,
-            criterion=criterion,
-            structure_prior=self.space.structure_prior,
-        )
+        settings |= {"criterion": criterion, "n_inducing": arguments.n_inducing}
+        return BoundedEvaluator(data, **settings)
 
     def possible(self, fits: Iterable[Evaluation]) -> Iterator[Evaluation]:
         """Yield the fits of kernels that the search can reach, on scales that these rows have."""
