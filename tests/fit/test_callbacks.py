@@ -5,14 +5,13 @@ import pickle
 import numpy as np
 import pytest
 from sklearn.callback import ProgressBar, ScoringMonitor
-from sklearn.exceptions import ConvergenceWarning, NotFittedError
+from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from autokernel import (
     SOT,
     AutoKernelGPRegressor,
-    EvaluationError,
     Laplace,
     NotAMaximumError,
 )
@@ -257,16 +256,6 @@ def test_a_callback_may_stop_a_search_that_has_fitted_nothing():
     assert model.stop_reason_ == "callback"
     assert model.best_score_ == -np.inf
     assert np.isfinite(model.predict(X)).all()
-
-
-def test_teardown_is_called_where_no_kernel_could_be_fitted():
-    recorder = Recorder()
-    model = tiny(criterion=Failing(5)).set_callbacks(recorder)
-    with pytest.raises(EvaluationError, match=r"none of the 5 kernels .*injected"):
-        model.fit(X, Y)
-    assert recorder.tasks == [task for task in whole(5) if task != ("end", FIT)]
-    with pytest.raises(NotFittedError):
-        model.predict(X)
 
 
 def test_progress_bar_is_full_in_the_end_or_stops_where_the_search_was_interrupted(capsys):

@@ -13,7 +13,7 @@ from autokernel import EvaluationError, Laplace
 from autokernel.evidence import Score
 from autokernel.kernels import CallableKernel
 from autokernel.kernels.parameters import LENGTHSCALE, VARIANCE
-from tests.fits import At, Recording, count_evaluations, tiny
+from tests.fits import At, tiny
 
 pytestmark = pytest.mark.filterwarnings("error")
 
@@ -134,27 +134,6 @@ def test_a_failure_in_the_midst_of_an_evaluation_is_a_failure_of_that_kernel(aft
     assert_only_these_failed(model, failed, sound, reason=f"^{OF_OWN}MemoryError: late$")
 
 
-def test_the_search_goes_on_after_a_first_kernel_that_failed(capsys):
-    function = Function(raising(MemoryError("9 GiB")))
-    own = CallableKernel("OWN", function, (LENGTHSCALE, VARIANCE))
-    settings = {"base_kernels": [own, "LIN"], "max_leaves": 3, "n_iter": 2, "tol": 0.0}
-    settings["max_time"] = 600.0
-    with one_warning():
-        model = estimator(**settings, verbose=2).fit(X, Y)
-    history, failed = model.search_history_, rows_with(model, "OWN")
-    assert model.stop_reason_ == "n_iter"
-    np.testing.assert_array_equal(history["score"] == -np.inf, failed)
-    np.testing.assert_array_equal(history["status"] != "ok", failed)
-    np.testing.assert_array_equal(history["best_score"], np.maximum.accumulate(history["score"]))
-    assert model.best_score_ == history["score"].max() > -np.inf
-    assert "OWN[" not in model.leaderboard(1)["kernel"][0]
-    *lines, last = capsys.readouterr().out.splitlines()
-    lines = lines[-len(failed) :]
-    assert last == "the search ended: as many kernels as n_iter allows were evaluated"
-    said = np.array([line.endswith(f"({OF_OWN}MemoryError: 9 GiB)") for line in lines])
-    np.testing.assert_array_equal(said, failed)
-
-
 def test_a_kernel_that_cannot_be_conditioned_leaves_its_place_to_the_next_best():
     function = Function()
     own = CallableKernel("OWN", function, (LENGTHSCALE, VARIANCE))
@@ -241,20 +220,6 @@ def test_ctrl_c_while_the_best_kernel_is_conditioned_loses_nothing():
     assert model.stop_reason_ == "interrupted"
     np.testing.assert_array_equal(model.search_history_["score"], scores)
     np.testing.assert_array_equal(model.predict(X), expected)
-
-
-def divide_by_zero():
-    raise ZeroDivisionError
-
-
-def test_a_warm_start_goes_on_where_a_callback_has_failed(sound):
-    evaluated = count_evaluations()
-    model = estimator(smooth, warm_start=True, criterion=Recording())
-    with pytest.raises(ZeroDivisionError):
-        model.set_callbacks(At(divide_by_zero, ended=3)).fit(X, Y)
-    model.set_callbacks().fit(X, Y)
-    assert len(evaluated) == len(set(evaluated))  # none of them twice
-    np.testing.assert_array_equal(model.search_history_["score"], sound.search_history_["score"])
 
 
 @pytest.mark.parametrize("place", ["file", "file/below", "file/far/below"])

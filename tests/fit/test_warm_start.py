@@ -115,15 +115,6 @@ def test_a_kernel_without_a_name_is_known_in_this_process_and_one_that_is_rewrit
         assert len(evaluated) == n_again
 
 
-def test_warm_start_and_memory_agree(tmp_path, whole, evaluated):
-    for n_iter in (2, 4):
-        model = counted(n_iter=n_iter, warm_start=True, memory=tmp_path, tol=0).fit(*DATA)
-    assert rows(model) == rows(whole[1])
-    again = counted(n_iter=3, warm_start=True, memory=tmp_path, tol=0).fit(*DATA)
-    assert rows(again.set_params(n_iter=4).fit(*DATA)) == rows(whole[1])
-    assert len(evaluated) == len(rows(model))
-
-
 @pytest.mark.parametrize(
     ("before", "after"),
     [

@@ -299,12 +299,10 @@ class Foreign:
 
 CORRUPT = {
     "empty": lambda whole: b"",
-    "cut in the middle": lambda whole: whole[: len(whole) // 2],
-    "cut at the end": lambda whole: whole[:-1],
+    "cut": lambda whole: whole[:-1],
     "zeros": lambda whole: bytes(len(whole)),
     "text": lambda whole: b"this is no pickle\n",
     "something else": lambda whole: pickle.dumps({"score": 1.0}),
-    "nothing": lambda whole: pickle.dumps(None),
     "a kernel": lambda whole: pickle.dumps(parse_expression("SE[0]")),
     "a class that has gone": lambda _: pickle.dumps(np.zeros(1)).replace(b"ndarray", b"ndwhile"),
     "a pickle that raises": lambda whole: pickle.dumps(Foreign()),
