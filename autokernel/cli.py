@@ -20,6 +20,7 @@ from sklearn.base import clone
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
 from autokernel.data.dates import read_dates
+from autokernel.data.steps import YEAR
 from autokernel.data.texts import CATEGORY, DATE, NUMBER, is_numeric
 from autokernel.datasets import load_airline
 from autokernel.displays import EffectsDisplay, ForecastDisplay
@@ -35,7 +36,7 @@ MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones 
 MIN_ROWS, TEST_SHARE = 4, 0.1  # of a fit and its test; of the rows
 BASELINE_ROWS = 200  # on which other kernels are fitted in seconds
 REPORTED_ROWS = 1000  # of predictions in a report
-SEASONS = {"day": 1.0, "week": 7.0, "year": 365.2425}  # in days
+SEASONS = {"day": 1.0, "week": 7.0, "year": YEAR}  # in days
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
 PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
 CSV: dict[str, Any] = {"index": False, "float_format": "%.8g"}  # how pandas writes it
@@ -366,14 +367,20 @@ def _run(options: argparse.Namespace) -> int:
     say("\n".join([f"autokernel {__version__}: {rows.title}", *rows.notes]))
     model = clone(model).set_params(outliers="auto", verbose=1)
     _find_kernel(model, rows, train)
-    return _take(
-        {
-            "test": lambda: _test(model, rows, train, test),
-            "fit to all rows": lambda: _fit_all_rows(model, rows),
-            "description": lambda: _describe(model, rows, row),
-            "rest of the files": lambda: _write(model, rows, new, future, options),
-        }
-    )
+    steps: dict[str, Callable[[], None]] = {
+        "test": lambda: _test(model, rows, train, test),
+        "fit to all rows": lambda: _fit_all_rows(model, rows),
+        "description": lambda: _describe(model, rows, row),
+        "rest of the files": lambda: _write(model, rows, new, future, options),
+    }
+    status = 0
+    for name, step in steps.items():
+        try:
+            step()
+        except KeyboardInterrupt:
+            say(f"\nInterrupted: the {name} is left out.")
+            status = INTERRUPTED if name == "rest of the files" else 0
+    return status
 
 
 def _check_future(model: AutoKernelGPRegressor, rows: FitRows, future: Any) -> None:
@@ -388,17 +395,6 @@ def _check_future(model: AutoKernelGPRegressor, rows: FitRows, future: Any) -> N
             f"--horizon needs --future FILE with the next rows of {', '.join(missing)}; or leave "
             "columns out by --drop NAME, or take numbers of groups as levels by --category NAME"
         )
-
-
-def _take(steps: dict[str, Callable[[], None]]) -> int:
-    status = 0
-    for name, step in steps.items():
-        try:
-            step()
-        except KeyboardInterrupt:
-            say(f"\nInterrupted: the {name} is left out.")
-            status = INTERRUPTED if name == "rest of the files" else 0
-    return status
 
 
 def _split(rows: FitRows, random_state: int) -> list[IntArray]:
@@ -490,8 +486,12 @@ def _fit_all_rows(model: AutoKernelGPRegressor, rows: FitRows) -> None:
 
 
 def _write(model: Any, rows: FitRows, new: Any, future: Any, options: argparse.Namespace) -> None:
-    _predict(model, rows, new, options)
-    _forecast(model, rows, future, options)
+    if new:
+        _predict(model, rows, new, options)
+    if options.horizon:
+        forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975), X=future)
+        rows.results["Forecast"] = [forecast]
+        _put("Forecast", options, rows.sep, forecast, str(forecast))
     if path := options.output:
         import_module(RESULTS["output"][path.suffix.lower()]).dump(model, path)
         say(f"Model: {path}")
@@ -507,29 +507,22 @@ def _write(model: Any, rows: FitRows, new: Any, future: Any, options: argparse.N
 
 
 def _predict(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> None:
-    if new:
-        path = options.predictions
-        X, cells, sep = new
-        columns = *model.predict(X, return_std=True), *model.predict_interval(X, 0.95).T
-        cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
-        form = {"sep": sep, "decimal": options.decimal, "encoding": options.encoding}
-        text = cells.to_csv(path, **form, **CSV)
-        say(f"Predictions: {path}" if path else f"Predictions\n\n{text}")
-        first = dict(cells.fillna("")[:REPORTED_ROWS].items())
-        more = f"The first {REPORTED_ROWS} of {len(cells)} rows" * (len(cells) > REPORTED_ROWS)
-        rows.results["Predictions"] = [Table(first, note=more)]
+    X, cells, sep = new
+    columns = *model.predict(X, return_std=True), *model.predict_interval(X, 0.95).T
+    cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
+    first = dict(cells.fillna("")[:REPORTED_ROWS].items())
+    more = f"The first {REPORTED_ROWS} of {len(cells)} rows" * (len(cells) > REPORTED_ROWS)
+    rows.results["Predictions"] = [Table(first, note=more)]
+    _put("Predictions", options, sep, cells)
 
 
-def _forecast(model: Any, rows: FitRows, future: Any, options: argparse.Namespace) -> None:
-    if options.horizon:
-        path = options.predictions
-        forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975), X=future)
-        if path:
-            frame = import_module("pandas").DataFrame(forecast)
-            form = {"sep": rows.sep, "decimal": options.decimal, "encoding": options.encoding}
-            frame.to_csv(path, **form, **CSV)
-        say(f"Forecast: {path}" if path else f"Forecast\n\n{forecast}")
-        rows.results["Forecast"] = [forecast]
+def _put(name: str, options: argparse.Namespace, sep: str, table: Any, text: str = "") -> None:
+    """Write a table to the file for predictions, or print it, as CSV without a ``text``."""
+    path, form = options.predictions, {"sep": sep, "decimal": options.decimal, **CSV}
+    if path or not text:
+        frame = import_module("pandas").DataFrame(table)
+        text = frame.to_csv(path, encoding=options.encoding, **form)
+    say(f"{name}: {path}" if path else f"{name}\n\n{text}")
 
 
 def _say_aside(text: str) -> None:
