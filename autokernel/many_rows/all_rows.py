@@ -40,10 +40,9 @@ def fit_all_rows(
 ) -> tuple[Evaluation, FloatArray, MakePredictor]:
     """Fit the best kernels of a search to all rows, and choose how the best one predicts.
 
-    With a criterion for approximations, the best kernels race by their score on all rows;
-    otherwise the best one stays the best. With the ``task`` of the search, a kernel may win that
-    has terms which the rows of the search did not show. What fails is recorded in ``rows.history``,
-    with a warning.
+    With a criterion for approximations, the best kernels race by their score on all rows, with the
+    ``task`` of the search also one with a term that its rows did not show; otherwise the best one
+    stays the best. What fails is recorded in ``rows.history``, with a warning.
 
     Returns the best kernel, draws (n_draws, n_params) of its log parameters from Laplace's
     approximation to the posterior, and how it predicts.
@@ -140,10 +139,7 @@ def _against_noise(
 
 
 def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
-    """Choose the first fit, unless another one predicts held-out rows clearly better.
-
-    Exact scores need no such rows.
-    """
+    """Choose the first fit, or by inexact scores one that predicts held-out rows clearly better."""
     if len(fits) <= 1 or rows.approximation.is_exact:
         return fits[:1]
     cheapest = rows.approximation.predictors[0]

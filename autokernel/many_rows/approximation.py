@@ -93,8 +93,7 @@ class ByInducingPoints(Approximation):
 class ByNeighbours(Approximation):
     """Every row depends on the rows with which it is most correlated.
 
-    Inducing points may be the rival: they gather weak signals, and their predictions are smooth and
-    cheaper.
+    Inducing points as the rival gather weak signals, and predict smoothly at less cost.
     """
 
     text: ClassVar[str] = "each row given its nearest neighbours"
@@ -193,11 +192,7 @@ def rows_of_stages(name: str, n_samples: int, *, by_bounds: bool, climbs: bool) 
 
 
 def shuffled_rows(n_samples: int, seed: int) -> IntArray:
-    """Put the rows (n_samples,) in random order.
-
-    Kernels are searched on the first ones. The last ones are held out for the choice of a
-    predictor.
-    """
+    """Put the rows (n_samples,) in random order: the first are searched, the last held out."""
     return np.random.default_rng(seed).permutation(n_samples)
 
 

@@ -9,6 +9,7 @@ import numpy as np
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator, Job
 from autokernel.evidence.evaluator import digest
+from autokernel.evidence.starts import WarmStart
 from autokernel.exceptions import KERNEL_ERRORS, reason_of
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints
@@ -23,11 +24,9 @@ class BoundedEvaluator(Evaluator):
     """Scores kernels by a lower bound of the log likelihood, with an upper bound.
 
     A kernel is fitted exactly to some of the rows first, then by inducing points to all of them.
-    The number of points is doubled until the interval closes, or lies below the best known score.
-    The upper bound holds at the parameters of both fits; at others the score may be higher.
-
-    There are at most ``n_inducing`` points. The other arguments are those of :class:`Evaluator`,
-    with a criterion for approximate likelihoods.
+    The number of points is doubled until the interval closes, or lies below the best known score,
+    or they are ``n_inducing``. The upper bound holds at the parameters of both fits; at others the
+    score may be higher. The criterion is one for approximate likelihoods.
     """
 
     def __init__(self, data: TrainingData, *, n_inducing: int, seed: int, **settings: Any) -> None:
@@ -40,14 +39,12 @@ class BoundedEvaluator(Evaluator):
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         began = time.perf_counter()
         times = self.data.noise.n_readings / self._many.noise.n_readings
-        warm_starts = tuple(
-            tuple(
-                start if start.hessian is None else start._replace(hessian=times * start.hessian)
-                for start in together
-            )
-            for together in job.warm_starts
-        )
-        of_few = super().run(Job(job.expression, warm_starts), deadline=deadline)
+
+        def of_few_rows(start: WarmStart) -> WarmStart:
+            return start._replace(hessian=None if start.hessian is None else times * start.hessian)
+
+        starts = tuple(tuple(map(of_few_rows, together)) for together in job.warm_starts)
+        of_few = super().run(Job(job.expression, starts), deadline=deadline)
         if not np.isfinite(of_few.log_posterior):
             return of_few
         try:

@@ -41,10 +41,9 @@ _CLIMB_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the sea
 class ManyRows:
     """Fits kernels to many rows, each from the parameters of an earlier fit to fewer ones.
 
-    The evaluator scores kernels on fewer rows. Its seed chooses rows, which are the same for all
-    kernels. A fit that cannot end before the deadline, as far as earlier ones show, raises an
-    ``OutOfTimeError``. The ``history`` has every fit that was tried; a failed one has the score
-    ``-inf``, and a status that says why.
+    The seed of the evaluator, which scores on fewer rows, chooses rows for all kernels. A fit that
+    cannot end before the deadline, as far as earlier ones show, raises an ``OutOfTimeError``. The
+    ``history`` has every fit that was tried, with the score ``-inf`` and the reason if it failed.
     """
 
     approximation: Approximation
@@ -70,9 +69,8 @@ class ManyRows:
     ) -> Evaluation:
         """Fit a kernel further and record the fit, also if it fails.
 
-        Neighbours and inducing points are chosen for the parameters of the earlier fit. With
-        ``thorough``, more rows enter the likelihood, and the score is that of all rows. ``best`` is
-        the highest score of other kernels, in nats.
+        With ``thorough``, more rows enter the likelihood, and the score is that of all rows.
+        ``best`` is the highest score of other kernels, in nats.
         """
         rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
         try:
@@ -193,18 +191,16 @@ class ManyRows:
         times = data.noise.n_readings / of_some.data.noise.n_readings
         hessian = _scaled_hessian(maximum.hessian, times, posterior, theta)
         hessian = maximum.hessian if hessian is None else hessian
-        return posterior, replace(
-            maximum, mode=Point(theta, posterior.value(theta)), hessian=hessian
-        )
+        mode = Point(theta, posterior.value(theta))
+        return posterior, replace(maximum, mode=mode, hessian=hessian)
 
 
 def _scaled_hessian(
     hessian: FloatArray, times: float | FloatArray, posterior: LogPosterior, theta: FloatArray
 ) -> FloatArray | None:
-    """Guess the Hessian for ``times`` as many rows, None if it is not known.
+    """Guess the Hessian for ``times`` as many rows, a number by parameter; None if not known.
 
-    It may differ between parameters. The part of the prior stays as it is. That of the rows cannot
-    curve upwards at a maximum.
+    The part of the prior stays as it is. That of the rows cannot curve upwards at a maximum.
     """
     if not np.all(np.isfinite(hessian)):
         return None
