@@ -70,9 +70,8 @@ def finished(run: Run, reason: StopReason) -> FittedModel:
 def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     """Fit one kernel without a search, also from the parameters of an earlier fit.
 
-    Rows that do not fit this kernel are excluded, and those that do come back: it is then fitted
-    again, a few times. A ``ValueError`` is raised if the kernel does not fit the data, and an
-    ``EvaluationError`` if it cannot be fitted.
+    Its outliers are excluded, and other rows come back, for a few fits. A ``ValueError`` is raised
+    if the kernel does not fit the data, and an ``EvaluationError`` if it cannot be fitted.
     """
     run.stages = [run.last_stage()]
     best = _fit(run.stage, kernel)
@@ -189,10 +188,9 @@ def _averaged(run: Run, best: Point, others: Sequence[Evaluation], deadline: Dea
 
 
 def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
-    """Estimate how heavy tails are from rows left out, those of the search if there are more.
+    """Estimate how heavy tails are from held-out rows, those of the prior without time for it.
 
     Rows of a series do not show it, as those on both sides of a row know whether a level breaks.
-    Without the time to leave rows out, tails are those of the prior.
     """
     seconds = run.conditioning_seconds(len(mixture.data.y))
     needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * seconds
@@ -232,8 +230,7 @@ def _complete(run: Run, result: Result) -> FittedModel:
 def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     """Return the columns that a search that was cut has neither left out nor added.
 
-    One is left out by a kernel that has all of the others, and added by one that has these too. It
-    is fitted, or estimated to be worse.
+    A kernel that differs from the best in only this column is fitted, or estimated to be worse.
     """
     if not run.was_cut:
         return ()

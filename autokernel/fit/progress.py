@@ -33,9 +33,8 @@ class Monitor(Observer):
     A long fit without callbacks also shows one line, which is updated at checks of the deadline and
     where trials begin and end, in the main thread: no thread writes between the lines of another.
 
-    Each trial is a task below the context of the fit. The callbacks get ``X`` and
-    ``y`` as the user passed them. ``attributes`` is called only if a callback requests a
-    fitted estimator; it returns those of the best kernel so far, or None while there is none.
+    Each trial is a task below the context of the fit. If a callback requests a fitted estimator,
+    ``attributes`` returns those of the best kernel so far, or None while there is none.
     """
 
     def __init__(
@@ -61,11 +60,10 @@ class Monitor(Observer):
         self._deadline, self._due, self._width = run.deadline, run.deadline.began + QUIET_SECONDS, 0
 
     def begin(self, phase: Phase) -> None:
-        """Begin the task of a trial, in pruning below another task.
+        """Begin the task of a trial: below that of a pruning, if no number of trials was planned.
 
-        The number of trials of the pruning is not known beforehand, nor whether there is a search
-        on other rows, or whether more kernels than planned are tried, as after one for which there
-        was no time. These are below the task of the last pruning.
+        That holds for prunings, searches on other rows, and more kernels than planned, as after one
+        for which there was no time.
         """
         self._update_line()
         parent = self._context
@@ -127,7 +125,6 @@ class Monitor(Observer):
             self._stream = None
 
     def _update_line(self) -> None:
-        """Show how many kernels were evaluated, the best score, and what is known of the time."""
         now = time.monotonic()
         if self._stream is None or now < self._due or current_thread() is not main_thread():
             return
@@ -198,9 +195,8 @@ class Monitor(Observer):
 def live_stream() -> TextIO | None:
     """Return where a line can be overwritten, None in a file, a pipe or a worker process.
 
-    It is the standard error of a terminal. A notebook puts that into another block than the lines
-    of a verbose fit, so there it is the standard output, unless nobody is asked for input: such a
-    notebook is run into a file.
+    It is the standard error of a terminal, and the standard output of a notebook, whose blocks of
+    both are apart, unless nobody is asked for input: such a notebook is run into a file.
     """
     if parent_process() is not None:
         return None

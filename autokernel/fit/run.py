@@ -60,8 +60,8 @@ Point = tuple[Evaluation, MixturePredictor]
 class Run:
     """The search of a fit, which a warm start begins with the seed and results of a store.
 
-    Rows that do not fit a smooth function are excluded before. The search has several stages if
-    there are many rows, or if the best kernels change which rows fit, or how the noise varies.
+    It has several stages if there are many rows, or if the best kernels change which rows fit, or
+    how the noise varies.
     """
 
     def __init__(
@@ -176,8 +176,7 @@ class Run:
         """Let the search go on with other data if the best kernels ask for it, or not all are used.
 
         After the design, the noise is judged by simple kernels, as later ones of several columns
-        may absorb it, unless some rows do not fit or the target has other scales. If the search of
-        a stage ends, rows are judged for their own sake; if it ``is_over``, nothing is.
+        may absorb it. Where the search of a stage ends, rows are judged too, unless it ``is_over``.
         """
         stage, grammar = self.stages[-1], self.stages[-1].space.grammar
         scored, is_auto = stage.history.best_first(), self.arguments.noise == AUTO
@@ -243,11 +242,10 @@ class Run:
     ) -> Iterator[tuple[Evaluation, NoiseFunction]]:
         """Yield kernels, on each scale of the target, with a better noise than those before.
 
-        A product that follows each row has absorbed the noise, and a kernel may have a variance at
-        gaps that is noise of such rows. So simple kernels are tried as well: noise by itself, the
-        best base kernel, the best sum, the best kernel without each column that has gaps, and the
-        best one with much more noise. After the design the last ones are not tried, as what they do
-        not explain may be no noise.
+        The best kernel may have absorbed noise, as a product that follows each row, or as a
+        variance at gaps. So simple ones are tried as well: noise by itself, the best base kernel,
+        the best sum, and, where the search ``ends``, the best kernel without each column that has
+        gaps, and the best one with much more noise.
         """
         stage = self.stages[-1]
         data, priors = stage.evaluator.data, self.arguments.priors
@@ -308,9 +306,9 @@ class Run:
         return None
 
     def rough(self, deadline: Deadline = NEVER) -> Point | None:
-        """Fit the first kernel of the design or a quick one roughly, the next one if both fail.
+        """Fit the first kernel of the design or a quick one roughly, and condition it on few rows.
 
-        It is conditioned on some of the rows of the search, which is timed.
+        The next one is fitted if both fail. The conditioning is timed.
         """
         if self._rough is None:
             evaluator, data = self.stages[0].evaluator, self.stages[0].last

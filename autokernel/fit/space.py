@@ -60,18 +60,16 @@ Entry = TypeVar("Entry")
 
 
 class Space:
-    """The kernels that a search may reach, and those that it begins with.
+    """The ``grammar`` of a search, and the kernels that it begins with, ``start``.
 
     Dates and categories are not rescaled unless the user names a scale, as their zero has no
     meaning. Categories have a kernel of their levels, and those with an order also kernels of
     numbers. Where there are many columns, ``"auto"`` gives a periodic kernel to the ``periodic``
     ones, and to those along which the ``searched`` rows show a season, as far as the deadline
-    allows. The ``grammar`` has the columns that vary and that have base kernels, and the search
-    begins with the kernels ``start``.
+    allows.
 
     A ``ValueError`` is raised if an argument names a column that X does not have, if no column is
-    left, if a kernel to begin with is not in the space, or if a scale does not have all numbers of
-    its column.
+    left, if a kernel to begin with is not in the space, or if a scale does not have all numbers.
     """
 
     def __init__(
@@ -88,7 +86,13 @@ class Space:
         self._chosen = self._by_column("base_kernels", arguments.by_column)
         periods = self._by_column("periods", arguments.periods)
         self._check_periods(periods)
-        used = self._used_columns()
+        varying = [number for number, column in enumerate(self._columns.every) if column.varies]
+        used = [number for number in varying if self._selection(number) != ()]
+        if varying and not used:
+            raise ValueError(
+                "base_kernels must leave base kernels to a column of X that is not constant, but "
+                f"columns {varying} have none"
+            )
         self._unchanging = frozenset(  # along these no kernel can change
             number
             for number, one in enumerate(self._columns.every)
@@ -102,21 +106,11 @@ class Space:
         of_noise = {scale: one.log_prior for scale, one in searched.varying.items()}
         self.structure_prior = partial(_with_noise, prior, of_noise) if of_noise else prior
         start = (self.kernel(one, argument="start_kernel") for one in arguments.start_kernel)
-        known = (self.with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
+        known = (self._with_known_periods(one) for one in start if one.n_leaves)  # not NOISE
         self.start = tuple(self.checked(one) for one in known)
 
     def _selection(self, number: int) -> tuple[BaseKernel, ...] | None:
         return self._chosen.get(number, self._arguments.base_kernels)
-
-    def _used_columns(self) -> list[int]:
-        varying = [number for number, column in enumerate(self._columns.every) if column.varies]
-        used = [number for number in varying if self._selection(number) != ()]
-        if varying and not used:
-            raise ValueError(
-                "base_kernels must leave base kernels to a column of X that is not constant, but "
-                f"columns {varying} have none"
-            )
-        return used
 
     def _periodic_columns(self, used: Sequence[int], deadline: Deadline) -> set[int]:
         found: Collection[int] = [c for c in used if not self._columns[c].levels]
@@ -158,7 +152,6 @@ class Space:
     def _base_kernels(
         self, number: int, periods: tuple[float, ...] | None
     ) -> tuple[BaseKernel, ...]:
-        """Return the base kernels of a column, with its known periods, None if none are given."""
         column, selection = self._columns[number], self._selection(number)
         if column.levels is not None and number not in self._chosen:
             others = (selection or MANY_COLUMNS) if column.levels.is_ordered else ()
@@ -233,11 +226,8 @@ class Space:
             self._check_scale(leaf.scale, leaf.column, argument="kernel")
         _check_target(expression.target, self._given, argument="kernel")
 
-    def with_known_periods(self, expression: Expression) -> Expression:
-        """Return the expression with the known period of a column in the place of a free one.
-
-        A column with several known periods leaves it open which one is meant.
-        """
+    def _with_known_periods(self, expression: Expression) -> Expression:
+        """Put the known period of a column in the place of a free one, if there is only one."""
 
         def known(leaf: Leaf) -> Leaf:
             seasons = self.grammar.like(PERIODIC, leaf.column)

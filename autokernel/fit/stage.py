@@ -33,12 +33,12 @@ from autokernel.typing import IntArray
 
 
 class Stage:
-    """The given rows without outliers, which are indices of rows, and the kernels for them.
+    """The rows of a stage, and the kernels for them.
 
-    On the scales of the target of ``varying``, the noise varies with the columns. Later stages have
-    more rows: ``data`` are all that are kept, ``last`` those of the last stage, and the evaluator
-    has the ``n_searched`` ones of the stage with this number. Columns that were ``periodic`` before
-    stay so.
+    Of the given rows, those but the ``outliers`` are kept: ``rows`` as the user counts them, and
+    ``data``. The ``n_searched`` of this stage are in the evaluator, the ``last`` ones are those of
+    the last stage, and rows held out for the choice of a predictor are in none. On the scales of
+    the target of ``varying``, the noise varies. Columns that were ``periodic`` before stay so.
     """
 
     def __init__(
