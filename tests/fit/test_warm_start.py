@@ -116,39 +116,26 @@ def test_a_kernel_without_a_name_is_known_in_this_process_and_one_that_is_rewrit
 
 
 @pytest.mark.parametrize(
-    ("before", "after"),
+    ("before", "after", "data"),
     [
-        ({}, {"random_state": 1}),
-        ({}, {"priors": "paper"}),
-        ({}, {"priors": {"noise_variance": (2, 9)}}),
-        ({"criterion": Importance(max_draws=100)}, {"criterion": Recording()}),
-        ({"warm_start": False}, {}),
+        ({}, {"random_state": 1}, DATA),
+        ({}, {"priors": "paper"}, DATA),
+        ({}, {"priors": {"noise_variance": (2, 9)}}, DATA),
+        ({"criterion": Importance(max_draws=100)}, {"criterion": Recording()}, DATA),
+        ({}, {}, (X, wave(12, seed=1)[1])),
+        ({}, {}, (X + 1e-9 * (X[3] == X), Y)),
+        ({}, {}, (X[::-1], Y[::-1])),
+        ({"random_state": None}, {}, wave(13)),
     ],
-    ids=str,
-)
-def test_if_scores_would_differ_a_search_begins_again(evaluated, before, after):
-    model = counted(**{"warm_start": True, **ONE, **before}).fit(*DATA)
-    evaluated.clear()
-    model.set_params(**after).fit(*DATA)
-    assert evaluated == kernels(model) == ["SE[0]", "NOISE"]
-
-
-@pytest.mark.parametrize(
-    ("data", "random_state"),
-    [
-        ((X, wave(12, seed=1)[1]), 0),
-        ((X + 1e-9 * (X[3] == X), Y), 0),
-        ((X[::-1], Y[::-1]), 0),
-        (wave(13), None),
-    ],
-    ids=["targets", "inputs", "order", "number"],
 )
 @pytest.mark.parametrize("kept", ["memory", "warm_start"])
-def test_with_other_data_a_search_begins_again(tmp_path, evaluated, data, random_state, kept):
+def test_if_scores_would_differ_a_search_begins_again(
+    tmp_path, evaluated, before, after, data, kept
+):
     keeps = {"memory": tmp_path} if kept == "memory" else {"warm_start": True}
-    model = counted(**keeps, **{**ONE, "random_state": random_state}).fit(*DATA)
+    model = counted(**{**ONE, **keeps, **before}).fit(*DATA)
     evaluated.clear()
-    model.fit(*data)
+    model.set_params(**after).fit(*data)
     assert evaluated == kernels(model) == ["SE[0]", "NOISE"]
 
 
