@@ -30,11 +30,9 @@ from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean
 
 REFUSED, INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
-LIKE_A_NUMBER, CATEGORY_SHARE = r"[^\w\s]*\s*\d", 0.1  # of texts of a category, which begin so
 NAMES_OF_INDEX = "time", "index"  # without a name, of dates and of numbers
 MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones as patterns
-MIN_ROWS, TEST_SHARE = 4, 0.1  # of a fit and its test; of the rows
-BASELINE_ROWS = 200  # on which other kernels are fitted in seconds
+MIN_ROWS = 4  # of a fit and its test
 REPORTED_ROWS = 1000  # of predictions in a report
 SEASONS = {"day": 1.0, "week": 7.0, "year": YEAR}  # in days
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
@@ -303,8 +301,8 @@ def _kind(cells: Any, target: str, options: argparse.Namespace) -> str:
     known, form = cells.dropna().drop_duplicates(), options.date_format
     read = {one: _read(known, one, options).notna() for one in (form, DATE, NUMBER) if one}
     best = max(read, key=lambda one: read[one].sum())
-    is_like = read[best] | known.str.match(LIKE_A_NUMBER)
-    is_text = not read[best].all() and is_like.mean() < CATEGORY_SHARE
+    is_like = read[best] | known.str.match(r"[^\w\s]*\s*\d")  # a number or a date
+    is_text = not read[best].all() and is_like.mean() < 0.1
     return CATEGORY if is_text or cells.name in options.category else best
 
 
@@ -402,7 +400,7 @@ def _split(rows: FitRows, random_state: int) -> list[IntArray]:
     time, how = rows.time, "the last"
     if time is None:
         time, how = np.random.default_rng(random_state).random(len(rows.y)), "drawn at random"
-    n_test = max(1, round(TEST_SHARE * np.isfinite(time).sum()))
+    n_test = max(1, round(0.1 * np.isfinite(time).sum()))
     order = np.argsort(np.nan_to_num(time, nan=-np.inf), kind="stable")  # without a time: first
     rows.notes.append(
         f"{len(order) - n_test} rows to train on, {n_test}, {how}, to predict: {rows.target}."
@@ -468,7 +466,7 @@ def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[t
         for name in fit[:1]:  # the shortest of four rows or more
             last = y[time > time[-1] - rows.seasons[name] + spacing / 2]
             yield f"the last {name} repeated (seasonal-naive)", np.resize(last, len(X))
-    at = np.random.default_rng(0).permutation(train)[:BASELINE_ROWS]
+    at = np.random.default_rng(0).permutation(train)[:200]  # which takes seconds
     plain = dict.fromkeys(("column_scales", "target_scale", "outliers", "averaging"))
     other = clone(model).set_params(**plain, strategy="sot", verbose=0)
     for name, base, sign in (("straight lines", "LIN", " + "), ("an RBF kernel", "SE", " * ")):

@@ -32,9 +32,6 @@ from autokernel.search import EARLY, StopReason, Task
 from autokernel.search.loop import MAX_LOSS_AT_END
 from autokernel.typing import FloatArray
 
-TIMES_TO_LEAVE_OUT = 2.0  # of those reserved to condition a kernel, for the rows of one component
-EQUAL_SHARE = 0.5  # of averages over kernels of series, for kinds of walks and for scales
-
 Result = tuple[Point, Sequence[KernelPosterior], MixturePredictor]
 """The best kernel on the rows that it was fitted to, those that are believed, and predictions."""
 
@@ -170,7 +167,7 @@ def _averaged(run: Run, best: Point, others: Sequence[Evaluation], deadline: Dea
     kernels = posterior_over_kernels(
         evaluator,
         [evaluation, *others],
-        equal_share=EQUAL_SHARE if is_alike else 0.0,
+        equal_share=0.5 * is_alike,  # for kinds of walks and scales; the rest is by evidence
         deadline=until,
     )
     if averaging is None:
@@ -193,7 +190,7 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     Rows of a series do not show it, as those on both sides of a row know whether a level breaks.
     """
     seconds = run.conditioning_seconds(len(mixture.data.y))
-    needed = TIMES_TO_LEAVE_OUT * len(mixture.components) * seconds
+    needed = 2 * len(mixture.components) * seconds  # to hold out takes twice as long
     if not run.arguments.strategy.is_of_series and deadline.seconds_left > needed:
         text = "tails are those of the prior, as rows could not be predicted from all others"
         with fallback(text, MemoryError), one_blas_thread():

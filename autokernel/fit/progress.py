@@ -21,10 +21,7 @@ from autokernel.fit.run import Run
 from autokernel.search import History, Observer, Phase
 
 HEADER = " no.      time       score   best kernel so far, in nats; Ctrl-C ends the search"
-KERNEL_COLUMN, KERNEL_WIDTH = 29, 71  # of a progress line, in characters
-SHORT_SECONDS = 60.0  # below which the expected time of a search is not printed
 QUIET_SECONDS, UPDATE_SECONDS = 5.0, 1.0  # before a fit shows its line, and until it is updated
-LONG_SECONDS = 1800.0  # from which the user is warned of a search without ``max_time``
 
 
 class Monitor(Observer):
@@ -162,8 +159,8 @@ class Monitor(Observer):
             return
         text = self._run.stage.columns.text_of(latest.expression)
         reason = "" if latest.status == "ok" else f"  ({latest.status})"
-        kernel = textwrap.wrap(text, KERNEL_WIDTH, break_long_words=False)
-        lines = ("\n" + " " * KERNEL_COLUMN).join(kernel)
+        kernel = textwrap.wrap(text, 71, break_long_words=False)  # a line has 100 characters
+        lines = ("\n" + " " * 29).join(kernel)  # below each other
         mark = "*" if improved else " "
         self.say(
             f"{self._n_kernels:4d}  {seconds:6.1f} s  {latest.score:10.2f} {mark} {lines}{reason}"
@@ -182,13 +179,13 @@ class Monitor(Observer):
         expected = seconds * (self._context.max_subtasks or 0)
         takes = f"about {duration(expected)} by one worker"
         arguments, stage = self._run.arguments, self._run.stages[-1]
-        if expected > LONG_SECONDS and arguments.max_time is None:
+        if expected > 1800 and arguments.max_time is None:  # half an hour
             fewer = ", and approximation='auto' searches on fewer rows"
             warn_user(
                 f"the search on {stage.n_searched} rows will take {takes}: max_time ends it "
                 f"early{fewer * (arguments.approximation == 'exact')}"
             )
-        elif expected > SHORT_SECONDS:
+        elif expected > 60:
             self.say(f"the search takes {takes}")
 
 

@@ -40,15 +40,7 @@ from autokernel.search import (
 )
 from autokernel.validation import check_seed
 
-AVERAGING_SHARE = 0.1  # of the time, reserved for draws from the posterior
-ALL_ROWS_SHARE = 0.4  # the same, for fits of the best kernels to more rows
-MAX_TIMED_ROWS = 1000  # of a conditioning that is timed, from which that of more is expected
-RESERVED_REFITS = 3.0  # times to condition a kernel that are reserved for the best one
-N_RESCORED = 3  # best kernels, whose scores are computed again with other data
-MAX_BELOW = 10.0  # nats of those of the design, which are: few rows may not show their worth
-N_ROUGH = 2  # of these with a rough term more, which few rows take for noise
 MAX_REVISIONS = 2  # after the last stage, if its best kernel changes which rows fit, or the noise
-LEAST_LOG_NOISE = np.log(1e-3)  # variance, of a kernel of the design that shows how it varies
 MIN_AHEAD = 3.0  # nats of a simple kernel whose noise varies, above the best one: strong evidence
 MORE_NOISE = 2.0  # in the logarithm of its variance, that a better kernel may have absorbed
 MAX_AT_GAPS = 3.0  # nats of a kernel whose noise varies at gaps, below one that uses the column
@@ -222,13 +214,14 @@ class Run:
             data=stage.data if is_same else None,
             deadline=deadline,
         )
-        has_more_rows, least = following.number > stage.number, best_first[0].score - MAX_BELOW
+        # few rows may not show the worth of kernels of the design up to ten nats below the best one
+        has_more_rows, least = following.number > stage.number, best_first[0].score - 10
         phases = (Phase.INITIAL, Phase.RESCORING) if has_more_rows or not ends else ()
         designed = (one for phase in phases for one in stage.history.best_first(phase))
         near = [one for one in designed if one.score > least]
-        fits = [*around, *best_first[:N_RESCORED], *near]
-        if has_more_rows:
-            for one in [best_first[0], *near[:N_ROUGH]]:
+        fits = [*around, *best_first[:3], *near]
+        if has_more_rows:  # few take a rough term for noise
+            for one in [best_first[0], *near[:2]]:
                 fits += with_rough_term(one, following.evaluator.data, stage.task)
         if is_over or self.arguments.strategy.is_of_series:
             fits = [*best_first[: 1 if is_over else None]]
@@ -265,7 +258,8 @@ class Run:
                 least = of_scale[0].theta[-1] + MORE_NOISE
                 ahead = dict.fromkeys([o for o in of_scale if o.theta[-1] > least][:1], 0.0) | ahead
             else:
-                ahead = {one: n for one, n in ahead.items() if one.theta[-1] > LEAST_LOG_NOISE}
+                # less noise does not show how it varies
+                ahead = {one: n for one, n in ahead.items() if one.theta[-1] > np.log(1e-3)}
             best = best_first[0].score
             for fit in sorted(ahead, key=lambda fit: fit is not of_scale[0]):
                 found, score = update(fit, best + ahead[fit])
@@ -312,7 +306,7 @@ class Run:
         """
         if self._rough is None:
             evaluator, data = self.stages[0].evaluator, self.stages[0].last
-            few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:MAX_TIMED_ROWS]))
+            few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:1000]))
             first, *others = self.loop.design
             kernels = dict.fromkeys((first, *self.loop.quick[:1]))
             fits = [evaluator.run_roughly(one, deadline) for one in kernels]
@@ -334,10 +328,10 @@ class Run:
         self.rough(self.deadline.share(SHARE_OF_TIME))
         stage = self.stages[-1]
         is_exact = stage.is_last and stage.approximation is None
-        share = AVERAGING_SHARE if is_exact else ALL_ROWS_SHARE
+        share = 0.1 if is_exact else 0.4  # for draws from the posterior, or fits to all rows
         return self.reserved_seconds + share * max(0.0, self.deadline.seconds_left)
 
     @property
     def reserved_seconds(self) -> float:
         """Seconds to keep for predictions of the best kernel, if time is limited."""
-        return RESERVED_REFITS * self.conditioning_seconds(len(self.stages[0].last.y))
+        return 3 * self.conditioning_seconds(len(self.stages[0].last.y))  # to be safe

@@ -47,11 +47,7 @@ from autokernel.kernels import (
 from autokernel.validation import index_of_column
 
 MAX_FEW_COLUMNS = 2  # with which "auto" is FEW_COLUMNS, the first of SOT's two spaces
-DEFAULT_MAX_LEAVES = 10
 NO_CYCLES = "less than four values in each of two cycles; name PER in base_kernels to have it"
-MAX_CODES = 12  # whole numbers of a column that may stand for levels
-MIN_ROWS_OF_CODE = 3  # for each of them, on average
-MAX_EXTENTS = 2.0  # of a column, within which a known period shows
 
 _LOG = re.compile(r"\[\s*log\(\s*([^\[\]]*?)\s*\)\s*\]")
 _OFFSET = re.compile(r".*\+\s*(\d+(?:\.\d*)?(?:e[+-]?\d+)?)", re.DOTALL)
@@ -139,7 +135,7 @@ class Space:
             too_long = f"much longer than its extent of {extent:.3g}"
             too_short = f"shorter than its smallest spacing of {spacing:.3g}"
             for period in known:
-                if period > MAX_EXTENTS * extent or period < spacing:
+                if period > 2 * extent or period < spacing:
                     how = too_short if period < spacing else too_long
                     unit = "is it in the unit of the column?"
                     warn_user(f"the period {period:g} of {name} is {how}: {unit}")
@@ -172,10 +168,10 @@ class Space:
         return kernels
 
     def _may_hold_levels(self, number: int) -> bool:
-        """Whether a column of numbers has a few whole ones, each in several rows, as codes have."""
+        """Whether a column has 3 to 12 whole numbers in three rows each, on average, as codes."""
         x = self._given.X[:, number]
         x = x[~np.isnan(x)]
-        n, most = len(np.unique(x)), min(MAX_CODES, len(x) / MIN_ROWS_OF_CODE)
+        n, most = len(np.unique(x)), min(12, len(x) / 3)
         return not self._columns[number].is_date and 3 <= n <= most and bool(np.all(x % 1 == 0))
 
     def kernel(self, kernel: str | Expression, *, argument: str) -> Expression:
@@ -303,7 +299,7 @@ class Space:
             tuple(dict.fromkeys(chain(*by_column))),
             arguments.operators,
             tuple(used),
-            max(DEFAULT_MAX_LEAVES, 2 * len(used) + 4) if limit == AUTO else int(limit),
+            max(10, 2 * len(used) + 4) if limit == AUTO else int(limit),
             reduces=arguments.structure_prior is not None,
             by_column=tuple(by_column) if differ or arguments.periods else None,
             scales=tuple(scales) if any(one != (IDENTITY,) for one in scales) else None,

@@ -27,12 +27,7 @@ from autokernel.typing import FloatArray
 
 N_BEST = 4  # best kernels of the search that race on all rows
 MAX_BEHIND = 10.0  # nats on the rows of the search, from which no kernel comes back on all rows
-N_FLEXIBLE = 3  # best kernels that use all columns, for what few rows do not show
-N_COMPARED = 3  # best fits of the race that are compared on held-out rows
-
-MIN_HELD_OUT_ROWS = 20  # with fewer, nothing is chosen by them
 WORTHWHILE_GAIN = 0.02  # nats per row for which a more expensive predictor is taken
-ALLOWED_LOSS = 0.005  # nats per row by which the predictor of the rival may be worse
 
 
 def fit_all_rows(
@@ -103,7 +98,7 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
     kernels = [one for one in near if one.expression.leaves]
     widest = max((len(one.expression.columns) for one in kernels), default=0)
     flexible = [one for one in kernels[N_BEST:] if len(one.expression.columns) == widest]
-    return [*noise, *kernels[:N_BEST], *flexible[:N_FLEXIBLE]]
+    return [*noise, *kernels[:N_BEST], *flexible[:3]]  # for what few rows do not show
 
 
 def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Sequence[Evaluation]:
@@ -112,7 +107,7 @@ def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> S
     if raced and task is not None:
         with_term = with_another_level if rows.approximation.is_exact else with_rough_term
         raced += _fitted(with_term(raced[0], rows.data, task), rows)
-    return _best_on_held_out(_best_first(raced)[:N_COMPARED], rows) or kernels[:1]
+    return _best_on_held_out(_best_first(raced)[:3], rows) or kernels[:1]
 
 
 def _fitted(
@@ -164,16 +159,17 @@ def _best_predictor(fit: Evaluation, rows: ManyRows) -> MakePredictor:
     rival = rows.approximation.rival
     if rival is not None:
         smooth = rival.predictors[0]
-        made = smooth if held_out_density(fit, smooth, rows) > best - ALLOWED_LOSS else made
+        is_as_good = held_out_density(fit, smooth, rows) > best - 0.005  # nats per row
+        made = smooth if is_as_good else made
     return made
 
 
 def held_out_density(fit: Evaluation, make_predictor: MakePredictor, rows: ManyRows) -> float:
     """Compute the mean log density of held-out targets in nats.
 
-    It is ``-inf`` on failure, without enough time, and with few such rows.
+    It is ``-inf`` on failure, without enough time, and with less than twenty such rows.
     """
-    if n_held_out(len(rows.data.y)) < MIN_HELD_OUT_ROWS:
+    if n_held_out(len(rows.data.y)) < 20:
         return -np.inf
     given, held_out = rows.given_and_held_out
     try:

@@ -34,7 +34,6 @@ MAX_EXACT_ROWS = 1000  # up to which "auto" fits exactly: with 2000 it takes fiv
 MAX_SEARCHED_ROWS = 600  # up to which kernels are searched on all rows, in the end
 N_SEARCHED_ROWS = 500  # on which a search that does not climb is otherwise
 N_CLIMBED_ROWS, MIN_ROWS_OF_TWO_CLIMBS = 250, 320  # on which a climb begins, if there are so many
-MAX_BOUNDED_ROWS = 2**12  # on which kernels are searched by bounds
 MAX_EXACT_PREDICTION_ROWS = 2**13
 MAX_HELD_OUT_ROWS = 500
 
@@ -180,7 +179,7 @@ def rows_of_stages(name: str, n_samples: int, *, by_bounds: bool, climbs: bool) 
     n, ends_on_all = n_samples, is_exact(name, n_samples)
     n_not_held_out = n - n_held_out(n)
     if by_bounds:
-        n_bounded = n if n <= MAX_EXACT_ROWS else min(MAX_BOUNDED_ROWS, n_not_held_out)
+        n_bounded = n if n <= MAX_EXACT_ROWS else min(2**12, n_not_held_out)
         return (n_bounded, n) if ends_on_all else (n_bounded,)
     first, last = n, n if ends_on_all or n <= MAX_SEARCHED_ROWS else n_not_held_out
     if climbs:

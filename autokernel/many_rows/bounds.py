@@ -15,10 +15,6 @@ from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows
 
-N_FIRST_ROWS = 500  # on which parameters are searched from nothing
-FEWEST_POINTS = 128  # to begin with: with fewer, a rough function seems smooth
-CLOSED_NATS = 0.1  # between the bounds, with which more points are not worth their time
-
 
 class BoundedEvaluator(Evaluator):
     """Scores kernels by a lower bound of the log likelihood, with an upper bound.
@@ -30,7 +26,7 @@ class BoundedEvaluator(Evaluator):
     """
 
     def __init__(self, data: TrainingData, *, n_inducing: int, seed: int, **settings: Any) -> None:
-        rows = np.sort(np.random.default_rng(seed).permutation(len(data.y))[:N_FIRST_ROWS])
+        rows = np.sort(np.random.default_rng(seed).permutation(len(data.y))[:500])
         self._many, self._n_inducing = data, n_inducing
         super().__init__(data.take(rows), seed=seed, **settings)
         self.n_samples = data.noise.n_readings
@@ -68,7 +64,7 @@ class BoundedEvaluator(Evaluator):
             exact = rows.fit_exactly(of_few)
             return replace(exact, upper_bound=exact.score)
         starts, n_evaluations = [of_few], of_few.n_evaluations
-        n_points = min(FEWEST_POINTS, self._n_inducing)
+        n_points = min(128, self._n_inducing)  # with fewer, a rough function seems smooth
         while True:
             points = ByInducingPoints(n_points)
             bounds = [self._bounds(points, fit) for fit in starts]
@@ -81,7 +77,8 @@ class BoundedEvaluator(Evaluator):
             _, upper = self._bounds(points, found)
             above = max(upper, bounds[0][1]) - found.log_posterior
             upper = found.score + above
-            if upper < best or above < CLOSED_NATS or n_points >= self._n_inducing:
+            is_closed = above < 0.1  # nats, for which more points are not worth their time
+            if upper < best or is_closed or n_points >= self._n_inducing:
                 return replace(found, upper_bound=upper, n_evaluations=n_evaluations)
             starts, n_points = [of_few, found], min(2 * n_points, self._n_inducing)
 

@@ -27,13 +27,8 @@ from autokernel.inference import (
 from autokernel.many_rows.approximation import Approximation, n_held_out, shuffled_rows
 from autokernel.typing import FloatArray
 
-MAX_STEPS = 25  # of a run
-ACCURACY = 1e-2  # nats that it may still gain
-TIMES_THOROUGH = 4.0  # the time to build the likelihood of a fit, for that of a thorough one
 MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
 HESSIAN_BLOCKS = 500  # of neighbours, in a likelihood whose Hessian is computed
-N_DRAWS = 100
-MAX_GIVEN_ROWS = 2**15  # from which held-out rows are predicted
 _CLIMB_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the search have the seed
 
 
@@ -62,7 +57,7 @@ class ManyRows:
         """Rows for the choice of a predictor; the search has seen few of those held out."""
         order = shuffled_rows(len(self.data.y), self.evaluator.seed)
         given, held_out = np.split(order, [len(order) - n_held_out(len(order))])
-        return self.data.take(given[:MAX_GIVEN_ROWS]), self.data.take(held_out)
+        return self.data.take(given[: 2**15]), self.data.take(held_out)
 
     def fit(
         self, before: Evaluation, *, thorough: bool = False, best: float = -np.inf
@@ -74,7 +69,8 @@ class ManyRows:
         """
         rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
         try:
-            with self.deadline.timed(type(self.approximation), TIMES_THOROUGH if thorough else 1.0):
+            work = 4.0 if thorough else 1.0  # to build the likelihood
+            with self.deadline.timed(type(self.approximation), work):
                 likelihood = self.approximation.likelihood(
                     before, self.data, thorough=thorough, rng=rng
                 )
@@ -110,7 +106,7 @@ class ManyRows:
             L = cholesky(hessian, lower=True)
         except LinAlgError:  # a saddle
             return theta[None]
-        white = rng.normal(size=(len(theta), N_DRAWS))
+        white = rng.normal(size=(len(theta), 100))
         return theta + np.linalg.solve(L.T, white).T
 
     def _climb(
@@ -132,8 +128,8 @@ class ManyRows:
         known = np.where(posterior.is_period & keeps, posterior.centre, theta)  # known periods
         if not np.array_equal(theta, known):
             theta = max((theta, known), key=posterior.value)
-        mode = maximise(
-            posterior, theta, max_iterations=MAX_STEPS, tolerance=ACCURACY, curvature=curvature
+        mode = maximise(  # within a hundredth of a nat
+            posterior, theta, max_iterations=25, tolerance=1e-2, curvature=curvature
         )
         maximum, fitted = measure_maximum(posterior, mode, mode.curvature), posterior
         least = best - FAR_BELOW_BEST - log_structure_prior

@@ -9,9 +9,6 @@ from autokernel.exceptions import KERNEL_ERRORS
 from autokernel.inference import ExactPredictor, MakePredictor, TrainingData, log_normal
 from autokernel.search.history import History, Phase
 
-MIN_LEFT_OUT_ROWS = 100  # with fewer, gains of less than a tenth of a nat are not seen
-MAX_LEFT_OUT_ROWS = 500
-MIN_VISIBLE_GAIN = 0.01  # nats per row: the errors of rows without noise fall by a hundredth
 MAX_INVISIBLE_STEPS = 10  # of a climb, after which it ends
 
 
@@ -39,19 +36,23 @@ class LeftOut:
     """
 
     def __init__(self, given: TrainingData, rows: TrainingData) -> None:
-        self.given, self.rows = given, rows.take(np.arange(min(len(rows.y), MAX_LEFT_OUT_ROWS)))
+        self.given, self.rows = given, rows.take(np.arange(min(len(rows.y), 500)))
         self._density = cache(self._density_of)
 
     def show_no_gain(self, history: History) -> bool:
-        """Return whether the last steps of a climb have gained nothing that is seen."""
+        """Return whether the last steps of a climb have gained less than 0.01 nats a row.
+
+        That is a hundredth of the errors of rows without noise. On fewer than a hundred rows, less
+        than a tenth of a nat is not seen.
+        """
         numbers = [n for n, one in enumerate(history.trials) if one.phase == Phase.SEARCH]
-        if len(self.rows.y) < MIN_LEFT_OUT_ROWS or len(numbers) < MAX_INVISIBLE_STEPS:
+        if len(self.rows.y) < 100 or len(numbers) < MAX_INVISIBLE_STEPS:
             return False
         before = History(history.n_samples, history.trials[: numbers[-MAX_INVISIBLE_STEPS]]).best
         if before is None or history.best is None:
             return False
         densities = [self._density(one) for one in (before, history.best)]
-        return bool(np.isfinite(densities).all() and np.diff(densities)[0] < MIN_VISIBLE_GAIN)
+        return bool(np.isfinite(densities).all() and np.diff(densities)[0] < 0.01)
 
     def _density_of(self, fit: Evaluation) -> float:
         try:

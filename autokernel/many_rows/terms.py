@@ -17,9 +17,6 @@ from autokernel.typing import FloatArray
 
 SHARE_OF_NOISE = 0.5  # of the variance, which a rough term explains at first
 TIME_SCALES = 10.0  # ratio of the lengthscales of two levels of a series
-FEWEST_STEPS = 3.0  # of a series, for a lengthscale
-N_PROBES = 200  # rows whose nearest neighbours are looked for
-MAX_ROWS_OF_DISTANCES = 2**17  # among which these are looked for
 
 
 def with_rough_term(fit: Evaluation, data: TrainingData, task: Task) -> list[Evaluation]:
@@ -55,7 +52,7 @@ def with_another_level(fit: Evaluation, data: TrainingData, task: Task) -> list[
     if level not in task.grammar.leaves or fit.expression.n_leaves >= task.grammar.max_leaves:
         return []
     known = [p.value for p in fit.parameters if p.kernel == str(level) and p.name == "lengthscale"]
-    shortest = FEWEST_STEPS * float(np.ptp(data.X[:, column])) / len(data.y)
+    shortest = 3 * float(np.ptp(data.X[:, column])) / len(data.y)  # three steps
     lengthscale = min(known, default=TIME_SCALES * shortest) / TIME_SCALES
     if lengthscale < shortest:
         lengthscale *= TIME_SCALES**2 if known else 1.0
@@ -94,9 +91,9 @@ def _smooth_leaves(views: Sequence[View], grammar: Grammar) -> list[Leaf]:
 def _distance_between(X: FloatArray, n_searched: int) -> float:
     """Return the geometric mean of the distances of nearest rows among few rows and all of them."""
     distances = []
-    for n in (n_searched, min(len(X), MAX_ROWS_OF_DISTANCES)):
+    for n in (n_searched, min(len(X), 2**17)):
         some = X[:: max(1, len(X) // n)]
-        found, _ = KDTree(some).query(some[:: max(1, len(some) // N_PROBES)], k=2)
+        found, _ = KDTree(some).query(some[:: max(1, len(some) // 200)], k=2)  # of 200 rows or so
         apart = found[:, 1][found[:, 1] > 0]
         distances.append(np.median(apart) if len(apart) else 1.0)
     return float(np.sqrt(np.prod(distances)))
