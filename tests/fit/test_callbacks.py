@@ -9,12 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from autokernel import (
-    SOT,
-    AutoKernelGPRegressor,
-    Laplace,
-    NotAMaximumError,
-)
+from autokernel import SOT, AutoKernelGPRegressor, Laplace, NotAMaximumError
 from tests import fits
 from tests.fits import At, interrupt, wave
 

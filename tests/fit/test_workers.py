@@ -248,10 +248,7 @@ def test_a_longer_search_evaluates_only_what_is_new_and_finds_the_same(
 
 @pytest.mark.parametrize(
     "settings",
-    [
-        {"base_kernels": ["SE"]},
-        {"strategy": SOT(population_size=20, initial_design="paper")},
-    ],
+    [{"base_kernels": ["SE"]}, {"strategy": SOT(population_size=20, initial_design="paper")}],
     ids=str,
 )
 def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(tmp_path, evaluated, settings):
