@@ -228,10 +228,10 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     n_iter_ : int
         Number of kernels evaluated after the initial design, as ``n_iter`` counts them.
     stop_reason_ : str
-        ``"n_iter"``; ``"converged"``, see ``tol``; ``"max_time"``; ``"interrupted"`` by
-        Ctrl-C; ``"callback"``; ``"local_maximum"``, if no kernel one operation away from the best
-        is better or expected to be, and none further away is expected to gain ``tol``;
-        ``"exhausted"``, if no kernel was left; or ``"refit"`` if the estimator has never searched.
+        ``"n_iter"``; ``"converged"``, see ``tol``; ``"max_time"``; ``"interrupted"`` by Ctrl-C;
+        ``"callback"``; ``"local_maximum"``, if no kernel near the best is better or expected to be,
+        and none further away is expected to gain ``tol``; ``"exhausted"``, if no kernel was left;
+        or ``"refit"`` if the estimator has never searched.
     expected_improvement_ : float
         Nats by which the most promising kernel that is left is expected to exceed the best score;
         nan if the search did not end because of that.
@@ -265,10 +265,10 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
 
     Notes
     -----
-    The guides of the documentation say more of each parameter. The evaluation of a kernel takes
-    O(n_samples^3) operations. Callbacks of :mod:`sklearn.callback` receive one task per kernel. The
-    grammar, and the search without local steps, are those of Bitzer, Meister and Zimmer (2022),
-    *Structural kernel search via Bayesian optimization and symbolical optimal transport*.
+    The guides say more of each parameter. The evaluation of a kernel takes O(n_samples^3)
+    operations. Callbacks of :mod:`sklearn.callback` receive one task per kernel. The grammar, and
+    the search without local steps, are those of Bitzer, Meister and Zimmer (2022), *Structural
+    kernel search via Bayesian optimization and symbolical optimal transport*.
 
     Examples
     --------

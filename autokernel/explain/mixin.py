@@ -48,14 +48,13 @@ class ExplainMixin:
         Returns
         -------
         Decomposition
-            ``constant``, ``noise_std`` and ``components``: the effects of columns and their
-            interactions, those of the largest share first, each with ``name``, ``expression``,
-            ``columns``, ``text``, ``mean`` and ``std`` (n_samples,) in the units of y, and
-            ``share``, of the variance explained. A last component without columns is the rest: what
-            averages over kernels and parameters add, and all interactions but the five largest.
-            The constant and the means add up to ``predict``. On another ``scale`` of the target,
-            they add up to ``predict_quantiles(X, [0.5])`` on this scale; on the log scale the
-            components are factors, and multiply to it.
+            ``constant``, ``noise_std`` and ``components``: the effects of columns and their five
+            largest interactions, those of the largest share first, each with ``name``,
+            ``expression``, ``columns``, ``text``, ``mean`` and ``std`` (n_samples,) in the units of
+            y, and ``share``, of the variance explained. A last component without columns is the
+            rest: other interactions, and what averages over kernels and parameters add. The
+            constant and the means add up to ``predict``, on another ``scale`` of the target to
+            ``predict_quantiles(X, [0.5])`` on this scale. On the log scale they are factors of it.
         """
         check_is_fitted(self, "best_kernel_")
         inputs = self.X_train_ if X is None else self._check_inputs(X)
@@ -74,11 +73,10 @@ class ExplainMixin:
         Table
             ``effect``: first the ``"constant"``, then columns and pairs of columns that interact,
             the largest first, then the ``"rest"``, if there is one, and last their sum, the
-            ``"prediction"``; their ``contribution``, with the central 90 % interval from ``low`` to
-            ``high`` of the posterior, without noise. The rest has none: it is no effect of a
-            single kernel. Contributions are those of :meth:`decompose`. If the best kernel is on
-            the log scale of the target, they are factors, whose product is the ``"median"``; on
-            another scale they add up to the median on this scale.
+            ``"prediction"``; their ``contribution``, as in :meth:`decompose`, with the central 90 %
+            interval from ``low`` to ``high`` of the posterior, without noise. The rest has none. If
+            the best kernel is on the log scale of the target, contributions are factors, whose
+            product is the ``"median"``; on another scale they add up to the median on this scale.
 
         Raises
         ------
@@ -108,9 +106,8 @@ class ExplainMixin:
             the ``estimate`` there are the central 90 % interval from ``low`` to ``high``, in the
             unit of y, and the ``probability`` that the difference has the sign of the estimate, or
             that the ratio is on its side of one, nan if there is no difference. Intervals are those
-            of the function, without the noise of observations, by 2000 draws from the joint
-            posterior of all rows, or of 500 rows of each group. A row of both groups, with its
-            missing values, is the same in both.
+            of the function, without noise, by 2000 joint draws of at most 500 rows of each group. A
+            row of both groups, with its missing values, is the same in both.
         """
         first, second = self._check_inputs(A), self._check_inputs(B)
         return compared(self._fitted, first, second)
@@ -135,9 +132,8 @@ class ExplainMixin:
         Table
             ``rows``, the value or level of ``by``, or ``"all"``; the ``estimate`` in the unit of y
             per unit of the column, per day for dates, between neighbouring values if there are at
-            most 20, the central 90 % interval from ``low`` to
-            ``high``, and the ``probability`` that the slope has the sign of the estimate. All of a
-            column that the kernels do not use are zero, and the probability is nan.
+            most 20, the central 90 % interval from ``low`` to ``high``, and the ``probability`` of
+            the sign of the estimate. A column that no kernel uses has zeros, and nan for it.
 
         Raises
         ------
@@ -153,12 +149,12 @@ class ExplainMixin:
     def claims_(self) -> Table:
         """What is said of the fitted function, with a row for each claim.
 
-        The columns of the table are ``subject``, what the claim is about: the target, a column, or
-        a component by its kernel; ``predicate``, such as ``"rises"``; ``value``, with the central
-        90 % interval from ``low`` to ``high``, in the units of the columns and of ``y``, or a
-        factor on the log scale of the target;
-        ``probability``, the share of draws of kernel, parameters and function for which the claim
-        holds; ``evidence``, how it was computed; and ``text``, the words of :meth:`describe`.
+        The columns of the table are ``subject``: the target, a column, or a component by its
+        kernel; ``predicate``, such as ``"rises"``; ``value``, with the central 90 % interval from
+        ``low`` to ``high``, in the units of the columns and of ``y``, or a factor on the log scale
+        of the target; ``probability``, the share of draws of kernel, parameters and function for
+        which the claim holds; ``evidence``, how it was computed; and ``text``, the words of
+        :meth:`describe`.
         """
         return self._description(None).table()
 
@@ -169,8 +165,7 @@ class ExplainMixin:
         ----------
         units : mapping of str to str, default=None
             Units of the target, under its name or ``"y"``, and of columns by name, or by ``x0``,
-            ``x1`` and so on if they have no names. An example is
-            ``{"time": "years", "y": "passengers"}``. Columns of dates have none.
+            ``x1`` and so on, such as ``{"time": "years", "y": "passengers"}``. Dates have none.
         short : bool, default=False
             Whether to say only what is largest, in at most three lines.
 
@@ -200,9 +195,9 @@ class ExplainMixin:
     def leaderboard(self, k: int = 10) -> Table:
         """Return the ``k`` best kernels of the search.
 
-        The dict of arrays prints as a table, and ``pandas.DataFrame`` accepts it. The kernel that
-        predicts is marked. Scores are those of the search, of the last ``row_set`` of
-        ``search_history_``; a line below the table says what :meth:`refit` has fitted after it.
+        The dict of arrays prints as a table, and ``pandas.DataFrame`` accepts it. Scores are those
+        of the last ``row_set`` of ``search_history_``; a line below the table says what
+        :meth:`refit` has fitted after it.
 
         Parameters
         ----------
@@ -231,11 +226,7 @@ class ExplainMixin:
         return leaderboard(self.search_history_, self._tried, self._fitted, k=k, n_added=n_added)
 
     def _description(self, units: Mapping[str, str] | None) -> Description:
-        """Explain the fitted function: one explanation has its words, facts and pictures.
-
-        The last one is kept, with the factorisations of its draws, until the next fit or other
-        units, as it takes longer than predictions.
-        """
+        """Return the words, facts and pictures of the function, kept until a fit or other units."""
         check_is_fitted(self, "best_kernel_")
         tried = getattr(self, "_tried", [])
         canonical = self._fitted.evaluation.expression.canonical
