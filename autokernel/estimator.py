@@ -44,7 +44,6 @@ from autokernel.fit import (
     model_of,
     refitted,
     updated,
-    warn_of_misses,
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.kernels import BaseKernel, Operator, Priors
@@ -525,13 +524,12 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         )
         model.warn_beyond_scales(given.X)
         inputs, target = self.X_train_, self.y_train_
-        if n := len(given.y):
+        if len(given.y):
             excludes = self.outliers is not None
             model, X_joined, y_joined, every = updated(model, given, outcomes, excludes=excludes)
             inputs = np.concatenate([inputs, X_joined])
             target = np.concatenate([target, y_joined])
             outcomes = outcome_table(every, model.outliers.rows)
-            warn_of_misses(outcomes, n)
         self._set_fitted(
             model,
             inputs,

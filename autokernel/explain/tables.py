@@ -16,7 +16,7 @@ from autokernel.data.dates import dates_of
 from autokernel.data.scales import Scale
 from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, Tree, View, addends, slots_of
-from autokernel.fit import COVERAGE, Outcomes
+from autokernel.fit import COVERAGE, Outcomes, is_inside
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
 from autokernel.model import FittedModel, KernelPosterior
 from autokernel.typing import FloatArray, IntArray
@@ -194,10 +194,9 @@ def outcome_table(outcomes: Outcomes, outliers: IntArray) -> Table:
 
     The columns of the table are those of ``AutoKernelGPRegressor.outcomes_``.
     """
-    row, y = outcomes["row"], outcomes["y"]
-    is_inside = (outcomes["low"] <= y) & (y <= outcomes["high"])
-    judged = {"inside": is_inside, "outlier": np.isin(row, outliers)}
-    text = f"{is_inside.sum()} of {len(row)} within {100 * COVERAGE:.0f} %"
+    row, inside = outcomes["row"], is_inside(outcomes)
+    judged = {"inside": inside, "outlier": np.isin(row, outliers)}
+    text = f"{inside.sum()} of {len(row)} within {100 * COVERAGE:.0f} %"
     return Table(
         {**outcomes, **judged},
         shown=("row", "y", "mean", "low", "high", "log_density", *judged),

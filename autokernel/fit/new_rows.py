@@ -53,15 +53,7 @@ def updated(
     (predictor,), of_point = point.predictors, point.joint(rows.X)
     is_outlier = _is_beyond(model, rows)
     within = np.flatnonzero(~is_outlier)
-    beyond = np.flatnonzero(is_outlier & ~np.isin(given.rows, model.outliers.rows))
-    if len(beyond):  # of the new rows
-        text = (
-            f"y has {given.y[beyond[0]]:g} in {text_of_rows(given.rows[beyond])}, where "
-            f"{model.columns.text_of(best.expression)} is not defined"
-        )
-        if not excludes:
-            raise ValueError(f"{text}: leave out such rows, or call fit with all rows")
-        warn_user(f"{text}: such rows are excluded; if there are many, call fit with all rows")
+    _say_beyond(model, given, is_outlier, excludes=excludes)
     if len(within) and excludes and np.isfinite(best.score):
         some = rows.take(within)
         errors = predictor.errors(some, *_of_rows(of_point, within))
@@ -76,15 +68,21 @@ def updated(
     with kernel_errors("the rows cannot join the model"):
         of_best = predictor.log_density(rows, *of_point)
     model = model.with_rows(rows, numbers, joint, of_best, outliers)
+    _warn_of_misses(outcomes, n)
     return model, given.X[joining], given.y[joining], outcomes
 
 
-def warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
+def is_inside(outcomes: Outcomes) -> BoolArray:
+    """Whether each target is within the interval of its prediction."""
+    return (outcomes["low"] <= outcomes["y"]) & (outcomes["y"] <= outcomes["high"])
+
+
+def _warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
     """Warn if intervals have begun, at a new row, to hold less than half of the latest rows.
 
     There is no other warning until they hold as many of these as they should.
     """
-    sums = np.concatenate([[0], np.cumsum(outcomes["inside"])])
+    sums = np.concatenate([[0], np.cumsum(is_inside(outcomes))])
     held = sums[N_LATEST:] - sums[:-N_LATEST]  # of the latest rows, after each row but the first
     events = np.flatnonzero((held < N_LATEST / 2) | (held >= COVERAGE * N_LATEST))
     misses = held[events] < N_LATEST / 2
@@ -139,6 +137,20 @@ def _is_beyond(model: FittedModel, rows: TrainingData) -> BoolArray:
     every = [best.expression.target, *sorted(scales)]
     has = [np.isfinite(rows.on(scale).noise.log_slopes) for scale in every]
     return ~(has[0] & np.any(has[1:], axis=0))
+
+
+def _say_beyond(
+    model: FittedModel, given: FitData, is_beyond: BoolArray, *, excludes: bool
+) -> None:
+    new = np.flatnonzero(is_beyond & ~np.isin(given.rows, model.outliers.rows))
+    if len(new):
+        text = (
+            f"y has {given.y[new[0]]:g} in {text_of_rows(given.rows[new])}, where "
+            f"{model.columns.text_of(model.evaluation.expression)} is not defined"
+        )
+        if not excludes:
+            raise ValueError(f"{text}: leave out such rows, or call fit with all rows")
+        warn_user(f"{text}: such rows are excluded; if there are many, call fit with all rows")
 
 
 def _with_outliers(
