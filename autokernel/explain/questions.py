@@ -54,7 +54,7 @@ def average_slopes(
             "categories: compare takes two groups of rows"
         )
     is_used = any(number in one.expression.columns for one in model.mixture.components)
-    for name, some in [("all", X)] if by is None else _groups(model, X, by):
+    for name, some in [("all", X)] if by is None else _rows_of_each(model, X, by):
         if not is_used:
             rows.append((name, 0.0, 0.0, 0.0, np.nan))
             continue
@@ -66,7 +66,7 @@ def average_slopes(
     return Table.of_rows(("rows", *ESTIMATE), rows)
 
 
-def _groups(
+def _rows_of_each(
     model: FittedModel, X: FloatArray, by: str | int
 ) -> Iterator[tuple[Hashable, FloatArray]]:
     """Yield the rows of each value or level of a column, and those without one, with a name."""

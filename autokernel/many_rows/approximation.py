@@ -157,14 +157,14 @@ def approximation_of_kernels(
     return ByStateSpace(columns[0]) if can_be else None
 
 
-def is_exact(name: str, n_samples: int) -> bool:
+def fits_exactly(name: str, n_samples: int) -> bool:
     """Whether kernels are fitted to all rows exactly."""
     return name == EXACT or (name == AUTO and n_samples <= MAX_EXACT_ROWS)
 
 
 def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximation | None:
     """Choose how kernels are fitted to all rows, None for exactly, if memory suffices for that."""
-    if is_exact(name, n_samples):
+    if fits_exactly(name, n_samples):
         check_memory_of_exact(n_samples)
         return None
     by_points = ByInducingPoints(n_inducing)
@@ -176,7 +176,7 @@ def rows_of_stages(name: str, n_samples: int, *, by_bounds: bool, climbs: bool) 
 
     The last one is that of all rows if they are fitted exactly.
     """
-    n, ends_on_all = n_samples, is_exact(name, n_samples)
+    n, ends_on_all = n_samples, fits_exactly(name, n_samples)
     n_not_held_out = n - n_held_out(n)
     if by_bounds:
         n_bounded = n if n <= MAX_EXACT_ROWS else min(2**12, n_not_held_out)
