@@ -79,9 +79,10 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     column_scales : "auto", {"identity", "log", "sqrt"}, mapping or None, default="auto"
         Scales on which base kernels act on a column. With ``"auto"`` the search may take the
         logarithm or the square root of a positive column whose largest value is at least three
-        times the smallest, as in ``SE[log(age)]``. To zeros and positive values, the logarithm
-        adds half of the smallest positive one, as in ``SE[log(dose + 0.02)]``. A name is the scale
-        of all columns, ``{"age": "log", "*": None}`` chooses by column. None is ``"identity"``.
+        times the smallest, as in ``SE[log(age)]``. To a column with zeros, none negative, the
+        logarithm adds half of the smallest positive value, as in ``SE[log(dose + 0.02)]``. A name
+        is the scale of all columns, ``{"age": "log", "*": None}`` chooses by column. None is
+        ``"identity"``.
     target_scale : "auto", {"identity", "log", "sqrt", "logit"} or None, default="auto"
         Scale of the target on which kernels act. With ``"auto"`` the search also tries the
         logarithm and the square root of a positive target, and the logit of one between 0 and 1,
@@ -131,7 +132,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         Largest number of base kernels in an expression. ``"auto"`` is the larger of 10 and
         ``2 * n_features + 4``, constant columns not counted.
     batch_size : int, default=1
-        Number of kernels to propose and evaluate at a time, at least ``n_jobs`` for busy workers.
+        Number of kernels to evaluate at a time; ``n_jobs`` or more of them keep all workers busy.
     priors : {"default", "paper"} or mapping, default="default"
         Gamma priors of the hyperparameters, for inputs that are scaled to the unit interval and a
         standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` sets shape and rate.
@@ -659,8 +660,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         quantiles : sequence of float of shape (n_quantiles,), default=(.025, .25, .5, .75, .975)
             Levels between 0 and 1, both excluded.
         X : array-like of shape (n_rows, n_columns), default=None
-            The next rows of the other columns, such as prices: a frame with ``horizon`` rows for
-            each group and the columns of groups, or with ``horizon`` rows for every group. Times
+            The next rows of the other columns, such as prices: a frame with ``horizon`` rows, which
+            hold for every group, or with ``horizon`` rows for each and the columns of groups. Times
             may be left out. An array has all columns in the order of the fit, or all but the
             times. None is enough if the forecast depends only on time and groups.
 
@@ -744,8 +745,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         X : array-like of shape (n_samples_X, n_features)
             Inputs.
         n_samples : int, default=1
-            Number of draws, each with a draw of a kernel, its parameters, and the rare large
-            deviation from the mean.
+            Number of draws. Each begins with a draw of a kernel and its parameters, and of whether
+            its deviation from the mean is a large one, which is rare.
         random_state : int, RandomState instance or None, default=0
             Source of the draws.
 
