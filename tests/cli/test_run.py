@@ -336,3 +336,16 @@ def test_a_bare_install_loads_no_extra_runs_airline_and_names_the_extra_that_rea
     assert "Test RMSE of passengers" in output
     assert "the last year repeated (seasonal-naive)" in errors_of(output)
     assert "Forecast" in output
+
+
+@pytest.mark.parametrize("form", ["{y} Q{q}", "{y}-W{q:02d}", "{y}M{q:02d}", "{q} March {y}"])
+def test_dates_of_any_form_are_forecast(tmp_path, capsys, form):
+    dates = [form.format(y=1990 + i // 4, q=1 + i % 4) for i in range(24)]
+    y = np.arange(24) + np.random.default_rng(0).normal(size=24).round(3)
+    path = write(tmp_path, pd.Series(y, dates, name="sales").to_csv())
+    assert main([str(path), *QUICK, "--horizon", "2"]) == 0
+    first, second = re.findall(r"^(\d{4}-\d\d-\d\d)  ", capsys.readouterr().out, flags=re.MULTILINE)
+    if "Q" in form:
+        assert (first, second) == ("1996-01-01", "1996-04-01")
+    else:
+        assert first[:4] == second[:4] == "1996"

@@ -146,3 +146,13 @@ def test_stages_without_proposals_keep_the_reason_for_which_the_search_ended():
     model = small(**settings).fit(*varying(1))
     assert len(of_row_sets(model)) > 1
     assert model.stop_reason_ == "converged"
+
+
+def test_a_search_that_a_callback_has_ended_is_prolonged_with_all_kernels():
+    X, y = table(320)
+    settings = {"n_iter": 0, "base_kernels": ["SE"], "noise": "constant"}
+    whole = small(**settings).fit(X, y)
+    model = small(**settings, warm_start=True).set_callbacks(At(lambda: True, ended=5)).fit(X, y)
+    assert model.stop_reason_ == "callback"
+    model.set_callbacks().fit(X, y)
+    assert model.search_history_["kernel"].tolist() == whole.search_history_["kernel"].tolist()
