@@ -20,7 +20,7 @@ from sklearn.base import clone
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
 from autokernel.data.dates import read_dates
-from autokernel.data.steps import YEAR
+from autokernel.data.periodogram import SEASONS
 from autokernel.data.texts import CATEGORY, DATE, NUMBER, is_numeric
 from autokernel.datasets import load_airline
 from autokernel.displays import EffectsDisplay, ForecastDisplay
@@ -34,7 +34,6 @@ NAMES_OF_INDEX = "time", "index"  # without a name, of dates and of numbers
 MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones as patterns
 MIN_ROWS = 4  # of a fit and its test
 REPORTED_ROWS = 1000  # of predictions in a report
-SEASONS = {"day": 1.0, "week": 7.0, "year": YEAR}  # in days
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
 PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
 CSV: dict[str, Any] = {"index": False, "float_format": "%.8g"}  # how pandas writes it
@@ -207,7 +206,7 @@ def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
     time = X.iloc[:, 0].to_numpy() if list(kinds.values()) == [NUMBER] else None
     if len(dates := X.select_dtypes("datetime").columns):
         time = ((X[dates[0]] - X[dates[0]].min()) / np.timedelta64(1, "D")).to_numpy(float)
-    seasons = SEASONS if len(dates) else {}
+    seasons = {name: SEASONS[name] for name in ("day", "week", "year") if len(dates)}
     table = values[[*kinds]]
     return FitRows(path.name, X, y, weights, target, kinds, {}, notes, time, seasons, table, sep)
 
@@ -383,7 +382,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check_future(model: AutoKernelGPRegressor, rows: FitRows, future: Any) -> None:
     """Refuse a forecast for which the next rows of a column may be needed, before the search."""
-    series, names = model._fitted.series, [*rows.kinds]
+    series, names = model._fitted.series.columns, [*rows.kinds]
     if not series:
         need = "a column of dates (name their --date-format), or of numbers at equal steps"
         raise ValueError(f"--horizon needs {need}, got {rows.kinds}")

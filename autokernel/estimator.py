@@ -46,6 +46,7 @@ from autokernel.fit import (
     updated,
 )
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
+from autokernel.fit.rows import SHARE_OF_TIME
 from autokernel.kernels import BaseKernel, Operator, Priors
 from autokernel.model import FittedModel, PosteriorAveraging
 from autokernel.search import EARLY, StopReason, Strategy, columns_of
@@ -544,7 +545,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
         forget_parts()
         arguments = Arguments.of(self)
-        data = check_fit_data(self, *given, known=known)
+        until = deadline.share(SHARE_OF_TIME)
+        data = check_fit_data(self, *given, known=known, deadline=until)
         store = getattr(self, "_store", None) if self.warm_start else None
         return Run(data, arguments, store, deadline=deadline)
 
@@ -684,7 +686,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         past = np.concatenate([self.X_train_, model.outliers.X, self._left_out])
         future = None
         if X is not None:
-            future = check_future(X, model.columns, next(iter(model.series), None))
+            future = check_future(X, model.columns, model.series.time)
             model.warn_beyond_scales(future.rows)
         return forecast_table(model, past, horizon, levels, future)
 

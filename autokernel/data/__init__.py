@@ -4,4 +4,5 @@ from autokernel.data.checks import FitData, check_fit_data, check_inputs, check_
 from autokernel.data.columns import Column, Columns, Inputs, Levels
 from autokernel.data.dates import SINCE
 from autokernel.data.noise import CONSTANT, NoiseFunction, NoiseTerm, RowNoise
+from autokernel.data.series import NO_SERIES, Series
 from autokernel.data.target import Target

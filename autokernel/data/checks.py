@@ -13,12 +13,12 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import validate_data
 
-from autokernel.data.columns import NO_VALUE, Column, Columns, TimeAndGroups
-from autokernel.data.dates import has_no_value, is_number, refuse_times
+from autokernel.data.columns import NO_VALUE, Column, Columns
+from autokernel.data.dates import has_no_value, is_number, reading_of_numbers, refuse_times
 from autokernel.data.noise import RowNoise
 from autokernel.data.resolution import resolution_of, variance_of_rounding
 from autokernel.data.scales import target_offset
-from autokernel.data.steps import reading_of_numbers
+from autokernel.data.series import NO_SERIES, Series
 from autokernel.data.tables import (
     WHOLE_TEXTS,
     chosen_columns,
@@ -28,6 +28,7 @@ from autokernel.data.tables import (
     with_dates_of_index,
 )
 from autokernel.data.target import MIN_SPREAD
+from autokernel.deadline import Deadline
 from autokernel.exceptions import warn_user
 from autokernel.typing import BoolArray, FloatArray, IntArray
 from autokernel.validation import index_of_column
@@ -73,7 +74,7 @@ class FitData:
     target_name: str | None = None  # that of a Series
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
     log_offset: float = 0.0  # what is added to y before its logarithm is taken
-    series: TimeAndGroups = (None, ())  # as the fit decides once
+    series: Series = NO_SERIES
 
     def without(self, rows: IntArray) -> "FitData":
         """Return the data without some rows."""
@@ -93,12 +94,13 @@ def check_fit_data(
     noise_std: npt.ArrayLike | None = None,
     *,
     known: Columns | None = None,
+    deadline: Deadline,
 ) -> FitData:
     """Turn the data of a fit into arrays of float64, which are copies; inputs may have NaN.
 
     The estimator stays as it is. The columns must agree with the ``known`` ones of its fit, if
     there are any. Rows of the weight zero are left out. Equal rows without missing values and known
-    errors are one row with the sum of their weights.
+    errors are one row with the sum of their weights. The series are searched until the deadline.
 
     Raises
     ------
@@ -134,19 +136,21 @@ def check_fit_data(
     rows, left_out = np.flatnonzero(first_equal == np.arange(len(values))), inputs[~kept]
     weights = np.bincount(first_equal[kept], weights[kept], len(values)).astype(np.float64)
     inputs, values, weights, errors = (one[rows] for one in (inputs, values, weights, errors))
+    columns = _with_warnings(columns, inputs)
     resolution, name = resolution_of(values), getattr(y, "name", None)
     target_name = str(name) if name not in (None, "", *(names or [])) else None
     return FitData(
         inputs,
         values,
         RowNoise(weights, errors**2, variance_of_rounding(resolution)),
-        columns=_with_warnings(columns, inputs),
+        columns=columns,
         target_name=target_name,
         rows=rows,
         first_equal=first_equal,
         left_out=left_out,
         resolution=resolution,
         log_offset=log_offset,
+        series=Series.of(columns.of_rows(inputs), inputs, deadline),
     )
 
 

@@ -12,9 +12,6 @@ from autokernel.expression import COLUMN_SCALES, IDENTITY, Expression, View
 from autokernel.typing import BoolArray, FloatArray, IntArray
 from autokernel.validation import index_of_column
 
-TimeAndGroups = tuple[int | None, tuple[int, ...]]
-"""The columns of a table along which its rows are series: time, and groups with a series each."""
-
 NO_VALUE = "no value"  # the origin of a column of which the fit had none
 _N_PLACES = 16  # values for which a missing one may stand
 _MAX_KNOWN = 4096  # values, about, whose quantiles these are

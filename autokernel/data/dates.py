@@ -17,6 +17,7 @@ SINCE = "days since 1970-01-01"
 """The unit of a column of dates, as ``describe`` takes it."""
 
 MICROSECONDS_PER_DAY = 86_400_000_000.0
+WEEK, WORK_DAYS = 7, 5  # days
 _EPOCH, _MICROSECOND = datetime(1970, 1, 1, tzinfo=UTC), timedelta(microseconds=1)
 
 _ISO_TEXT = re.compile(r"\d{4}-\d{2}(-\d{2}([T ]\d{2}:\d{2}.*)?)?")
@@ -54,6 +55,13 @@ _CLOCK = re.compile(
     r"[T,\s]\s*(\d\d?)(:\d\d\S*)(?:\s*([AP])\.?M\.?)?\s*(?:UTC|GMT)?$", re.IGNORECASE
 )
 _SPAN = re.compile(r"(\d{4}-\d\d-\d\d)/\d{4}-\d\d-\d\d")  # a week of pandas
+_NAME_OF_DATES = re.compile(
+    r"((?<![A-Za-z])(?i:date|day|month|datum|period)|(?<=[a-z])(Date|Day|Month|Period))s?(?![a-z])"
+)
+_MIN_DATES = 12  # whole numbers that are read as dates whatever their name is
+_FIRST_YEAR, _LAST_YEAR = 1800, 2199  # of whole numbers that are read as dates
+_SERIAL_DAYS, _SERIAL_DAY_OF_1970 = (36_526, 55_153), 25_569  # of the years 2000 to 2050
+_MIN_SHARE = 0.5  # of such days, that are a week apart, or of the working days among them
 _ANY_ORDER = re.compile(r"\s*\d{1,2}[./ -]\s?\d{1,2}[./ -]")  # of days and months in other rows
 
 
@@ -220,3 +228,44 @@ def is_number(text: str | bytes) -> bool:
     except ValueError:
         return False
     return True
+
+
+def weekday(days: IntArray) -> IntArray:
+    """Return the days of the week, from zero for Monday."""
+    return (days + 3) % WEEK  # 1970-01-01 was a Thursday
+
+
+def months_of(days: IntArray) -> tuple[IntArray, IntArray, IntArray]:
+    """Return the months since 1970 of days, and the days since their first and to their last."""
+    months = days.astype("datetime64[D]").astype("datetime64[M]")
+    first, after = (
+        (months + np.timedelta64(n, "M")).astype("datetime64[D]").astype(int) for n in (0, 1)
+    )
+    return months.astype(int), days - first, after - 1 - days
+
+
+def reading_of_numbers(name: str, x: FloatArray) -> str:
+    """Return how pandas reads whole numbers x that are almost certainly dates; empty for others.
+
+    They are valid days yyyymmdd or months yyyymm, or serial days of spreadsheets that are first or
+    last days of months, a week apart, or working days. The name of a date suffices for any serial
+    days, and for few numbers.
+    """
+    known, has_name = np.unique(x[~np.isnan(x)]), _NAME_OF_DATES.search(name) is not None
+    if len(known) < (2 if has_name else _MIN_DATES) or np.any(known % 1):
+        return ""
+    for form, divisor in {"%Y%m%d": 10_000, "%Y%m": 100}.items():
+        if known[0] // divisor >= _FIRST_YEAR and known[-1] // divisor <= _LAST_YEAR:
+            texts = [f"{one:.0f}" for one in known]
+            iso = ["-".join(filter(None, (one[:4], one[4:6], one[6:]))) for one in texts]
+            whole = "{x}.astype('Int64').astype('string')"
+            return f"{whole}, format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
+    if not (_SERIAL_DAYS[0] <= known[0] and known[-1] <= _SERIAL_DAYS[1]):
+        return ""
+    days = known.astype(int) - _SERIAL_DAY_OF_1970
+    (_, since, left), steps = months_of(days), np.diff(days)
+    are_weeks = not np.any(steps % WEEK) and np.mean(steps == WEEK) >= _MIN_SHARE
+    n_work_days = np.ptp(days) * WORK_DAYS / WEEK
+    are_work_days = np.all(weekday(days) < WORK_DAYS) and len(days) >= _MIN_SHARE * n_work_days
+    is_pattern = not since.any() or not left.any() or are_weeks or are_work_days
+    return "{x}, unit='D', origin='1899-12-30'" if has_name or is_pattern else ""

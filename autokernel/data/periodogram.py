@@ -1,4 +1,4 @@
-"""Periods along a column: a periodogram of the target, and its highest peaks."""
+"""Periods along a column: those it can show, and the highest peaks of a periodogram."""
 
 from collections.abc import Sequence
 from functools import partial
@@ -10,6 +10,10 @@ from scipy.linalg import cho_factor, cho_solve
 
 from autokernel.typing import FloatArray
 
+YEAR = 365.2425  # days
+SEASONS = {"day": 1.0, "week": 7.0, "quarter": YEAR / 4, "year": YEAR}
+"""Seasons of dates, in days."""
+
 MAX_PEAKS = 6  # periods of one column
 _MAX_CYCLES = 32  # over the extent, as a multiple of half the number of rows
 _MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram
@@ -17,6 +21,8 @@ _MAX_ROWS_OF_WALK = 1000  # of a precision, which takes O(n^3)
 _RATIOS_OF_WALK = 10.0 ** np.arange(-4, 2)  # variances of noise and of a walk over the extent
 _MIN_SINE = 1e-9  # mean square of a sine in the rows, which is a half mostly
 _MIN_FAST_PEAK = 2.0  # height of a fast peak, as a multiple of the highest slow peak
+_ROWS_OF_CYCLE, _CYCLES = 4, 2  # that a period needs to be seen
+_UNEQUAL = 0.02  # by which cycles, months and quarters differ from their mean
 _MIN_DISTINCT = 6  # inputs that differ, below which a column has no periods
 
 
@@ -168,3 +174,41 @@ def distinct_values(x: FloatArray) -> FloatArray:
     """Return the sorted entries (n_distinct,) that differ by more than rounding."""
     x = np.unique(x)
     return x[np.diff(x, prepend=-np.inf) > 1e-12 * (x[-1] - x[0])]
+
+
+def seasons_of(x: FloatArray) -> tuple[float, ...]:
+    """Return the seasons in days that a column of dates (n_samples,), in days, can show.
+
+    They are those of :data:`SEASONS` with four rows in a cycle, by the median step between
+    neighbours, that are not longer than :func:`longest_period`.
+    """
+    known = np.unique(x[~np.isnan(x)])
+    if len(known) < 2:
+        return ()
+    step, longest = float(np.median(np.diff(known))), longest_period(known)
+    return tuple(
+        season
+        for season in SEASONS.values()
+        if _ROWS_OF_CYCLE * step <= season * (1 + _UNEQUAL) and season <= longest
+    )
+
+
+def longest_period(x: FloatArray) -> float:
+    """Return the longest period of which known values (n,) of a column show two cycles.
+
+    A row stands for the step to the next one, so that 24 months are two years. Cycles may be
+    unequal, and their period is estimated.
+    """
+    places = np.unique(x)
+    step = float(np.median(np.diff(places))) if len(places) > 1 else 0.0
+    return float(np.ptp(places) + step) / _CYCLES * (1 + _UNEQUAL)
+
+
+def shows_cycles(x: FloatArray) -> bool:
+    """Return whether a column (n_samples,) can show a period.
+
+    The longest period of which two cycles lie in the extent needs four distinct values in both.
+    """
+    known = np.unique(x[~np.isnan(x)])
+    of_cycle = np.histogram(known, bins=_CYCLES)[0]
+    return bool(of_cycle.min() >= _ROWS_OF_CYCLE)

@@ -7,7 +7,7 @@ from math import sqrt
 
 import numpy as np
 
-from autokernel.data.steps import longest_period
+from autokernel.data.periodogram import longest_period
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import Expression

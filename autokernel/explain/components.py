@@ -5,7 +5,7 @@ from dataclasses import replace
 
 import numpy as np
 
-from autokernel.data.steps import YEAR
+from autokernel.data.periodogram import YEAR
 from autokernel.explain.decomposition import SMALL, ExplainedFunction
 from autokernel.explain.facts import (
     HALF,

@@ -6,9 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from autokernel.data import Column
+from autokernel.data.calendars import rows_ahead_of_group
 from autokernel.data.checks import Future
 from autokernel.data.dates import dates_of
-from autokernel.data.steps import groups_along, level_numbers, rows_ahead_of_group
+from autokernel.data.series import groups_along, level_numbers
 from autokernel.exceptions import warn_user
 from autokernel.explain.tables import Table
 from autokernel.model import FittedModel
@@ -32,11 +33,11 @@ def forecast_table(
         If there is no column of time, if a column that predictions depend on is not known, or if
         the rows are not ``horizon`` rows for each group.
     """
-    past = past[~np.isnan(past[:, [*model.series]]).any(axis=1)]
-    hint = "" if model.series[1:] else _hint_of_groups(model, past)
+    past = past[~np.isnan(past[:, model.series.columns]).any(axis=1)]
+    hint = "" if model.series.groups else _hint_of_groups(model, past)
     try:
         columns = _columns(model, future)
-        time, *groups = model.series
+        time, *groups = model.series.columns
         ahead = _rows(past, horizon, time, groups, columns[time], future)
     except ValueError as error:
         raise ValueError(f"{hint}. Otherwise, {error}" if hint else str(error)) from None
@@ -61,12 +62,13 @@ def forecast_table(
 def _columns(model: FittedModel, future: Future | None) -> dict[int, Column]:
     """Return time and groups; refuse a forecast without a time, or of rows that are not known."""
     names, known = model.columns.names, {} if future is None else future.columns
-    if not model.series:
+    series = model.series.columns
+    if not series:
         raise ValueError(
             "forecast needs a column of dates, or of numbers at equal steps, got the columns "
             f"{names}: give the rows to predict_quantiles"
         )
-    missing = [names[n] for n in sorted(model.used_columns.difference(model.series, known))]
+    missing = [names[n] for n in sorted(model.used_columns.difference(series, known))]
     if missing:
         what = "it" if len(missing) == 1 else "them"
         raise ValueError(
@@ -74,7 +76,7 @@ def _columns(model: FittedModel, future: Future | None) -> dict[int, Column]:
             f"depends on {what}, got {'no X' if future is None else f'X without {what}'}: give a "
             "frame of these columns as X"
         )
-    return {number: known.get(number, model.columns[number]) for number in model.series}
+    return {number: known.get(number, model.columns[number]) for number in series}
 
 
 def _hint_of_groups(model: FittedModel, past: FloatArray) -> str:
@@ -83,7 +85,7 @@ def _hint_of_groups(model: FittedModel, past: FloatArray) -> str:
     levels = [n for n, one in enumerate(every) if one.levels]
     numbers = [n for n, one in enumerate(every) if one.varies and not one.levels]
     whole = [n for n in numbers if not (every[n].is_date or np.any(past[:, n] % 1 > 0))]
-    for time in model.series or numbers:
+    for time in model.series.columns or numbers:
         others = sorted({*levels, *whole} - {time})
         numbered = level_numbers(past[:, others])
         found = groups_along(past[:, time], numbered, are_dates=every[time].is_date) or ()

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import Columns, NoiseFunction, NoiseTerm, RowNoise, Target
+from autokernel.data import Columns, NoiseFunction, NoiseTerm, RowNoise, Series, Target
 from autokernel.data.noise import FORMS, GAP, LEVELS, MAX_TERMS
 from autokernel.data.plain import as_plain, read, refusal
 from autokernel.data.scales import Scale
@@ -77,11 +77,11 @@ _FIELDS = {  # of a model that are written as they are
     "outliers": Outliers,
     "rows": IntArray,
     "unjudged": tuple[int, ...],
-    "series": tuple[int, ...],
 }
 _MODEL = {
     "evaluation": int,
     **_FIELDS,
+    "series": tuple[int, ...],
     "columns": Columns,
     "target": Target,
     "noise": _NOISE,
@@ -287,6 +287,7 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     return {
         "evaluation": model.number_of_best,
         **{name: getattr(model, name) for name in _FIELDS},
+        "series": model.series.columns,
         "columns": model.columns,
         "target": model.target,
         "noise": dict(zip(_NOISE, data.known_noise.record, strict=True)),
@@ -331,6 +332,7 @@ def _fitted_model(
     return FittedModel(
         evaluation=kernels[best].evaluation,
         mixture=_mixture(record, X, y, n_of_fit=n_of_fit),
+        series=Series(next(iter(record["series"]), None), record["series"][1:]),
         **{name: record[name] for name in _FIELDS} | {"outliers": outliers},
     )
 

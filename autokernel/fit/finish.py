@@ -220,7 +220,7 @@ def _complete(run: Run, result: Result) -> FittedModel:
         outliers=Outliers(out, deviations[of_out], given.X[found], given.y[found]),
         rows=stage.rows,
         unjudged=_unjudged(run, evaluation),
-        series=() if given.series[0] is None else (given.series[0], *given.series[1]),
+        series=given.series,
     )
 
 

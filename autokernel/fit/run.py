@@ -2,7 +2,6 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import replace
 from functools import partial
 from itertools import chain
 from numbers import Integral
@@ -12,7 +11,6 @@ from warnings import catch_warnings, simplefilter
 import numpy as np
 
 from autokernel.data import FitData, NoiseFunction
-from autokernel.data.steps import time_and_groups
 from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Evaluation, FittedNoise, update_noise
 from autokernel.exceptions import EvaluationError, warn_user
@@ -64,9 +62,7 @@ class Run:
         if self.store.seed is None or isinstance(arguments.random_state, Integral):
             self.store.seed = check_seed(arguments.random_state)
         self.seed = self.store.seed
-        data, until = training_data(given), deadline.share(SHARE_OF_TIME)
-        series = time_and_groups(data.inputs.columns, given.X, until)
-        self.given = given = replace(given, series=series)
+        self.given, data = given, training_data(given)
         outliers = outliers_before_search(given, data, arguments, self.store, deadline=deadline)
         self.stages: list[Stage] = []
         kept = None if len(outliers) else data

@@ -10,13 +10,13 @@ from typing import TypeVar
 import numpy as np
 
 from autokernel.data import FitData, Target
+from autokernel.data.periodogram import seasons_of, shows_cycles
 from autokernel.data.scales import (
     MIN_RATIO_OF_TARGET,
     check_possible,
     scales_of_column,
     scales_of_target,
 )
-from autokernel.data.steps import seasons_of, shows_cycles
 from autokernel.deadline import Deadline
 from autokernel.evidence import check_expression, columns_with_season
 from autokernel.exceptions import warn_user

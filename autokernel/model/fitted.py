@@ -10,7 +10,7 @@ from scipy.special import logsumexp, softmax
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from autokernel.data import Columns, Target
+from autokernel.data import NO_SERIES, Columns, Series, Target
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
@@ -76,7 +76,7 @@ class FittedModel:
     outliers: Outliers
     rows: IntArray  # (n_samples,), the other rows, as they are counted in ``X``
     unjudged: tuple[int, ...] = ()  # columns of the kernel that no search has tried to leave out
-    series: tuple[int, ...] = ()  # the column of time, if there is one, and those of groups
+    series: Series = NO_SERIES
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}

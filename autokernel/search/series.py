@@ -40,7 +40,7 @@ class SeriesKernels(Strategy):
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn
         found = kernels_of_series(task.grammar, *task.series)
-        if task.series[0] is None and task.grammar.columns:
+        if task.series.time is None and task.grammar.columns:
             raise ValueError(
                 "strategy='series' needs a column of time: one of dates, or one of numbers at "
                 f"equal steps; {len(task.grammar.columns)} columns vary, and none is: convert it "

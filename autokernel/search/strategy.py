@@ -14,7 +14,7 @@ import numpy as np
 from sklearn.base import BaseEstimator
 from sklearn.utils._param_validation import Interval, StrOptions
 
-from autokernel.data.columns import TimeAndGroups
+from autokernel.data import NO_SERIES, Series
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import (
@@ -60,7 +60,7 @@ class Task:
     structure_prior: StructurePrior = uniform_prior  # part of every score
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
     tol: float = 0.05  # nats of score that are worth a longer search
-    series: TimeAndGroups = (None, ())
+    series: Series = NO_SERIES
     fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
     chosen: frozenset[int] = frozenset()  # columns that matter, of very many

@@ -12,8 +12,9 @@ from scipy.special import softmax
 from sklearn.base import clone
 
 from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel.data.calendars import rows_ahead
 from autokernel.data.dates import days_since_1970
-from autokernel.data.steps import rows_ahead, seasons_of
+from autokernel.data.periodogram import seasons_of
 from autokernel.datasets import load_airline
 from autokernel.export import from_dict, to_dict
 from tests.fits import small
