@@ -1,10 +1,10 @@
 """Tables of the user as numbers: dates become days, and categories the numbers of levels."""
 
 from collections import Counter
-from collections.abc import Collection, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from numbers import Real
 from typing import Any
 
@@ -21,16 +21,7 @@ from autokernel.data.dates import (
     refuse_times,
     zone_of,
 )
-from autokernel.data.texts import (
-    CATEGORY,
-    DATE,
-    NUMBER,
-    TO_DATES,
-    TO_NUMBERS,
-    Place,
-    is_numeric,
-    kind_of,
-)
+from autokernel.data.texts import CATEGORY, DATE, NUMBER, TO_GAPS, is_numeric, kind_of, refused
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import index_of_column
 
@@ -47,8 +38,10 @@ Reading = tuple[FloatArray, Column]
 class _Given:
     """A column as it is given."""
 
-    place: Place
+    name: str
+    number: int
     values: npt.NDArray[Any]  # (n,)
+    is_of_frame: bool = True
     is_category: bool = False  # by its type
     declared: tuple[Any, ...] | None = None  # levels of its type
     is_ordered: bool = False
@@ -131,8 +124,8 @@ def to_numbers(
     found: dict[int, Reading] = {}
     of_fit = dict(enumerate(() if known is None else known.every))
     for given in _columns_of(X, chosen or [n for n, one in of_fit.items() if one.levels]):
-        number = given.place.number
-        column = of_fit.get(number, Column(given.place.name))
+        number = given.number
+        column = of_fit.get(number, Column(given.name))
         if known is None or column.origin == NO_VALUE:
             read = _read_column(given, None if chosen is None else number in chosen)
         else:
@@ -151,12 +144,12 @@ def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
         return _as_category(given, "categorical_features" if is_chosen else "type of categories")
     kind, origin, numbers = _read_values(given, may_be_levels=is_chosen is None)
     if kind == CATEGORY and is_chosen is not None:
-        raise given.place.refused("numbers or dates", given.known, "leave the column out")
+        raise refused(given.name, "numbers or dates", given.known, "leave the column out")
     if kind == CATEGORY:
         return _as_category(given, origin)
     known = given.known if given.values.dtype.kind == "O" else ()
     zone = zone_of(known, given.zone) if kind == DATE else ""
-    column = Column(given.place.name, origin, is_date=kind == DATE, zone=zone)
+    column = Column(given.name, origin, is_date=kind == DATE, zone=zone)
     return (numbers, column) if kind else None
 
 
@@ -167,13 +160,10 @@ def _read_as_known(given: _Given, column: Column) -> Reading | None:
     kind, _, numbers = _read_values(given, may_be_levels=False)
     if not kind or kind == NUMBER or (kind == DATE and column.is_date):
         return (numbers, column) if kind else None
-    expected, line = ("dates", TO_DATES) if column.is_date else ("numbers", TO_NUMBERS)
     wrong = [one for one in given.known if not is_numeric(one)]
     wrong = other_than_dates(given.known) if column.is_date else wrong
-    advice = f"{given.place.line(*line)} makes a gap of what is none"
-    if kind == DATE:
-        advice = "give dates to both, or numbers to both"
-    raise given.place.refused(f"{expected}, as in fit,", wrong, advice)
+    advice = "give dates to both, or numbers to both" if kind == DATE else TO_GAPS[column.kind]
+    raise refused(given.name, f"{column.kind}s, as in fit,", wrong, advice)
 
 
 def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, FloatArray]:
@@ -189,9 +179,9 @@ def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, Float
     if not set(map(type, known)) <= {int, float}:
         if may_be_levels and all(isinstance(one, bool) for one in known):
             return CATEGORY, "truth values", np.empty(0)
-        if _are_odd(known, given.place):
+        if _are_odd(given):
             return "", "", np.empty(0)
-        kind, dates = kind_of(given.counts, given.place, may_be_levels=may_be_levels)
+        kind, dates = kind_of(given.counts, given.name, may_be_levels=may_be_levels)
         if kind == CATEGORY:
             origin = WHOLE_TEXTS if all(map(is_numeric, known)) else "texts"
             return kind, origin, np.empty(0)
@@ -202,14 +192,14 @@ def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, Float
     return kind, origin, np.array(present, dtype=float)[codes]
 
 
-def _are_odd(known: Sequence[Any], place: Place) -> bool:
+def _are_odd(given: _Given) -> bool:
     """Whether values are neither numbers, texts nor dates; those of a frame are refused."""
-    odd = [one for one in known if not (isinstance(one, (str, bytes)) or is_numeric(one))]
+    odd = [one for one in given.known if not (isinstance(one, (str, bytes)) or is_numeric(one))]
     odd = other_than_dates(odd)
-    refuse_times("X", odd, f" in column {place.name!r}" * place.is_of_frame)
-    if odd and place.is_of_frame:
+    refuse_times("X", odd, f" in column {given.name!r}" * given.is_of_frame)
+    if odd and given.is_of_frame:
         advice = "give its parts columns of their own, or write it as text"
-        raise place.refused("numbers, dates, texts or truth values", odd, advice)
+        raise refused(given.name, "numbers, dates, texts or truth values", odd, advice)
     return bool(odd)  # of which scikit-learn says more
 
 
@@ -223,7 +213,7 @@ def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
     if isinstance(array, np.ndarray) and array.ndim == 2:
         every, is_plain = range(array.shape[1]), array.dtype.kind in "fiubc"
         for number in every if not is_plain else (one for one in every if one in chosen):
-            yield _Given(Place(f"x{number}", number, "array"), array[:, number])
+            yield _Given(f"x{number}", number, array[:, number], is_of_frame=False)
 
 
 def refuse_one_dimension(X: Any) -> Any:
@@ -245,19 +235,19 @@ def refuse_one_dimension(X: Any) -> Any:
 
 
 def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
-    library = table.implementation.value
     for number, values in enumerate(table.iter_columns()):
         kind = values.dtype
         if number in chosen or not kind.is_numeric() or kind == nw.Decimal:
-            place = Place(str(values.name), number, library)
+            make = partial(_Given, str(values.name), number)
             if kind.is_temporal():
                 zone = str(getattr(kind, "time_zone", None) or "")
-                yield _Given(place, values.to_numpy(), zone=zone)
+                yield make(values.to_numpy(), zone=zone)
                 continue
             objects = np.empty(len(values), dtype=object)
             objects[:] = values.to_list()
+            declared, is_ordered = _declared(values)
             is_category = kind in (nw.Categorical, nw.Enum)
-            yield _Given(place, objects, is_category, *_declared(values))
+            yield make(objects, is_category=is_category, declared=declared, is_ordered=is_ordered)
 
 
 def _declared(values: Any) -> tuple[tuple[Any, ...] | None, bool]:
@@ -380,7 +370,7 @@ def _kind_of_level(value: Any) -> str:
 
 def _as_category(given: _Given, origin: str) -> Reading:
     """Read a column of categories, whose levels are in the order of their type, or sorted."""
-    name, known = given.place.name, list(map(_level, given.known))
+    name, known = given.name, list(map(_level, given.known))
     if not known:
         return np.full(len(given.values), np.nan), Column(name, origin=NO_VALUE)
     kinds = {_kind_of_level(one): one for one in reversed(known)}  # with the first of each kind
@@ -402,7 +392,7 @@ def _numbers_of(given: _Given, levels: Levels, origin: str) -> Reading:
     These get numbers after the others. Among ordered levels they have no place, as missing ones:
     their number is NaN.
     """
-    name, numbers = given.place.name, {level: n for n, level in enumerate(levels.values)}
+    name, numbers = given.name, {level: n for n, level in enumerate(levels.values)}
     first = levels.values[0]
     of_levels, (values, codes) = _kind_of_level(first), given.coded
     present = list(map(_level, values))

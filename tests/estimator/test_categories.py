@@ -485,77 +485,57 @@ def test_new_rows_must_have_levels_of_the_kind_of_the_fit(fitted):
     with pytest.raises(ValueError, match="kernel has 'log' for column 'shop', which holds categ"):
         small().refit(X, Y, "CAT[log(shop)]")
     numbers = small(averaging=None).refit(X[["time"]], Y, "LIN[time]")
-    with pytest.raises(
-        ValueError, match=r"numbers, as in fit, .*'time', got .*'a', 'b': X\['time'\]"
-    ):
+    message = r"numbers, as in fit, in column 'time', got text such as 'a', 'b': pandas.to_numeric"
+    with pytest.raises(ValueError, match=message):
         numbers.predict(pd.DataFrame({"time": ["a", "b"]}))
 
 
 N = 40
-NUMBERS_IN_TEXT = np.sort(np.random.default_rng(3).uniform(0, 10, N)).round(3)
-PLAIN_TEXT = [f"{one:.3f}" for one in NUMBERS_IN_TEXT]
-BAD_TEXTS = {  # texts that hold numbers, and the number in each
-    "one '?'": (["?", *PLAIN_TEXT[1:]], 1),
-    "one 'N/A'": (["N/A", *PLAIN_TEXT[1:]], 1),
-    "two empty cells": (["", "", *PLAIN_TEXT[2:]], 1),
-    "decimal commas": ([one.replace(".", ",") for one in PLAIN_TEXT], 1),
-    "few decimals": ([f"{one:.1f}".replace(".", ",") for one in NUMBERS_IN_TEXT], 1),
-    "thousands": ([f"{1e6 * one:,.0f}" for one in NUMBERS_IN_TEXT], 1e6),
-    "spaces": ([f"{1e6 * one:,.0f}".replace(",", " ") for one in NUMBERS_IN_TEXT], 1e6),
-    "points": ([f"{1e6 * one:,.0f}".replace(",", ".") + ",5" for one in NUMBERS_IN_TEXT], 1e6),
-    "units": ([f"{one} kg" for one in PLAIN_TEXT], 1),
-    "whole units": ([f"{1e3 * one:.0f} km/h" for one in NUMBERS_IN_TEXT], 1e3),
-    "percent": ([f"{one.replace('.', ',')}%" for one in PLAIN_TEXT], 1),
-    "currency": ([f"$ {1e6 * one:,.2f}" for one in NUMBERS_IN_TEXT], 1e6),
-    "minus signs": ([f"\u2212{one} m" for one in PLAIN_TEXT], -1),
-    "limits": ([f"<{one}" for one in PLAIN_TEXT], 1),
+PLAIN_TEXT = [f"{one:.3f}" for one in np.sort(np.random.default_rng(3).uniform(0, 10, N))]
+THOUSANDS = [f"{1e6 * float(one):,.0f}" for one in PLAIN_TEXT]
+DAYS = [f"2020-{month:02d}-28" for month in range(1, 13)]
+A_GAP, AS_NUMBER = "errors='coerce' makes a gap", "write them as 1234.5, .* by astype"
+TO_DATETIME = "convert it by pandas.to_datetime, with dayfirst=True if"
+A_DATE = "dates such as '2020-01-31'"
+BAD_TEXTS = {  # what is expected, one that is named if not the first, and what to do
+    "one '?'": (["?", *PLAIN_TEXT[1:]], "numbers", "?", A_GAP),
+    "one 'N/A'": (["N/A", *PLAIN_TEXT[1:]], "numbers", "N/A", A_GAP),
+    "two empty cells": (["", "", *PLAIN_TEXT[2:]], "numbers", "", A_GAP),
+    "decimal commas": ([one.replace(".", ",") for one in PLAIN_TEXT], "numbers", None, AS_NUMBER),
+    "thousands": (THOUSANDS, "numbers", None, AS_NUMBER),
+    "spaces": ([one.replace(",", " ") for one in THOUSANDS], "numbers", None, AS_NUMBER),
+    "points": ([f"{one.replace(',', '.')},5" for one in THOUSANDS], "numbers", None, AS_NUMBER),
+    "units": ([f"{one} kg" for one in PLAIN_TEXT], "numbers", None, AS_NUMBER),
+    "whole units": ([f"{one[0]} km/h" for one in PLAIN_TEXT], "numbers", None, AS_NUMBER),
+    "percent": ([f"{one.replace('.', ',')}%" for one in PLAIN_TEXT], "numbers", None, AS_NUMBER),
+    "currency": ([f"$ {one}.50" for one in THOUSANDS], "numbers", None, AS_NUMBER),
+    "minus signs": ([f"\u2212{one} m" for one in PLAIN_TEXT], "numbers", None, AS_NUMBER),
+    "limits": ([f"<{one}" for one in PLAIN_TEXT], "numbers", None, AS_NUMBER),
+    "dates and a word": (["soon", *DAYS], A_DATE, "soon", A_GAP),
+    "no such day": (["2020-02-31", *DAYS], A_DATE, "2020-02-31", A_GAP),
+    "no such quarter": (["2020Q5", *["2020Q1", "2020Q2"] * 9], A_DATE, "2020Q5", A_GAP),
+    "a date in a spreadsheet": (["2020-01-01", "soon"], A_DATE, "soon", A_GAP),
+    "days first": (["13/02/2021", "14/02/2021"], "dates as datetime64", None, TO_DATETIME),
+    "months first": (["01/02/2023", "01/13/2023"], "dates as datetime64", None, TO_DATETIME),
+    "with a time": (["1.2.2021 08:30", None], "dates as datetime64", None, TO_DATETIME),
 }
 
 
 def read(table):
     """Return a model that has read a table, and nothing more."""
-    return small(averaging=None, noise="constant").refit(table, np.arange(float(N)), "NOISE")
+    y = np.arange(float(len(table)))
+    return small(averaging=None, noise="constant").refit(table, y, "NOISE")
 
 
-@pytest.mark.parametrize("library", ["pandas", "polars", "arrow", "array"])
 @pytest.mark.parametrize("form", BAD_TEXTS)
-def test_texts_that_look_like_numbers_are_refused_with_the_line_that_reads_them(form, library):
-    texts, unit = BAD_TEXTS[form]
-    frame = pd.DataFrame({"a": texts})
-    X = {"polars": pl.DataFrame({"a": texts}), "array": frame.to_numpy()}.get(library, frame)
-    if library == "arrow":
-        X = pytest.importorskip("pyarrow").table({"a": texts})
-    scope = {"X": X, "pandas": pd, "polars": pl, "numpy": np}
-    with pytest.raises(ValueError, match=r"^X must hold numbers in column .*, got text") as refused:
-        read(scope["X"])
-    message = str(refused.value)
-    assert "name it in categorical_features=[" in message
-    line = re.search(r": (X.*) (makes a gap|reads such texts)", message)[1]
-    exec(line, scope)
-    model = read(scope["X"])
-    assert model.columns_["kind"].tolist() == ["number"]
-    numbers, gaps = model.X_train_[:, 0], np.isnan(model.X_train_[:, 0])
-    np.testing.assert_allclose(numbers[~gaps], unit * NUMBERS_IN_TEXT[~gaps], rtol=0.02, atol=0.06)
-    assert gaps.sum() == sum(one in ("?", "N/A", "") for one in texts)
-
-
-DATES_IN_TEXT = {
-    "a word": (["soon", *(f"2020-{m:02d}-28" for m in [*range(1, 13)] * 3)], "such as 'soon'"),
-    "no such day": (["2020-02-31", *["2020-02-28"] * 20], "such as '2020-02-31'"),
-    "quarters": (["2020Q5", *["2020Q1", "2020Q2"] * 9], "such as '2020Q5'"),
-}
-
-
-@pytest.mark.parametrize("form", DATES_IN_TEXT)
-def test_a_few_texts_that_are_no_dates_among_dates_are_named(form):
-    texts, named = DATES_IN_TEXT[form]
-    scope, y = {"X": pd.DataFrame({"a": texts})}, np.arange(float(len(texts)))
-    with pytest.raises(ValueError, match=f"dates .* in column 'a', got text {named}: ") as refused:
-        small().refit(scope["X"], y, "NOISE")
-    exec(re.search(r"(X\['a'\] = .*) makes a gap", str(refused.value))[1], scope)
-    model = small().refit(scope["X"], y, "NOISE")
-    assert model.date_columns_ == [0]
-    assert model.columns_["gaps"].tolist() == [1]
+def test_texts_that_look_like_numbers_or_dates_are_refused_with_what_to_do(form):
+    texts, expected, named, advice = BAD_TEXTS[form]
+    named = texts[0] if named is None else named
+    message = rf"^X must hold {expected}.* in column 'a', got text such as {re.escape(repr(named))}"
+    message += rf".*: .*{advice}.*; if it holds levels, name it in categorical_features=\['a'\]$"
+    for table in (pd.DataFrame({"a": texts}), pl.DataFrame({"a": texts})):
+        with pytest.raises(ValueError, match=message):
+            read(table)
 
 
 KINDS = {
