@@ -137,11 +137,11 @@ def _read_or_find(
     store: Store, key: str, find: Callable[[], IntArray], *, known: IntArray
 ) -> IntArray:
     """Return the outliers that the store has, or find them; if the time is over, ``known`` ones."""
-    rows = store.get(key, list)
+    rows: IntArray | None = store.get(key, IntArray)
     if rows is None:
         try:
-            rows = find().tolist()
+            rows = find()
         except OutOfTimeError:
             return known
         store.put(key, rows)
-    return np.array(rows, dtype=int)
+    return rows

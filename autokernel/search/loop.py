@@ -13,7 +13,6 @@ from uuid import uuid4
 import joblib
 import numpy as np
 
-from autokernel.data.plain import as_plain, read
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.evaluator import digest
@@ -384,11 +383,10 @@ class Search:
     ) -> list[Estimate]:
         """Read from the store which kernels followed these trials, or make and keep them."""
         key = digest(self._definition, what, *before.definition)
-        kind = tuple[Estimate, ...]
-        found = self._store.get(key, partial(read, kind, key=what, parse=self.task.parse))
+        found = self._store.get(key, tuple[Estimate, ...], parse=self.task.parse)
         if found is None:
             found = tuple(make())
-            self._store.put(key, as_plain(found))
+            self._store.put(key, found)
         return list(found)
 
     @cached_property

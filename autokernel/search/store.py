@@ -2,17 +2,17 @@
 
 import json
 import warnings
-from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from collections.abc import Iterable
+from typing import Any
 
 from joblib import Memory
 from joblib.memory import CacheWarning
 
+from autokernel.data.plain import Parse, as_plain, read
 from autokernel.exceptions import warn_user
+from autokernel.expression import parse_expression
 from autokernel.kernels import BaseKernel, Operator, definition, is_built_in
 from autokernel.version import __version__
-
-Result = TypeVar("Result")
 
 PATH = ("autokernel", __version__)  # in the folder, one for each version of the package
 
@@ -20,7 +20,7 @@ PATH = ("autokernel", __version__)  # in the folder, one for each version of the
 class Store:
     """Results by digests of all that they depend on, in this object and, if there is one, a folder.
 
-    A record of a result is plain data. It begins with those of ``known``, unless the code of one of
+    Results are kept as plain data. They begin with those of ``known``, unless the code of one of
     the base kernels or operators has changed. The folder is not part of a pickle.
     """
 
@@ -42,30 +42,30 @@ class Store:
         self._used: set[str] = set()
         self._backend = None if folder is None else folder.store_backend
 
-    def get(self, key: str, read: Callable[[Any], Result]) -> Result | None:
-        """Return what ``read`` makes of the record of a key, None if there is none.
+    def get(self, key: str, kind: Any, *, parse: Parse = parse_expression) -> Any:
+        """Return the result of a key, of a kind as for :func:`read`, None if there is none.
 
         A file that cannot be read counts as missing.
         """
         if key in self._records:
             self._used.add(key)
-            return read(self._records[key])
+            return read(kind, self._records[key], key, parse=parse)
         if self._backend is None or not self._backend.contains_item([*PATH, key]):
             return None
         try:
             record = self._backend.load_item([*PATH, key])
-            found = read(record)
+            found = read(kind, record, key, parse=parse)
         except Exception:  # a damaged or foreign file may raise anything
             return None
         self._keep(key, record)
         return found
 
-    def put(self, key: str, record: Any) -> None:
-        """Keep a record; a file gets its name only when it is complete.
+    def put(self, key: str, result: Any) -> None:
+        """Keep a result; a file gets its name only when it is complete.
 
         If that fails, a warning says so, and the folder is only read from then on.
         """
-        self._keep(key, record)
+        self._keep(key, record := as_plain(result))
         if self._backend is None or not self._can_write:
             return
         with warnings.catch_warnings():

@@ -11,7 +11,6 @@ from typing import Any
 import numpy as np
 from joblib import Parallel, delayed, effective_n_jobs
 
-from autokernel.data.plain import as_plain, read
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation, Evaluator, Job
 from autokernel.exceptions import OutOfTimeError, reason_of, warn_of_part
@@ -45,7 +44,7 @@ def evaluate_in_parallel(
     done: dict[int, Evaluation | None] = {}
     for number, (job, key) in enumerate(zip(jobs, keys, strict=True)):
         parse = partial(lambda own, _: own, job.expression)  # its text is known
-        one = store.get(key, partial(read, Evaluation, key="evaluation", parse=parse))
+        one = store.get(key, Evaluation, parse=parse)
         if one is not None:
             done[number] = evaluator.priced(one)
     left = [number for number in range(len(jobs)) if number not in done]
@@ -56,7 +55,7 @@ def evaluate_in_parallel(
                 done[ended] = outcome
                 # one without a fit is tried again, as memory may have been short
                 if outcome is not None and np.isfinite(outcome.log_posterior):
-                    store.put(keys[ended], as_plain(outcome))
+                    store.put(keys[ended], outcome)
             yield done.pop(number)
 
 

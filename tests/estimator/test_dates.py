@@ -112,9 +112,7 @@ def test_dates_work_in_cross_validation():
     assert np.isfinite(predicted).all()
 
 
-def test_dates_are_no_target_and_no_values_of_a_column_that_held_numbers(by_number):
-    with pytest.raises(ValueError, match="y must hold numbers"):
-        small().fit(DAYS[:, None], MONTHS)
+def test_dates_are_no_values_of_a_column_that_held_numbers(by_number):
     with pytest.raises(ValueError, match=r"X must hold numbers, as in fit, in column 'x0'"):
         by_number.predict(FORMS["array"])
 
@@ -142,20 +140,6 @@ WRONG = [
 def test_what_is_no_column_of_dates_is_refused_with_what_is_wrong(dates, message):
     with pytest.raises(ValueError, match=message):
         small().fit(dates, [1.0, 2.0])
-
-
-@pytest.mark.parametrize("X", [MONTHS, MONTHS.to_period("M"), pd.Series(Y, MONTHS)])
-def test_an_index_of_dates_becomes_a_column(X):
-    model = small().refit(X, Y, "LIN[0]")
-    assert model.date_columns_ == [0]
-    np.testing.assert_array_equal(model.X_train_[:, 0], DAYS)
-
-
-def test_texts_of_numbers_are_numbers():
-    frame = pd.DataFrame({"a": ["1", "2.5", "3", "4", "5"]})
-    model = small().refit(frame, np.arange(5.0), "LIN[a]")
-    np.testing.assert_array_equal(model.X_train_[:, 0], [1, 2.5, 3, 4, 5])
-    assert model.date_columns_ == []
 
 
 DAILY = pd.date_range("2019-11-01", periods=40, freq="D")

@@ -188,10 +188,3 @@ def test_no_kernel_changes_along_a_column_with_gaps(known):
     rows = np.column_stack([np.linspace(0, 1, 9), column])
     with pytest.raises(ValueError, match="change-points on columns of numbers that are all known"):
         small().refit(rows, rows[:, 0], "CP[1](SE[0], LIN[0])")
-
-
-def test_an_infinite_value_is_no_gap():
-    wrong = X.copy()
-    wrong[3, 1] = np.inf
-    with pytest.raises(ValueError, match="contains infinity: row 3, column 1"):
-        small().fit(wrong, Y)

@@ -8,9 +8,7 @@ from pathlib import Path
 import numpy as np
 import pandas as pd
 import pytest
-from sklearn.callback import ProgressBar
 
-from autokernel import parse_expression
 from autokernel.exceptions import AutoKernelError
 from autokernel.export import from_dict, to_dict
 from tests.export.mutants import mutant, nested, records, set_at
@@ -19,6 +17,13 @@ from tests.fits import tiny, wave
 MODEL, COLUMN = ("model",), ("model", "columns", "every", 0)
 FITTED = ("model", "kernels", 0, "evaluation")
 FAULTS = [
+    (("format",), "other", "'autokernel', as to_dict writes it, got 'other'"),
+    (("version",), 7, "record.version must be 14, the version that"),
+    (("version",), nested(5000), "record.version must be 14, the version that"),
+    (("model",), None, "record.model must be an object, got None"),
+    (("model",), {}, "record.model must have the keys "),
+    (("code",), "import os", "but has an unknown 'code'"),
+    (("X_train",), [], "record.X_train must be rows of columns, got (0,)"),
     (("X_train",), [[1.0, 0.0], [2.0]], "numbers in lists of one length"),
     (("X_train", 1), [float("inf"), 0.0], "numbers from -1e+100 to 1e+100"),
     (("y_train", 3), float("nan"), "numbers from -1e+100 to 1e+100, got nan"),
@@ -27,7 +32,7 @@ FAULTS = [
     (("settings", "n_iter"), -3, "'n_iter' parameter"),
     (("settings", "periods"), {"items": [[[0], 1]]}, "an object with items"),
     (("settings", "start_kernel"), nested(5000), "at most 4 lists in each other"),
-    (("settings", "callbacks"), [], "one of the parameters"),
+    (("settings", "callbacks"), [], "record.settings.callbacks must be one of the parameters"),
     ((*MODEL, "evaluation"), 99, "the index of a kernel, got 99"),
     ((*MODEL, "predictor", "name"), "os.system", "one of exact, inducing, neighbours"),
     ((*MODEL, "predictor"), {"name": "inducing", "number": 0}, "a whole number from 1, got 0"),
@@ -59,15 +64,6 @@ def test_a_fault_is_refused_with_its_key(path, value, message):
     assert len(str(caught.value)) < 1000
     assert path[0] in str(caught.value)
     assert message in str(caught.value)
-
-
-def test_keys_are_those_that_are_known():
-    record = records()[0][0]
-    for change in (lambda of: of.pop("resolution"), lambda of: of.update(code="import os")):
-        changed = {**record}
-        change(changed)
-        with pytest.raises(ValueError, match=r"record must have the keys .* '(resolution|code)'"):
-            from_dict(changed)
 
 
 def check(seeds):
@@ -131,24 +127,3 @@ def test_a_file_reaches_no_folder_and_no_process(tmp_path, setting, monkeypatch)
     assert getattr(received, setting) is None
     received.fit(X, y)
     assert not (tmp_path / "trace").exists()
-
-
-def test_callbacks_are_left_out_with_a_warning():
-    model = tiny()
-    model.set_callbacks(ProgressBar())
-    with pytest.warns(UserWarning, match="to_dict leaves out callbacks, which a file"):
-        to_dict(model.fit(*wave()))
-
-
-def test_sets_expressions_and_indices_are_written():
-    X, y = wave()
-    frame = pd.DataFrame({"t": X[:, 0]})
-    start = parse_expression("LIN[0]")
-    settings = {"base_kernels": {"SE", "LIN"}, "start_kernel": start}
-    model = tiny(**settings, categorical_features=pd.Index([])).fit(frame, y)
-    again = from_dict(json.loads(json.dumps(to_dict(model))))
-    assert (again.base_kernels, again.start_kernel) == (("LIN", "SE"), "LIN[0]")
-    assert again.categorical_features == ()
-    again.fit(frame, y)
-    kernels = [one.search_history_["kernel"].tolist() for one in (model, again)]
-    assert kernels[0] == kernels[1]

@@ -116,25 +116,15 @@ def test_names_of_targets_columns_and_levels_are_written_as_they_are(tmp_path):
     assert "promo=yes, level differs: 1." in rows
 
 
-@pytest.fixture(scope="module")
-def on_log_scale(tmp_path_factory):
-    """The text of a report on the log scale, with names that could be mathematics."""
+def test_scales_are_shown_and_names_with_dollar_signs_are_no_mathematics(tmp_path):
     X, y = wave(20)
-    model = refitted(
-        "log(y) ~ SE[0]", pd.DataFrame(X, columns=["a $x_{$"]), pd.Series(np.exp(y), name="$ sold")
-    )
-    return page(model, tmp_path_factory.mktemp("log"), units={"y": "$ per $_"})
-
-
-def test_names_with_dollar_signs_are_no_mathematics(on_log_scale):
-    assert "a $x_{$" in html.unescape(on_log_scale)
-    assert "What explains $ sold" in on_log_scale
-
-
-def test_scales_are_shown_where_another_one_than_the_identity_was_chosen(on_log_scale):
-    assert "The probabilities of the scales of the target" in on_log_scale
-    assert '<td class="text">target</td><td class="text">log</td>' in on_log_scale
-    assert "Each is the difference from the average over the rows" in on_log_scale
+    frame, sold = pd.DataFrame(X, columns=["a $x_{$"]), pd.Series(np.exp(y), name="$ sold")
+    text = page(refitted("log(y) ~ SE[0]", frame, sold), tmp_path, units={"y": "$ per $_"})
+    assert "a $x_{$" in html.unescape(text)
+    assert "What explains $ sold" in text
+    assert "The probabilities of the scales of the target" in text
+    assert '<td class="text">target</td><td class="text">log</td>' in text
+    assert "Each is the difference from the average over the rows" in text
 
 
 def test_noise_alone_has_the_fingerprint_of_the_data_and_no_pictures_of_components(tmp_path):
