@@ -264,11 +264,10 @@ def _with_warnings(columns: Columns, X: FloatArray) -> Columns:
         elif column.levels is not None:
             _warn_of_many_levels(column, X[:, number])
         elif not column.is_date and (how := reading_of_numbers(column.name, X[:, number])):
-            x = f"X[{column.name!r}]" if columns.has_names else f"pandas.Series(X[:, {number}])"
             warn_user(
                 f"column {column.name!r} of X has whole numbers that read as dates, such as "
-                f"{np.nanmin(X[:, number]):.0f}, and is taken for numbers: if these are dates, put "
-                f"pandas.to_datetime({how.replace('{x}', x)}) in its place, in a data frame"
+                f"{np.nanmin(X[:, number]):.0f}, and is taken for numbers: if these are dates, "
+                f"convert it by pandas.to_datetime(..., {how})"
             )
     return replace(columns, every=tuple(every))
 

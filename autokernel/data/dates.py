@@ -245,7 +245,7 @@ def months_of(days: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def reading_of_numbers(name: str, x: FloatArray) -> str:
-    """Return how pandas reads whole numbers x that are almost certainly dates; empty for others.
+    """Return how pandas.to_datetime reads whole numbers that are almost certainly dates, or "".
 
     They are valid days yyyymmdd or months yyyymm, or serial days of spreadsheets that are first or
     last days of months, a week apart, or working days. The name of a date suffices for any serial
@@ -258,8 +258,7 @@ def reading_of_numbers(name: str, x: FloatArray) -> str:
         if known[0] // divisor >= _FIRST_YEAR and known[-1] // divisor <= _LAST_YEAR:
             texts = [f"{one:.0f}" for one in known]
             iso = ["-".join(filter(None, (one[:4], one[4:6], one[6:]))) for one in texts]
-            whole = "{x}.astype('Int64').astype('string')"
-            return f"{whole}, format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
+            return f"format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
     if not (_SERIAL_DAYS[0] <= known[0] and known[-1] <= _SERIAL_DAYS[1]):
         return ""
     days = known.astype(int) - _SERIAL_DAY_OF_1970
@@ -268,4 +267,4 @@ def reading_of_numbers(name: str, x: FloatArray) -> str:
     n_work_days = np.ptp(days) * WORK_DAYS / WEEK
     are_work_days = np.all(weekday(days) < WORK_DAYS) and len(days) >= _MIN_SHARE * n_work_days
     is_pattern = not since.any() or not left.any() or are_weeks or are_work_days
-    return "{x}, unit='D', origin='1899-12-30'" if has_name or is_pattern else ""
+    return "unit='D', origin='1899-12-30'" if has_name or is_pattern else ""

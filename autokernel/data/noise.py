@@ -11,6 +11,7 @@ from scipy.special import expit, logsumexp
 from scipy.stats import norm
 
 from autokernel.data.columns import Inputs
+from autokernel.data.scales import LARGEST_LOG
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 N_KNOTS = 7  # quantiles of a column, at which a smooth term has its values
@@ -22,7 +23,6 @@ SILVERMAN = 1.06  # n^(-1/5) standard deviations, the width of a kernel of a den
 GAP, LEVELS = "gap", "levels"  # forms of a term: of rows without a value, and of a category
 
 _JITTER = 1e-6  # of the covariance of a smooth term at its knots
-_LARGEST_LOG = 690.0  # so that its exponential does not overflow
 _LOG_2PI = float(np.log(2 * np.pi))
 
 
@@ -102,7 +102,7 @@ class RowNoise:
 
     def on_scale(self, log_slopes: FloatArray) -> "RowNoise":
         """Return the noise on a scale of the target with these slopes, by the delta method."""
-        noise = self.multiplied(np.exp(np.minimum(2 * log_slopes, _LARGEST_LOG)))
+        noise = self.multiplied(np.exp(np.minimum(2 * log_slopes, LARGEST_LOG)))
         return RowNoise(self.weights, noise.errors, noise.rounding, log_slopes, self.log_factors)
 
     def with_factors(self, log_factors: FloatArray) -> "RowNoise":

@@ -22,7 +22,7 @@ MAX_GAP = 0.5  # of the range of the logs of such targets; a larger one parts tw
 _FILL_RATIO, _FILL_RATIO_OF_EQUAL = 1e6, 1e3  # of sizes, from which numbers stand for missing ones
 MAX_SHARE_OF_ZEROS = 0.05  # of a target that has a logarithm
 MAX_VARIANCE = 1.0  # on the scale of the target, for means; that of all targets, standardised
-LARGEST_LOG = 690.0  # so that the square of its exponential does not overflow
+LARGEST_LOG = 690.0  # so that its exponential does not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
 _N_NODES, _N_TERMS = 64, 32  # of a Gauss-Hermite rule, and of a Hermite series
 

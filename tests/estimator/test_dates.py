@@ -159,15 +159,13 @@ SERIAL = pd.Timestamp("1899-12-30")  # of spreadsheets
         ("order_date", (DAILY - SERIAL).days, DAILY),
     ],
 )
-def test_whole_numbers_that_read_as_dates_are_said_with_the_line_that_mends_it(
-    name, numbers, dates
-):
+def test_whole_numbers_that_read_as_dates_are_said_with_how_to_read_them(name, numbers, dates):
     X = pd.DataFrame({name: np.asarray(numbers, dtype=float)})
     y = np.random.default_rng(0).normal(size=len(X))
     with pytest.warns(UserWarning, match=f"'{name}' of X has whole numbers that .* dates") as found:
         small().refit(X, y, "NOISE")
-    line = re.search(r"pandas\.to_datetime\(.*\)", str(found[0].message))[0]
-    X[name] = eval(line, {"pandas": pd, "X": X})
+    how = re.search(r"pandas\.to_datetime\(\.\.\., (.*)\)", str(found[0].message))[1]
+    X[name] = eval(f"pandas.to_datetime(x, {how})", {"pandas": pd, "x": X[name].astype(int)})
     assert X[name].tolist() == dates.tolist()
     model = small().refit(X, y, "NOISE")
     assert model.date_columns_ == [0]
