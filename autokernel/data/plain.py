@@ -19,6 +19,7 @@ _MAX, _MIN = 1e150, 1e-150  # whose squares are finite
 _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     dict.fromkeys(("X", "y", "X_train", "y_train", "left_out"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
     | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
+    | dict.fromkeys(("knots", "centre", "coefficients", "covariance"), (-_MAX, _MAX))
     | dict.fromkeys(("extent", "unit", "width", "weight", "weights"), (_MIN, _MAX))
     | dict.fromkeys(
         ("offset", "errors", "noise_std", "rounding", "scaled_noise_variance", "resolution"),

@@ -65,9 +65,8 @@ _HISTORY = (
     | dict.fromkeys(("n_leaves", "n_params", "row_set"), IntArray)
     | dict.fromkeys(("score", "log_prior", "score_per_sample", "best_score"), FloatArray)
     | dict.fromkeys(("fit_seconds", "proposal_seconds", "elapsed", "estimate"), FloatArray)
-    | dict.fromkeys(
-        ("expected_improvement", "standard_error", "pareto_k", "upper_bound"), FloatArray
-    )
+    | dict.fromkeys(("expected_improvement", "standard_error", "pareto_k"), FloatArray)
+    | {"upper_bound": FloatArray}
 )
 _NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes"), FloatArray)
 _FIELDS = {  # of a model that are written as they are
@@ -408,13 +407,11 @@ def _check_term(term: NoiseTerm, columns: Columns, key: str) -> None:
     _require(is_right, f"{key}.form", "levels of a category, and no other of it", term.form)
     knots, is_gap = term.knots, term.form == GAP
     is_right = knots.ndim == 1 and (len(knots) == 0 if is_gap else len(knots) > 1)
-    is_right = is_right and bool(np.isfinite(knots).all() and (np.diff(knots) > 0).all())
+    is_right = is_right and bool((np.diff(knots) > 0).all())
     _require(is_right, f"{key}.knots", "none of a gap, else two or more, ascending", knots)
     k = FORMS[term.form](np.zeros(1), knots).shape[1]
     for name, shape in (("centre", (k,)), ("coefficients", (k,)), ("covariance", (k, k))):
-        values = getattr(term, name)
-        _check_shape(values, shape, f"{key}.{name}")
-        _require(bool(np.isfinite(values).all()), f"{key}.{name}", "finite numbers", "others")
+        _check_shape(getattr(term, name), shape, f"{key}.{name}")
 
 
 def _check_scales(scales: Mapping[str, Scale], known: Sequence[str], key: str) -> None:
