@@ -6,7 +6,7 @@ from collections.abc import Collection, Sequence
 from decimal import Decimal
 from itertools import compress
 from numbers import Real
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
@@ -25,41 +25,32 @@ _WHOLE = re.compile(r"[+-]?\d+")
 _ISO_DATE = re.compile(r"\d{4}-\d{2}(-\d{2}(T|\b).*)?")
 _MARK, _NAME = "[./ -]{1,2}", "(jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _MONTH = rf"(\d{{1,2}}|{_NAME})"
-
-
-class _Look(NamedTuple):
-    """Texts that look like numbers or dates, and are read as neither."""
-
-    kind: str
-    form: re.Pattern[str]
-    expected: str
-    advice: str
-
-
+_LIKE_A_NUMBER = re.compile(
+    r"[<>~≈≤≥$€£¥]? ?[+\-\u2212]? ?"
+    r"(\d{1,3}(?P<mark>[.,'\u2019_\s])\d{3}(?:(?P=mark)\d{3})*|\d+)"
+    r"(?P<rest>[.,]\d+)?([eE][+-]?\d+)?\s?(?P<unit>([^\W\d_]|[%°‰$€£¥]).*)?"
+)
+_LIKE_A_DATE = re.compile(
+    rf"(\d{{1,2}}{_MARK}{_MONTH}{_MARK}\d{{2}}(\d{{2}})?|\d{{4}}{_MARK}{_MONTH}{_MARK}\d{{1,2}}|"
+    rf"\d{{1,2}}{_MARK}(19|20)\d{{2}}|{_NAME}{_MARK}\d{{2}})([T,\s].*)?",
+    re.IGNORECASE,
+)
 _LOOKS = (
-    _Look(
+    (
         NUMBER,
-        re.compile(
-            r"[<>~≈≤≥$€£¥]? ?[+\-\u2212]? ?"
-            r"(\d{1,3}(?P<mark>[.,'\u2019_\s])\d{3}(?:(?P=mark)\d{3})*|\d+)"
-            r"(?P<rest>[.,]\d+)?([eE][+-]?\d+)?\s?(?P<unit>([^\W\d_]|[%°‰$€£¥]).*)?"
-        ),
+        _LIKE_A_NUMBER,
         "numbers",
         "write them as 1234.5, without marks of thousands, units and other signs (pandas has "
         "str.replace), and convert them by astype(float)",
     ),
-    _Look(
+    (
         DATE,
-        re.compile(
-            rf"(\d{{1,2}}{_MARK}{_MONTH}{_MARK}\d{{2}}(\d{{2}})?|"
-            rf"\d{{4}}{_MARK}{_MONTH}{_MARK}\d{{1,2}}|"
-            rf"\d{{1,2}}{_MARK}(19|20)\d{{2}}|{_NAME}{_MARK}\d{{2}})([T,\s].*)?",
-            re.IGNORECASE,
-        ),
+        _LIKE_A_DATE,
         "dates as datetime64, or as '2020-01-31',",
         "convert it by pandas.to_datetime, with dayfirst=True if the day comes before the month",
     ),
 )
+"""Forms of texts that look like numbers or dates: what they should be, and what to do."""
 
 
 def kind_of(counts: Counter[Any], name: str, *, may_be_levels: bool) -> tuple[str, dict[Any, Any]]:
@@ -86,10 +77,10 @@ def kind_of(counts: Counter[Any], name: str, *, may_be_levels: bool) -> tuple[st
         raise refused(name, "numbers", others[NUMBER], TO_GAPS[NUMBER])
     if _is_most(dates, counts) or any(_match(_ISO_DATE, one) for one in counts):
         raise refused(name, "dates such as '2020-01-31'", others[DATE], TO_GAPS[DATE])
-    for look in _LOOKS:
-        found = {one: like for one in others[look.kind] if (like := _match(look.form, one))}
-        if _is_most({*found, *known[look.kind]}, counts) and not _are_codes(found.values()):
-            raise refused(name, look.expected, others[look.kind], look.advice)
+    for kind, form, expected, advice in _LOOKS:
+        found = {one: like for one in others[kind] if (like := _match(form, one))}
+        if _is_most({*found, *known[kind]}, counts) and not _are_codes(found.values()):
+            raise refused(name, expected, others[kind], advice)
     return CATEGORY, {}
 
 

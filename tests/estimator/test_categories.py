@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
 from sklearn.model_selection import cross_val_predict
 
-from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel import AutoKernelGPRegressor
 from autokernel.displays import EffectsDisplay, ForecastDisplay
 from autokernel.export import from_dict, to_dict, write_report
 from tests.fits import PLAIN, small, tiny
@@ -392,13 +392,6 @@ def test_a_warm_start_begins_again_if_a_column_becomes_a_category():
     assert "SE[shop]" in model.search_history_["kernel"]
     model.set_params(categorical_features=["shop"]).fit(NUMBERS[:20], Y[:20])
     assert "SE[shop]" not in model.search_history_["kernel"]
-
-
-def test_equal_categories_twice_are_one():
-    for text in ("CAT[0] * CAT[0]", "CAT[0] + CAT[0]"):
-        model = tiny(start_kernel=text, max_leaves=2).fit(X[["shop"]][:20], Y[:20])
-        assert text not in model.search_history_["kernel"]
-    assert parse_expression("CAT[0]").leaves[0].kernel.is_categorical
 
 
 def frame_with(shop):

