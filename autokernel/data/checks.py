@@ -42,14 +42,7 @@ MIN_ROWS_OF_LEVELS = 10  # from which a category may have many levels
 
 
 def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Turn inputs and targets into finite arrays of float64.
-
-    Raises
-    ------
-    ValueError
-        If the data are not valid (with scikit-learn's messages), if they hold dates or times, or if
-        numbers are so large, or differ by so little, that squares overflow or vanish.
-    """
+    """Turn inputs and targets into finite arrays of float64, whose squares do not overflow."""
     X, y = in_memory(X), in_memory(y)
     _refuse_times("X", refuse_one_dimension(X))
     check_index("y", y, X)
@@ -101,12 +94,6 @@ def check_fit_data(
     The estimator stays as it is. The columns must agree with the ``known`` ones of its fit, if
     there are any. Rows of the weight zero are left out. Equal rows without missing values and known
     errors are one row with the sum of their weights. The series are searched until the deadline.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`check_training_data`, if there are several targets, if columns are others than
-        those of the fit, and if weights or errors are not valid.
     """
     inputs, values, weights, errors, kinds, names = _check_rows(
         estimator, X, y, sample_weight, noise_std, known, min_rows=MIN_ROWS
@@ -169,11 +156,6 @@ def check_new_rows(
 
     The columns are the ``known`` ones, with the levels that the rows have besides. Rows are
     numbered from the first one. Equal rows stay separate, and weights are never relative.
-
-    Raises
-    ------
-    ValueError
-        As for :func:`check_fit_data`; a single row is valid.
     """
     inputs, values, weights, errors, kinds, _ = _check_rows(
         estimator, X, y, sample_weight, noise_std, known, min_rows=1

@@ -140,13 +140,7 @@ class Columns:
         return len(self.every)
 
     def index_of(self, given: object, *, argument: str) -> int:
-        """Return the index of a column that is given by its name or index.
-
-        Raises
-        ------
-        ValueError
-            If there is no such column.
-        """
+        """Return the index of a column that is given by its name or index, if there is one."""
         expected = f"{argument} must be a column of X"
         return index_of_column(given, self.names, len(self), expected=expected)
 

@@ -38,10 +38,8 @@ _FINITE = 2.0**53  # up to which numbers count whole ones
 def as_plain(value: Any) -> Any:
     """Write an object as JSON holds it; numbers that are not finite become texts.
 
-    Raises
-    ------
-    TypeError
-        If it is none of data classes, mappings, sequences, sets, arrays, expressions and scalars.
+    A ``TypeError`` says that it is none of data classes, mappings, sequences, sets, arrays,
+    expressions and scalars.
     """
     value = value.tolist() if hasattr(value, "tolist") else value
     if is_dataclass(value) and not isinstance(value, (type, Expression, BaseEstimator)):
@@ -67,23 +65,10 @@ Parse = Callable[[str], Expression]
 def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) -> Any:
     """Read what :func:`as_plain` has written, and check all types and numbers.
 
-    Parameters
-    ----------
-    kind : type or annotation
-        A scalar, an array of :mod:`autokernel.typing`, an :class:`Expression`, ``Any`` for any
-        scalar, a data class, named tuple, mapping or tuple of them, or a dict of the kinds of its
-        values. ``kind | None``, or ``(kind, None)``, may be missing.
-    given : object
-        The plain data.
-    key : str
-        Where they are, for messages.
-    parse : callable
-        Reads the text of an expression.
-
-    Raises
-    ------
-    ValueError
-        If they are not of this kind; the message says the key, what is expected, and what is got.
+    A kind is a scalar, an array of :mod:`autokernel.typing`, an :class:`Expression`, ``Any`` for
+    any scalar, a data class, named tuple, mapping or tuple of them, or a dict of the kinds of its
+    values. ``kind | None``, or ``(kind, None)``, may be missing. A ``ValueError`` says the key,
+    what is expected, and what is got.
     """
     origin, args = get_origin(kind), get_args(kind)
     if NoneType in args or isinstance(kind, tuple):

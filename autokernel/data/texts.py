@@ -56,12 +56,8 @@ _LOOKS = (
 def kind_of(counts: Counter[Any], name: str, *, may_be_levels: bool) -> tuple[str, dict[Any, Any]]:
     """Return the kind of a column of texts, numbers and dates, and the moments of its dates.
 
-    Texts of whole numbers are levels, if there may be any.
-
-    Raises
-    ------
-    ValueError
-        If most of the texts are numbers or dates, or look like them.
+    Texts of whole numbers are levels, if there may be any. Texts of which most, but not all, are
+    numbers or dates, or look like them, are refused.
     """
     numbers = set(filter(is_numeric, counts))
     if len(numbers) == len(counts):
