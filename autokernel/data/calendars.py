@@ -21,16 +21,8 @@ from autokernel.data.series import MIN_SHARE, most_frequent_step
 from autokernel.typing import FloatArray, IntArray
 
 _ROUNDED = 0.15  # of a step, by which steps of rounded numbers differ from it
-_MIN_ROWS_OF_CALENDAR = 8  # of a group, from which it has a calendar apart from the others
-_MIN_STEPS = 3  # of a group of fewer rows, that are equal to be its calendar
 _DAY = int(MICROSECONDS_PER_DAY)
-_WEEKS_OF_QUARTER = 13  # such as 4, 4 and 5
-_CYCLES_OF_MONTHS = (1, 2, 3, 4, 6, 12)
-_CYCLES, _CYCLES_OF_PATTERN = 2, 3  # that known dates must have to show one
 _DAYS_OF_MONTH = (28, 31)  # the fewest and the most
-_KEYS_OF_MONTH = 5 * WEEK  # at most, as of a fifth Sunday
-_MAX_DATES, _MAX_STEPS = 6, 12  # in a cycle of months, and of another pattern
-_MAX_TICKS = 4_000_000  # of a calendar, all days from the year 1 to 9999
 
 Keys = Callable[[IntArray], IntArray]
 """Numbers by which ticks are alike in a cycle; those below zero are in no calendar."""
@@ -61,7 +53,7 @@ class _Calendar(NamedTuple):
 
     def cost(self, known: IntArray) -> float:
         """Return the nats that say which keys are kept, and which ticks the known ones lack."""
-        if known[-1] - known[0] >= _MAX_TICKS:
+        if known[-1] - known[0] >= 4_000_000:  # more than the days from the year 1 to 9999
             return np.inf
         every = self.ticks(known[0], known[-1] + 1)
         steps = np.diff(np.searchsorted(every, known))
@@ -81,10 +73,10 @@ def rows_ahead_of_group(
     ahead = partial(rows_ahead, are_dates=are_dates, zone=zone)
     known, x = np.unique(own), np.concatenate([own, others])
     last, steps = np.max(own if len(own) else x), np.diff(known)
-    if len(known) >= _MIN_ROWS_OF_CALENDAR:
+    if len(known) >= 8:  # which show a calendar
         return ahead(own, horizon)
     meanwhile = np.unique(others[(others >= np.min(own, initial=np.inf)) & (others <= last)])
-    are_equal = len(steps) >= _MIN_STEPS and np.ptp(steps) <= _ROUNDED * steps.max()  # as months
+    are_equal = len(steps) >= 3 and np.ptp(steps) <= _ROUNDED * steps.max()  # as months
     if are_equal and not np.array_equal(meanwhile, known):
         with suppress(ValueError):  # of steps that are equal by chance
             return ahead(own, horizon)
@@ -143,7 +135,7 @@ def _calendars(moments: IntArray, zone: str) -> Iterator[tuple[_Calendar, IntArr
         of_ticks = partial(_Calendar, clock, unit, begin)
         for keys, cycle, n_keys in _of_months(ticks) if is_daily else ():
             kept = np.unique(keys(ticks))
-            if kept[0] >= 0 and len(kept) <= min(_MAX_DATES, max(1, len(ticks) // _CYCLES)):
+            if kept[0] >= 0 and len(kept) <= min(6, max(1, len(ticks) // 2)):  # two cycles
                 yield of_ticks(keys, kept, cycle, n_keys), ticks
         if clock == "" or step % _DAY == 0 or np.ptp(known - moments) > 0:  # hours are those of UTC
             n_keys = step // _DAY if is_daily else 1
@@ -154,11 +146,11 @@ def _calendars(moments: IntArray, zone: str) -> Iterator[tuple[_Calendar, IntArr
         if is_daily and not np.any(weekday(ticks) >= WORK_DAYS):
             working = np.arange(WORK_DAYS)
             yield of_ticks(weekday, working, WEEK, WORK_DAYS), ticks
-        patterns = np.cumsum(np.diff(ticks[: _MAX_STEPS + 1])).tolist()
-        days = (1, WEEK, _WEEKS_OF_QUARTER * WEEK) if _DAY % unit == 0 else ()
+        patterns = np.cumsum(np.diff(ticks[:13])).tolist()  # of up to twelve steps
+        days = (1, WEEK, 13 * WEEK) if _DAY % unit == 0 else ()  # a quarter of 4, 4 and 5 weeks
         for cycle in sorted({*patterns, *(_DAY // unit * one for one in days)}):
             kept = np.unique(ticks % cycle)
-            if len(ticks) >= _CYCLES_OF_PATTERN * len(kept):
+            if len(ticks) >= 3 * len(kept):  # three cycles
                 yield of_ticks(partial(_phase, cycle=cycle), kept, cycle, 2 * cycle), ticks
 
 
@@ -170,7 +162,7 @@ def _of_months(known: IntArray) -> Iterator[tuple[Keys, int, int]]:
     """Return keys of days in cycles of months, with the lengths and numbers of keys of these."""
     month, since, left = months_of(known)
     steps, counts = np.unique(np.diff(month), return_counts=True)
-    lengths = sorted({*_CYCLES_OF_MONTHS, int(steps[np.argmax(counts)])} - {0})
+    lengths = sorted({1, 2, 3, 4, 6, 12, int(steps[np.argmax(counts)])} - {0})
     ends = np.unique(since[left > 0])  # days that also explain ends of shorter months
     if np.max(since[left == 0], initial=-1) > np.max(ends, initial=-1):
         ends = np.append(ends, _DAYS_OF_MONTH[1] - 1)
@@ -187,7 +179,7 @@ def _of_months(known: IntArray) -> Iterator[tuple[Keys, int, int]]:
 def _key_in_months(days: IntArray, *, key: Callable[..., IntArray], n_months: int) -> IntArray:
     month, since, left = months_of(days)
     of_month = key(days, since, left)
-    return np.where(of_month < 0, -1, month % n_months * _KEYS_OF_MONTH + of_month)
+    return np.where(of_month < 0, -1, month % n_months * 5 * WEEK + of_month)  # a fifth Sunday: 34
 
 
 def _day_of_month(_: IntArray, since: IntArray, left: IntArray, *, ends: IntArray) -> IntArray:

@@ -37,8 +37,6 @@ MAX_MAGNITUDE = 1e100  # of a number, so that its square does not overflow
 MAX_ROWS_NAMED = 5  # rows without a target that a message lists
 
 MIN_ROWS = 2  # of a fit
-MANY_LEVELS = 0.8  # of a category, as a share of the rows that have one
-MIN_ROWS_OF_LEVELS = 10  # from which a category may have many levels
 
 
 def check_training_data(X: npt.ArrayLike, y: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
@@ -257,7 +255,7 @@ def _with_warnings(columns: Columns, X: FloatArray) -> Columns:
 def _warn_of_many_levels(column: Column, x: FloatArray) -> None:
     known, name = x[~np.isnan(x)], column.name
     n_levels = len(np.unique(known))
-    if len(known) < MIN_ROWS_OF_LEVELS or n_levels < MANY_LEVELS * len(known):
+    if len(known) < 10 or n_levels < 0.8 * len(known):
         return
     advice = "if it numbers or names the rows, leave it out"
     if column.origin == WHOLE_TEXTS:

@@ -14,7 +14,6 @@ from autokernel.validation import index_of_column
 
 NO_VALUE = "no value"  # the origin of a column of which the fit had none
 _N_PLACES = 16  # values for which a missing one may stand
-_MAX_KNOWN = 4096  # values, about, whose quantiles these are
 
 
 class Levels(NamedTuple):
@@ -67,7 +66,7 @@ class Column:
             extent=extent,
             varies=varies,
             n_gaps=n_gaps,
-            places=_places((known[:: max(1, len(known) // _MAX_KNOWN)] - low) / extent),
+            places=_places((known[:: max(1, len(known) // 4096)] - low) / extent),  # of some
             scales=scales,
         )
 

@@ -58,9 +58,6 @@ _SPAN = re.compile(r"(\d{4}-\d\d-\d\d)/\d{4}-\d\d-\d\d")  # a week of pandas
 _NAME_OF_DATES = re.compile(
     r"((?<![A-Za-z])(?i:date|day|month|datum|period)|(?<=[a-z])(Date|Day|Month|Period))s?(?![a-z])"
 )
-_MIN_DATES = 12  # whole numbers that are read as dates whatever their name is
-_FIRST_YEAR, _LAST_YEAR = 1800, 2199  # of whole numbers that are read as dates
-_SERIAL_DAYS, _SERIAL_DAY_OF_1970 = (36_526, 55_153), 25_569  # of the years 2000 to 2050
 _MIN_SHARE = 0.5  # of such days, that are a week apart, or of the working days among them
 _ANY_ORDER = re.compile(r"\s*\d{1,2}[./ -]\s?\d{1,2}[./ -]")  # of days and months in other rows
 
@@ -252,16 +249,16 @@ def reading_of_numbers(name: str, x: FloatArray) -> str:
     days, and for few numbers.
     """
     known, has_name = np.unique(x[~np.isnan(x)]), _NAME_OF_DATES.search(name) is not None
-    if len(known) < (2 if has_name else _MIN_DATES) or np.any(known % 1):
+    if len(known) < (2 if has_name else 12) or np.any(known % 1):
         return ""
     for form, divisor in {"%Y%m%d": 10_000, "%Y%m": 100}.items():
-        if known[0] // divisor >= _FIRST_YEAR and known[-1] // divisor <= _LAST_YEAR:
+        if known[0] // divisor >= 1800 and known[-1] // divisor < 2200:
             texts = [f"{one:.0f}" for one in known]
             iso = ["-".join(filter(None, (one[:4], one[4:6], one[6:]))) for one in texts]
             return f"format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
-    if not (_SERIAL_DAYS[0] <= known[0] and known[-1] <= _SERIAL_DAYS[1]):
+    if known[0] < 36_526 or known[-1] > 55_153:  # of the years 2000 to 2050
         return ""
-    days = known.astype(int) - _SERIAL_DAY_OF_1970
+    days = known.astype(int) - 25_569  # the serial day of 1970-01-01
     (_, since, left), steps = months_of(days), np.diff(days)
     are_weeks = not np.any(steps % WEEK) and np.mean(steps == WEEK) >= _MIN_SHARE
     n_work_days = np.ptp(days) * WORK_DAYS / WEEK

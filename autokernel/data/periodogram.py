@@ -15,12 +15,7 @@ SEASONS = {"day": 1.0, "week": 7.0, "quarter": YEAR / 4, "year": YEAR}
 """Seasons of dates, in days."""
 
 MAX_PEAKS = 6  # periods of one column
-_MAX_CYCLES = 32  # over the extent, as a multiple of half the number of rows
 _MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram
-_MAX_ROWS_OF_WALK = 1000  # of a precision, which takes O(n^3)
-_RATIOS_OF_WALK = 10.0 ** np.arange(-4, 2)  # variances of noise and of a walk over the extent
-_MIN_SINE = 1e-9  # mean square of a sine in the rows, which is a half mostly
-_MIN_FAST_PEAK = 2.0  # height of a fast peak, as a multiple of the highest slow peak
 _ROWS_OF_CYCLE, _CYCLES = 4, 2  # that a period needs to be seen
 _UNEQUAL = 0.02  # by which cycles, months and quarters differ from their mean
 _MIN_DISTINCT = 6  # inputs that differ, below which a column has no periods
@@ -69,7 +64,7 @@ def periodogram_periods(
     peaks = peaks[np.argsort(-power[peaks], kind="stable")]
     is_slow = cycles[peaks] <= half
     slow, fast = peaks[is_slow][:MAX_PEAKS], peaks[~is_slow][:1]
-    if len(fast) and (len(slow) == 0 or power[fast[0]] > _MIN_FAST_PEAK * power[slow[0]]):
+    if len(fast) and (len(slow) == 0 or power[fast[0]] > 2 * power[slow[0]]):
         slow = np.append(fast, slow)
     return extent / cycles[slow]
 
@@ -90,7 +85,7 @@ def _cycles_to_try(
     # Irregularly spaced rows can show periods far below their mean spacing, such as a week in a
     # sample of daily figures. But among many frequencies, high peaks also occur by chance.
     half = len(distinct) / 2
-    most = np.clip(0.5 * extent / np.diff(distinct).min(), half, _MAX_CYCLES * half)
+    most = np.clip(0.5 * extent / np.diff(distinct).min(), half, 32 * half)
     most = max(half, min(most, _MAX_CYCLES_TIMES_ROWS / n_rows))
     return np.arange(1.0, most + 0.25, 0.25), half
 
@@ -121,7 +116,7 @@ def periodogram(
         sums *= np.exp(-0.5j * np.angle(doubled))  # of waves that are orthogonal (Scargle's tau)
         cc, ss = (total + np.abs(doubled)) / 2, (total - np.abs(doubled)) / 2
         # on an even grid, the sine of the highest frequency vanishes
-        of_sine = np.divide(sums.imag**2, ss, out=0 * ss, where=ss > _MIN_SINE * total)
+        of_sine = np.divide(sums.imag**2, ss, out=0 * ss, where=ss > 1e-9 * total)
         return 0.5 * (sums.real**2 / cc + of_sine)
     sums = _sums_of_waves(amplitude * (precision @ residual), centred, frequencies)
     c, s = sums.real, sums.imag
@@ -141,13 +136,13 @@ def precision_beside_walk(x: FloatArray, y: FloatArray, weights: FloatArray) -> 
 
     The ratio of their variances is that of the highest likelihood among a few. What is slow in a
     target is likely under a walk, so that a periodogram beside it shows the seasons. The result is
-    None for very many rows, and where the target or x is constant.
+    None for very many rows, as it takes O(n^3), and where the target or x is constant.
     """
-    if not 1 < len(x) <= _MAX_ROWS_OF_WALK or not (np.ptp(y) and np.ptp(x)):
+    if not 1 < len(x) <= 1000 or not (np.ptp(y) and np.ptp(x)):
         return None
     z = (x - x.min()) / np.ptp(x)
     walk, best, precision = 1.0 + np.minimum.outer(z, z), -np.inf, None
-    for ratio in _RATIOS_OF_WALK:
+    for ratio in 10.0 ** np.arange(-4, 2):  # of noise to the walk over the extent
         factor = cho_factor(walk + np.diag(ratio / weights), lower=True)
         square = float(y @ cho_solve(factor, y)) / len(y)
         log_likelihood = -np.log(square) * len(y) / 2 - np.log(np.diag(factor[0])).sum()

@@ -6,10 +6,8 @@ from autokernel.data.scales import fill_rows
 from autokernel.typing import FloatArray
 
 _MIN_DISTINCT = 3  # values that show a resolution; two are names of two cases
-_FRACTIONS = (0.5, 0.25, 0.125)  # as of inches
 _MIN_SHARE = 1e-6  # of the range, below which a resolution has no effect
 _TOLERANCE = 1e-4  # of a step, by which multiples of it may differ from whole numbers
-_PRECISION = 2 * float(np.finfo(np.float32).eps)  # of numbers, relative to the largest one
 
 
 def resolution_of(y: FloatArray) -> float:
@@ -24,9 +22,10 @@ def resolution_of(y: FloatArray) -> float:
     largest, extent = float(np.abs(values).max()), float(np.ptp(values))
     least = max(_MIN_SHARE * extent, np.finfo(float).eps / _TOLERANCE * largest)
     powers = 10.0 ** np.arange(np.floor(np.log10(least)), np.ceil(np.log10(extent)) + 1)
-    steps = np.concatenate([np.outer(powers, (1, 2, 5)).ravel(), _FRACTIONS])
+    steps = np.concatenate([np.outer(powers, (1, 2, 5)).ravel(), (0.5, 0.25, 0.125)])
+    precision = 2 * float(np.finfo(np.float32).eps) * largest  # of numbers
     for step in np.unique(steps[(steps >= least) & (steps <= extent)])[::-1]:
-        multiples, tolerance = values / step, min(_TOLERANCE, _PRECISION * largest / step)
+        multiples, tolerance = values / step, min(_TOLERANCE, precision / step)
         whole = np.rint(multiples)
         is_exact = np.abs(multiples - whole).max() <= tolerance
         if is_exact and len(np.unique(whole)) >= max(_MIN_DISTINCT, len(values) / 2):

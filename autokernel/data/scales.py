@@ -19,7 +19,6 @@ MIN_DISTINCT = 10  # values of a target that has other scales
 MIN_DISTINCT_OF_COLUMN = 5  # the same of a column
 MIN_SHARE = 1e-9  # of the largest target, below which the smallest one is many decades away
 MAX_GAP = 0.5  # of the range of the logs of such targets; a larger one parts two kinds of numbers
-_FILL_RATIO, _FILL_RATIO_OF_EQUAL = 1e6, 1e3  # of sizes, from which numbers stand for missing ones
 MAX_SHARE_OF_ZEROS = 0.05  # of a target that has a logarithm
 MAX_VARIANCE = 1.0  # on the scale of the target, for means; that of all targets, standardised
 LARGEST_LOG = 690.0  # so that its exponential does not overflow
@@ -363,8 +362,8 @@ def fill_rows(y: FloatArray) -> IntArray:
     order = np.argsort(np.abs(y), kind="stable")
     logs = np.log(np.maximum(np.abs(y[order]), np.finfo(float).tiny))
     first = max((len(y) + 1) // 2, int(np.sum(y == 0)) + 1)  # that may be such a row
-    large = max(np.log(_FILL_RATIO), MAX_GAP * (logs[-1] - logs[min(first, len(y)) - 1]))
-    for cut in np.flatnonzero(np.diff(logs) >= np.log(_FILL_RATIO_OF_EQUAL)) + 1:
+    large = max(np.log(1e6), MAX_GAP * (logs[-1] - logs[min(first, len(y)) - 1]))
+    for cut in np.flatnonzero(np.diff(logs) >= np.log(1e3)) + 1:
         far = order[cut:]
         is_one_number = len(far) > 1 and np.ptp(y[far]) == 0
         is_far = is_one_number or logs[cut] - logs[cut - 1] >= large

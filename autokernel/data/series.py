@@ -12,12 +12,7 @@ MIN_SHARE = 0.5  # of the steps that are equal, from which they are the spacing
 
 _TOLERANCE = 1e-6  # of a step, by which equal steps differ through rounding
 _MIN_SHARE_OF_ROWS = 0.95  # that differ in time or group
-_MAX_SHARE_OF_TIMES = 0.5  # that differ, by rows, if groups have the same times
-_MIN_SHARE_OF_SHARED = 0.4  # of rows at a time of other rows, if groups are of different lengths
 _MIN_ROWS_OF_GROUP = 3  # on average
-_MAX_GROUP_COLUMNS = 3  # whose levels make up the groups
-_MAX_CHOICES, _MAX_TRIED = 30, 10  # of columns of groups, for each number of them
-_MAX_PAIRS = 4000  # of rows at one time, about, by which these are compared, neighbours in any case
 
 
 class Series(NamedTuple):
@@ -77,24 +72,25 @@ def groups_along(x: FloatArray, levels: IntArray, *, are_dates: bool) -> tuple[i
     n = len(x)
     if len(times) >= _MIN_SHARE_OF_ROWS * n and (are_dates or _are_at_equal_steps(times)):
         return ()
-    are_few = are_dates or len(times) <= _MAX_SHARE_OF_TIMES * n
-    if not (are_few or counts[counts > 1].sum() >= _MIN_SHARE_OF_SHARED * n):
+    are_few = are_dates or len(times) <= 0.5 * n  # groups have the same times
+    if not (are_few or counts[counts > 1].sum() >= 0.4 * n):  # nor groups of different lengths
         return None
-    order, n_lags = np.argsort(places, kind="stable"), min(counts.max(), _MAX_PAIRS // n + 1)
+    # about 4000 pairs of rows at one time are compared, neighbours in any case
+    order, n_lags = np.argsort(places, kind="stable"), min(counts.max(), 4000 // n + 1)
     pairs = [[order[:-lag], order[lag:]] for lag in range(1, n_lags + 1)]
     one, other = np.concatenate(pairs, axis=1)
     are_equal = (levels[one] == levels[other])[places[one] == places[other]]
     sizes = levels.max(axis=0, initial=0) + 1
     few = np.flatnonzero(sizes * _MIN_ROWS_OF_GROUP <= n).tolist()
     choices: list[tuple[int, ...]] = [()]
-    for _ in range(_MAX_GROUP_COLUMNS):
+    for _ in range(3):  # columns whose levels make up the groups
         n_equal: dict[tuple[int, ...], int] = {}
         for chosen in choices:
             left = are_equal[are_equal[:, chosen].all(axis=1)].sum(axis=0).tolist()
             n_equal |= {tuple(sorted((*chosen, c))): left[c] for c in few if c not in chosen}
-        choices = sorted(n_equal, key=lambda one: (n_equal[one], one))[:_MAX_CHOICES]
+        choices = sorted(n_equal, key=lambda one: (n_equal[one], one))[:30]
         n_distinct: dict[tuple[int, ...], int] = {(): 0}
-        for chosen in sorted(choices[:_MAX_TRIED]):
+        for chosen in sorted(choices[:10]):
             of_rows = np.ravel_multi_index(levels[:, chosen].T, sizes[[*chosen]])
             _, groups, of_group = np.unique(of_rows, return_inverse=True, return_counts=True)
             n_most = np.minimum(counts, len(of_group)).sum()

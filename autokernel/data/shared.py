@@ -12,7 +12,6 @@ from autokernel.typing import BoolArray, FloatArray
 
 N_RANDOM_SETS, N_BLOCKS = 9999, 99  # of rows, with which some are compared
 MIN_PROBABILITY = 1e-3  # of as much in common by chance
-_THURSDAY, _LEAP_YEAR = date(1970, 1, 1), 2000  # the first day of numbers of weekdays and of days
 
 
 class Shared(NamedTuple):
@@ -25,8 +24,8 @@ class Shared(NamedTuple):
     def names(self, numbers: FloatArray) -> list[str]:
         """Name weekdays or days of the year."""
         if self.kind == "weekday":
-            return [f"{_THURSDAY + timedelta(int(one)):%A}" for one in numbers]
-        days = [date(_LEAP_YEAR, int(one) // 31 + 1, int(one) % 31 + 1) for one in numbers]
+            return [f"{date(1970, 1, 1) + timedelta(int(one)):%A}" for one in numbers]
+        days = [date(2000, int(one) // 31 + 1, int(one) % 31 + 1) for one in numbers]  # a leap year
         return [f"{one.day} {one:%B}" for one in days]
 
 

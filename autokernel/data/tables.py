@@ -25,7 +25,6 @@ from autokernel.data.texts import CATEGORY, DATE, NUMBER, TO_GAPS, is_numeric, k
 from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import index_of_column
 
-_NAME_OF_INDEX = "time"  # of one without a name
 _DATES = ("datetime64", "period", "timestamp", "date32")  # types of an index, their beginnings
 WHOLE_TEXTS = "texts of whole numbers"
 _KINDS_OF_LEVELS: dict[str, type] = {"text": str, "truth value": bool, "number": Real}
@@ -273,7 +272,7 @@ def with_dates_of_index(X: Any) -> Any:
     index: Any = X if _is_index(X) else getattr(X, "index", None)
     if not _is_of_dates(index):
         return X
-    name = _NAME_OF_INDEX if index.name is None else index.name
+    name = "time" if index.name is None else index.name
     if not hasattr(X, "columns"):
         return index.to_frame(index=False, name=name)
     if name in X.columns or any(
