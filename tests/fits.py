@@ -17,6 +17,7 @@ from sklearn.gaussian_process import GaussianProcessRegressor
 import autokernel
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluation, Laplace
+from autokernel.export import from_dict, to_dict
 from autokernel.search import STRATEGIES
 
 TIMES = ("fit_seconds", "proposal_seconds", "elapsed")
@@ -69,6 +70,11 @@ def tiny(**parameters):
     """An estimator that looks at two base kernels on each column, and at nothing else."""
     fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, **PLAIN}
     return AutoKernelGPRegressor(**{**fixed, **parameters})
+
+
+def through_json(model):
+    """Write an estimator as JSON without what only Python reads, and read it."""
+    return from_dict(json.loads(json.dumps(to_dict(model), allow_nan=False)))
 
 
 def rows(model, *, without=TIMES):

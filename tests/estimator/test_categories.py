@@ -1,6 +1,5 @@
 """Columns of categories: their kernel, their levels in any form, and what is said of them."""
 
-import json
 import re
 
 import matplotlib as mpl
@@ -14,8 +13,8 @@ from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.displays import EffectsDisplay, ForecastDisplay
-from autokernel.export import from_dict, to_dict, write_report
-from tests.fits import PLAIN, small, tiny
+from autokernel.export import write_report
+from tests.fits import PLAIN, small, through_json, tiny
 
 mpl.use("Agg")
 
@@ -621,5 +620,5 @@ def test_the_table_of_columns_says_how_each_was_read(tmp_path, capsys):
     assert rows["empty"] == ("number", "", "", N, False, "no value")
     printed = " ".join(capsys.readouterr().out.partition(" no. ")[0].split())
     assert "304 and 2 more 0 texts of whole numbers, base_kernels has none for it" in printed
-    assert str(from_dict(json.loads(json.dumps(to_dict(model)))).columns_) == str(table)
+    assert str(through_json(model).columns_) == str(table)
     assert "texts of whole numbers" in write_report(model, tmp_path / "report.html").read_text()

@@ -1,7 +1,6 @@
 """Series: dates in an index, the strategy "series", and forecasts of the next rows."""
 
 import datetime
-import json
 import re
 
 import numpy as np
@@ -16,8 +15,7 @@ from autokernel.data.calendars import rows_ahead
 from autokernel.data.dates import days_since_1970
 from autokernel.data.periodogram import seasons_of
 from autokernel.datasets import load_airline
-from autokernel.export import from_dict, to_dict
-from tests.fits import small
+from tests.fits import small, through_json
 
 N_AHEAD = 4
 
@@ -145,7 +143,7 @@ def test_periods_of_any_year_and_dates_in_zones_are_forecast(first):
     for zone in ("Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu"):
         local = dates("MS", tz=zone)[:22]
         model = small().refit(pd.Series(years.to_numpy(), local[:20]), kernel="LIN[time]")
-        for one in (model, from_dict(json.loads(json.dumps(to_dict(model))))):
+        for one in (model, through_json(model)):
             found = pd.to_datetime(one.forecast(2)["time"], utc=True)
             assert found.tolist() == local[20:].tz_convert("UTC").tolist()
 
@@ -248,7 +246,7 @@ def test_it_fits_few_kernels_which_are_equally_probable(periods, expected):
     assert set(model.search_history_["kernel"]) == expected
     assert model.stop_reason_ == "exhausted"
     assert model._fitted.mixture.tail_share == 0.1
-    again, levels = from_dict(json.loads(json.dumps(to_dict(model)))), [0.005, 0.995]
+    again, levels = through_json(model), [0.005, 0.995]
     np.testing.assert_array_equal(
         model.predict_quantiles(series.index, levels), again.predict_quantiles(series.index, levels)
     )
@@ -314,7 +312,7 @@ def test_a_forecast_begins_after_the_last_row_even_if_it_is_excluded():
     y.iloc[-1] += 30
     model = small(outliers="auto").refit(y, kernel="LIN[time]")
     np.testing.assert_array_equal(model.outliers_, [29])
-    read = from_dict(json.loads(json.dumps(to_dict(model))))
+    read = through_json(model)
     for one in (model, read):
         assert one.forecast(1)["time"][0] == np.datetime64("2020-01-31")
 
@@ -644,7 +642,7 @@ def test_groups_are_those_of_the_fit_also_if_rows_are_repeated_or_join():
     assert repeated.forecast(1)["shop"].tolist() == ["a", "b", "c"]
     for _ in range(3):
         repeated.update(X[:6], y[:6])
-    for one in (repeated, from_dict(json.loads(json.dumps(to_dict(repeated))))):
+    for one in (repeated, through_json(repeated)):
         assert one.forecast(1)["shop"].tolist() == ["a", "b", "c"]
 
 

@@ -1,6 +1,5 @@
 """Missing values of columns: a missing value is another draw from those that are known."""
 
-import json
 import pickle
 import re
 
@@ -11,8 +10,8 @@ import pytest
 from sklearn.model_selection import KFold, cross_val_predict, cross_val_score
 
 from autokernel.displays import EffectsDisplay, ForecastDisplay
-from autokernel.export import from_dict, to_dict, write_report
-from tests.fits import small, tiny
+from autokernel.export import write_report
+from tests.fits import small, through_json, tiny
 
 mpl.use("Agg")
 
@@ -169,8 +168,7 @@ def test_a_column_without_a_value_in_one_fold_fails_no_fold():
     for columns in (["a", "b"], ["b", "a", "c"]):
         scores = cross_val_score(model, frame[columns], np.sin(frame["a"]), cv=KFold(3))
         assert scores.min() > 0.9
-    record = to_dict(model.fit(frame[["b", "a"]][:40], np.sin(frame["a"][:40])))
-    read = from_dict(json.loads(json.dumps(record)))
+    read = through_json(model.fit(frame[["b", "a"]][:40], np.sin(frame["a"][:40])))
     np.testing.assert_array_equal(read.predict(frame[["b", "a"]]), model.predict(frame[["b", "a"]]))
     EffectsDisplay.from_estimator(model)
     assert "b is without a value." in model.describe()

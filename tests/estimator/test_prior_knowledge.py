@@ -1,6 +1,5 @@
 """What the user knows before the search: base kernels by column, periods, kernels to begin with."""
 
-import json
 import re
 
 import numpy as np
@@ -8,8 +7,15 @@ import pandas as pd
 import pytest
 
 from autokernel import AutoKernelGPRegressor, parse_expression
-from autokernel.export import from_dict, to_dict
-from tests.fits import PLAIN, SEARCHES, At, assert_predicts_as_its_kernel, interrupt, rows
+from tests.fits import (
+    PLAIN,
+    SEARCHES,
+    At,
+    assert_predicts_as_its_kernel,
+    interrupt,
+    rows,
+    through_json,
+)
 
 FEW = {"month": ("LIN", "PER"), "other": ()}  # base kernels
 SOME = {"month": ("LIN", "PER"), "other": ("LIN",)}
@@ -126,7 +132,7 @@ def test_a_model_with_known_periods_predicts_as_its_kernel_and_travels():
     assert model.best_expression_ == "PER12[month]"
     assert_predicts_as_its_kernel(model, X, y, X + 0.3)
     expected = model.predict(X)
-    again = from_dict(json.loads(json.dumps(to_dict(model))))
+    again = through_json(model)
     np.testing.assert_array_equal(again.predict(X), expected)
     assert again.best_expression_ == model.best_expression_
     assert "repeats every 1" in model.describe()

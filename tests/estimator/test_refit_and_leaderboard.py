@@ -1,7 +1,6 @@
 """Leaderboard, refit to a known structure, and fits that have very little time."""
 
 import copy
-import json
 
 import numpy as np
 import pandas as pd
@@ -10,8 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.explain import Table
-from autokernel.export import from_dict, to_dict
-from tests.fits import TIMES, assert_predicts_as_its_kernel, rows, tiny, wave
+from tests.fits import TIMES, assert_predicts_as_its_kernel, rows, through_json, tiny, wave
 
 X, Y = wave(20, n_features=2)
 X_NEW, Y_NEW = wave(15, n_features=2, seed=1)
@@ -180,7 +178,7 @@ def test_the_leaderboard_says_which_kernel_was_fitted_after_the_search(model):
 def test_an_estimator_that_has_only_refitted_says_that_there_was_no_search():
     model = tiny(averaging=None, base_kernels=["LIN"]).refit(X, Y, "SE[0]")
     assert (model.stop_reason_, model.n_iter_) == ("refit", 0)
-    copy = from_dict(json.loads(json.dumps(to_dict(model))))
+    copy = through_json(model)
     assert (copy.stop_reason_, copy.n_iter_) == ("refit", 0)
     model.set_params(max_leaves=2, n_iter=1).fit(X, Y)
     assert (model.stop_reason_, model.n_iter_) == ("n_iter", 1)
@@ -194,5 +192,5 @@ def test_the_history_prints_its_main_columns_and_keeps_all(model):
     assert lines[-1] == "main columns; pandas.DataFrame(model.search_history_) has all"
     assert "<th>kernel</th>" in model.search_history_._repr_html_()
     assert pd.DataFrame(model.search_history_).shape == (len(lines) - 2, len(model.search_history_))
-    copy = from_dict(json.loads(json.dumps(to_dict(model))))
+    copy = through_json(model)
     assert str(copy.search_history_) == str(model.search_history_)

@@ -1,6 +1,5 @@
 """Scales of columns and of the target: exact identities with data that are transformed by hand."""
 
-import json
 import pickle
 from dataclasses import replace
 
@@ -25,7 +24,7 @@ from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.climb import ManyRows
 from autokernel.many_rows.left_out import left_out_density
 from autokernel.model import MixtureComponent, MixturePredictor
-from tests.fits import PLAIN
+from tests.fits import PLAIN, through_json
 
 MAPS = {
     "log": (np.log, np.exp, lambda y: 1 / y),
@@ -404,7 +403,7 @@ def test_a_target_with_few_zeros_is_on_the_scale_of_the_logarithm_of_a_sum():
     is_above = medians > 0
     np.testing.assert_allclose(product[is_above] - c, medians[is_above], rtol=0.02, atol=0.02)
     assert f"median + {c:g}" in str(model.explain(frame[:1]))
-    again = from_dict(json.loads(json.dumps(to_dict(model))))
+    again = through_json(model)
     np.testing.assert_allclose(again.predict(frame), model.predict(frame), rtol=1e-9)
 
 
@@ -564,7 +563,7 @@ def test_doses_with_a_zero_have_a_logarithm():
     np.testing.assert_allclose(own.predict(new, return_std=True), expected, rtol=1e-6)
     gp = GaussianProcessRegressor(own.best_kernel_, optimizer=None, normalize_y=True, alpha=0)
     np.testing.assert_allclose(gp.fit(X, y).predict(new), own.predict(new), rtol=1e-6)
-    copy = from_dict(json.loads(json.dumps(to_dict(own))))
+    copy = through_json(own)
     np.testing.assert_array_equal(copy.predict(new), own.predict(new))
     assert copy.best_expression_ == own.best_expression_
     with pytest.warns(UserWarning, match=r"the log scale, which is undefined at -1 \(row 0\)"):

@@ -1,6 +1,5 @@
 """Estimators as plain data."""
 
-import json
 from copy import deepcopy
 
 import numpy as np
@@ -15,17 +14,11 @@ from autokernel.export import from_dict, to_dict
 from autokernel.search import SOT
 from tests.explain.models import refitted
 from tests.export.models import KERNELS, fitted, given, table
-from tests.fits import small, tiny, wave
+from tests.fits import small, through_json, tiny, wave
 from tests.kernels.gate import GATE
 from tests.own_kernels import OrnsteinUhlenbeck
 
 MANY_ROWS = {"neighbours": 9000, "inducing": 300}  # above the rows of exact predictions
-
-
-def through_json(model):
-    """Write an estimator as JSON without what only Python reads, and read it."""
-    text = json.dumps(to_dict(model), allow_nan=False)
-    return from_dict(json.loads(text))
 
 
 def predictions(model, X):
