@@ -23,7 +23,7 @@ from autokernel.expression import (
     custom_parts,
     n_kernel_params,
 )
-from autokernel.fit import NO_OUTCOMES, Outcomes
+from autokernel.fit import NO_OUTCOMES
 from autokernel.fit.arguments import Arguments
 from autokernel.inference import (
     ExactPredictor,
@@ -194,12 +194,16 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     _require(version == FORMAT_VERSION, "record.version", what, version)
     record = read(_RECORD, record, "record")
     X, y = record["X_train"], record["y_train"]
-    has_rows = X.ndim == 2 and X.size > 0
-    _require(has_rows, "record.X_train", "rows of columns", X.shape)
+    _require(X.ndim == 2 and X.size > 0, "record.X_train", "rows of columns", X.shape)
     _check_shape(y, (len(X),), "record.y_train")
     left_out = record["left_out"].reshape(-1, X.shape[1])  # also if there is none
     outcomes, out = record["outcomes"], record["model"]["outliers"].rows
-    _check_outcomes(outcomes, record["n_given"])
+    for name, values in outcomes.items():
+        _check_shape(values, (len(outcomes["row"]),), f"record.outcomes.{name}")
+    _check_ascending(outcomes["row"], "record.outcomes.row")
+    least = int(outcomes["row"].max(initial=-1)) + 1
+    what = f"at least {least}, as outcomes have it"
+    _require(record["n_given"] >= least, "record.n_given", what, record["n_given"])
     n_of_fit = len(y) - int(np.sum(~np.isin(outcomes["row"], out)))
     _require(n_of_fit > 0, "record.X_train", "rows of the fit before those of outcomes", len(y))
     model = _with_settings(record["settings"])
@@ -298,15 +302,6 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     }
 
 
-def _check_outcomes(outcomes: Outcomes, n_given: int) -> None:
-    numbers, key = outcomes["row"], "record.outcomes"
-    for name, values in outcomes.items():
-        _check_shape(values, (len(numbers),), f"{key}.{name}")
-    _check_ascending(numbers, f"{key}.row")
-    least = int(numbers.max(initial=-1)) + 1
-    _require(n_given >= least, "record.n_given", f"at least {least}, as outcomes have it", n_given)
-
-
 def _fitted_model(
     record: Mapping[str, Any], X: FloatArray, y: FloatArray, *, n_of_fit: int
 ) -> FittedModel:
@@ -390,11 +385,9 @@ def _check_varying(
 ) -> None:
     for scale, one in varying.items():
         _require(scale in target.scales, f"{key}.{scale}", "that of a scale of the target", scale)
-        _require(
-            len(one.terms) <= MAX_TERMS, f"{key}.{scale}.terms", f"{MAX_TERMS} or fewer", "more"
-        )
-        is_finite = bool(np.isfinite(one.log_prior))
-        _require(is_finite, f"{key}.{scale}.log_prior", "a finite number", one.log_prior)
+        is_right = len(one.terms) <= MAX_TERMS and bool(np.isfinite(one.log_prior))
+        what = f"at most {MAX_TERMS} terms with a finite log_prior"
+        _require(is_right, f"{key}.{scale}", what, one.log_prior)
         for n, term in enumerate(one.terms):
             _check_term(term, columns, f"{key}.{scale}.terms[{n}]")
 
@@ -402,12 +395,11 @@ def _check_varying(
 def _check_term(term: NoiseTerm, columns: Columns, key: str) -> None:
     _require(0 <= term.column < len(columns), f"{key}.column", "the index of a column", term.column)
     _require(term.form in FORMS, f"{key}.form", f"one of {', '.join(FORMS)}", term.form)
-    is_of_levels, levels = term.form == LEVELS, columns[term.column].levels
-    is_right = term.form == GAP or is_of_levels == (levels is not None)
+    has_levels, knots = columns[term.column].levels is not None, term.knots
+    is_right = term.form == GAP or (term.form == LEVELS) == has_levels
     _require(is_right, f"{key}.form", "levels of a category, and no other of it", term.form)
-    knots, is_gap = term.knots, term.form == GAP
-    is_right = knots.ndim == 1 and (len(knots) == 0 if is_gap else len(knots) > 1)
-    is_right = is_right and bool((np.diff(knots) > 0).all())
+    is_ascending = knots.ndim == 1 and bool((np.diff(knots) > 0).all())
+    is_right = is_ascending and (len(knots) == 0 if term.form == GAP else len(knots) > 1)
     _require(is_right, f"{key}.knots", "none of a gap, else two or more, ascending", knots)
     k = FORMS[term.form](np.zeros(1), knots).shape[1]
     for name, shape in (("centre", (k,)), ("coefficients", (k,)), ("covariance", (k, k))):

@@ -333,7 +333,7 @@ def test_where_there_is_no_noise_it_does_not_vary():
         ("knots", [3.0, 2.0, 1.0], "knots must be none of a gap"),
         ("coefficients", [1.0, 2.0], "coefficients must be an array of the shape"),
         ("covariance", [1.0], "covariance must be an array of the shape"),
-        ("centre", ["nan"], "centre must be finite"),
+        ("centre", ["nan"], "centre must be numbers from"),
     ],
 )
 def test_terms_of_a_record_are_checked(field, value, key):
