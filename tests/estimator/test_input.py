@@ -14,7 +14,6 @@ from sklearn.exceptions import DataConversionWarning, NotFittedError
 from sklearn.gaussian_process.kernels import RBF
 
 from autokernel import (
-    BIC,
     SOT,
     AutoKernelGPRegressor,
     ExpectedImprovement,
@@ -48,17 +47,11 @@ PARAMETERS = [
         {"strategy": SOT},
         r"strategy must be an object, got the class SOT: call it, strategy=SOT\(\)",
     ),
-    ({"criterion": BIC}, r"criterion must be an object, got the class BIC: call it"),
     (
         {"strategy": SOT(acquisition=ExpectedImprovement)},
         r"acquisition must be an object, got the class Exp",
     ),
-    (
-        {"averaging": PosteriorAveraging},
-        r"averaging must be an object, got the class PosteriorAveraging: call it",
-    ),
     ({"strategy": "greeedy"}, r"strategy must be one of .*'greeedy'; did you mean 'greedy'\?"),
-    ({"strategy": "Greedy"}, r"'Greedy'; did you mean 'greedy'\?"),
     ({"criterion": "laplacian"}, r"criterion must be one of .*did you mean 'laplace'\?"),
     ({"criterion": 3}, r"criterion must be one of \['laplace', .* or a Criterion, got 3$"),
     ({"strategy": SOT(acquisition="eips")}, r"acquisition must be one of .*got 'eips'"),
@@ -66,11 +59,9 @@ PARAMETERS = [
         {"averaging": "stack"},
         r"averaging must be one of \['posterior'\] or a PosteriorAveraging, got 'stack'$",
     ),
-    ({"averaging": "posteriors"}, r"averaging must be one of .*did you mean 'posterior'\?"),
     ({"strategy": "skc", "criterion": "loo"}, r"strategy=SKC\(\) .*needs criterion='laplace'"),
     ({"base_kernels": "SE"}, r"base_kernels must be .* a list such as \['SE'\], got 'SE'"),
     ({"base_kernels": ["RBF"]}, r"base_kernels must be .*got \['RBF'\]; did you mean 'SE'\?"),
-    ({"base_kernels": ["Linear"]}, r"did you mean 'LIN'\?"),
     ({"base_kernels": [RBF()]}, r"base_kernels must hold names or BaseKernel objects, got RBF"),
     ({"base_kernels": []}, r"base_kernels must be a selection of"),
     ({"operators": "+"}, r"operators must be .* a list such as \['\+'\], got '\+'"),
@@ -87,12 +78,10 @@ PARAMETERS = [
     ({"approximation": "sparse"}, r"'approximation' parameter .*Got 'sparse'"),
     ({"memory": 3}, r"'memory' parameter .*Got 3"),
     ({"random_state": "a"}, r"'random_state' parameter .*Got 'a'"),
-    ({"strategy": None}, r"strategy must be one of .*got None"),
     ({"strategy": SOT(population_size=0)}, r"'population_size' .*of SOT .*\[1, inf\).*0"),
     ({"strategy": SOT(initial_design="big")}, r"'initial_design' .*of SOT .*'default'.*'big'"),
     ({"strategy": SOT(local_steps="few")}, r"'local_steps' .*of SOT .*'auto'.*'few'"),
     ({"averaging": PosteriorAveraging(n_components=0)}, r"'n_components' .*of PosteriorAveraging"),
-    ({"averaging": 3}, r"averaging must be one of .*got 3"),
     ({"base_kernels": [["SE"]]}, r"base_kernels must hold names or BaseKernel .* got \['SE'\]"),
     ({"priors": {"lengthscale": (1, -2)}}, r"priors\['lengthscale'\] .*positive"),
     ({"random_state": -3}, r"random_state|[Ss]eed"),
@@ -143,7 +132,6 @@ INPUTS = {
     "one number": (3.0, "^Expected 2D array, got scalar array"),
     "nothing": (None, "^Expected 2D array"),
     "a row of a frame": (FRAME.iloc[3], rf"{TWO_DIMENSIONS} Series: .* as X\.iloc\[\[3\]\]"),
-    "a row of texts": (["a", "b"], f"{TWO_DIMENSIONS} list"),
     "a row of two kinds": (np.array([1.0, "b"], dtype=object), f"{TWO_DIMENSIONS} ndarray"),
     "a column of polars": (pl.Series("a", Y), f"{TWO_DIMENSIONS} Series"),
     "a dict": ({"age": X[:, 0], "size": X[:, 1]}, r"dict: .*as pandas\.DataFrame\(X\)"),
@@ -153,9 +141,7 @@ INPUTS = {
     "ragged rows": ([[1.0, 2.0], [3.0]] * 10, "inhomogeneous shape"),
     "huge": (X * 1e150, "^X must not hold numbers above .*, got .*: divide it by a"),
     "durations in pandas": (pd.DataFrame({"load": Y, "when": pd.Series(DURATIONS)}), IN_FRAME),
-    "durations in polars": (pl.DataFrame({"load": Y, "when": DURATIONS}), IN_FRAME),
     "durations": (np.array(DURATIONS)[:, None].astype("timedelta64[s]"), IN_ARRAY),
-    "durations in ns": (np.array(DURATIONS, "timedelta64[ns]")[:, None], IN_ARRAY),
     "durations in lists": ([[one] for one in DURATIONS], IN_ARRAY),
 }
 TARGETS = {
