@@ -10,10 +10,8 @@ from sklearn.datasets import load_diabetes
 
 from autokernel.datasets import load_airline, load_mauna_loa
 
-every_loader = pytest.mark.parametrize("loader", [load_airline, load_mauna_loa])
 
-
-@every_loader
+@pytest.mark.parametrize("loader", [load_airline, load_mauna_loa])
 def test_a_loader_returns_what_those_of_scikit_learn_return(loader):
     bunch = loader()
     file_keys = {"data_filename", "target_filename", "data_module"}
@@ -24,16 +22,12 @@ def test_a_loader_returns_what_those_of_scikit_learn_return(loader):
     X, y = loader(return_X_y=True)
     np.testing.assert_array_equal(X, bunch.data)
     np.testing.assert_array_equal(y, bunch.target)
-
-
-@every_loader
-def test_as_frame_gives_the_same_numbers_in_named_columns(loader):
-    arrays, bunch = loader(), loader(as_frame=True)
-    assert list(bunch.frame.columns) == arrays.feature_names + arrays.target_names
-    np.testing.assert_array_equal(bunch.frame, np.c_[arrays.data, arrays.target])
+    with_frame = loader(as_frame=True)
+    assert list(with_frame.frame.columns) == bunch.feature_names + bunch.target_names
+    np.testing.assert_array_equal(with_frame.frame, np.c_[bunch.data, bunch.target])
     X, y = loader(as_frame=True, return_X_y=True)
-    pd.testing.assert_frame_equal(X, bunch.data)
-    pd.testing.assert_series_equal(y, bunch.target)
+    pd.testing.assert_frame_equal(X, with_frame.data)
+    pd.testing.assert_series_equal(y, with_frame.target)
 
 
 def test_pandas_is_needed_only_for_as_frame(monkeypatch):
