@@ -382,7 +382,7 @@ def _run(options: argparse.Namespace) -> int:
 
 def _check_future(model: AutoKernelGPRegressor, rows: FitRows, future: Any) -> None:
     """Refuse a forecast for which the next rows of a column may be needed, before the search."""
-    series, names = model._fitted.series.columns, [*rows.kinds]
+    series, names = model.explanation().model.series.columns, [*rows.kinds]
     if not series:
         need = "a column of dates (name their --date-format), or of numbers at equal steps"
         raise ValueError(f"--horizon needs {need}, got {rows.kinds}")

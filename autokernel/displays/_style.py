@@ -19,9 +19,7 @@ EXCLUDED = {**DATA, "color": ORANGE, "marker": "x", "label": "excluded"}
 WIDE, NARROW = 0.18, 0.35  # opacity of the bands of 95 % and 50 %
 TWO_SIDED = 1.96  # standard deviations of a band of 95 %
 _DATES = {"minticks": 3, "maxticks": dict.fromkeys(range(7), 6) | {1: 7}}  # 1 for months
-_BEYOND = 0.3  # ranges of what is drawn, beyond which an excluded row is at the edge
-_CHARACTERS_PER_INCH = 14  # of a title
-_MAX_NAME, _MAX_NAMED = 24, 10  # characters of a level, and levels along an axis
+_MAX_NAME = 24  # characters of a level
 _LEGEND: dict[str, Any] = {"frameon": False, "fontsize": "small", "borderaxespad": 0.2}
 _LEGEND |= {"columnspacing": 1, "handlelength": 1.2}
 ABOVE = {**_LEGEND, "loc": "lower left", "bbox_to_anchor": (0, 1), "ncols": 4}
@@ -54,7 +52,7 @@ def set_ticks(ax: "Axes", which: str, values: npt.NDArray[Any], *, is_log: bool 
     axis: Any = getattr(ax, f"{which}axis")
     if values.dtype == object:
         n = len(values)
-        named = np.linspace(0, n - 1, min(n, _MAX_NAMED)).round().astype(int)
+        named = np.linspace(0, n - 1, min(n, 10)).round().astype(int)
         axis.set_ticks(named, list(map(short, values[named])))
         axis.set_tick_params(rotation=20 if which == "x" else 0)  # degrees
     elif values.dtype.kind == "M":
@@ -76,7 +74,7 @@ def set_ticks(ax: "Axes", which: str, values: npt.NDArray[Any], *, is_log: bool 
 
 def set_title(ax: "Axes", text: str, pad: float | None = None) -> None:
     """Write a sentence above axes, in one or two lines; of a longer one what precedes a colon."""
-    n_characters = max(20, int(_CHARACTERS_PER_INCH * ax.bbox.width / ax.figure.dpi))
+    n_characters = max(20, int(14 * ax.bbox.width / ax.figure.dpi))  # 14 an inch
     lines = textwrap.wrap(text, n_characters)
     if len(lines) > 2:
         lines = textwrap.wrap(at_colon(text)[0], n_characters, max_lines=2, placeholder=" …")
@@ -87,7 +85,7 @@ def set_title(ax: "Axes", text: str, pad: float | None = None) -> None:
 def at_edge(values: FloatArray, around: FloatArray) -> FloatArray:
     """Move values that are far beyond others to the edge, so that all can be seen."""
     low, high = around.min(), around.max()
-    room = _BEYOND * (high - low)
+    room = 0.3 * (high - low)
     return np.clip(values, low - room, high + room)
 
 

@@ -5,7 +5,6 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.utils.validation import check_is_fitted
 
 from autokernel.data.checks import check_index
 from autokernel.displays import _style as style
@@ -20,8 +19,6 @@ MOST_LEFT_OUT = 2000
 """Most rows that are left out one by one, as each kernel costs O(n^3)."""
 
 _N_PROBABILITIES = 199
-_N_BINS = 10
-_SIZE = (9.0, 4.0)  # inches
 
 
 class CalibrationDisplay:
@@ -73,15 +70,15 @@ class CalibrationDisplay:
         ValueError
             If only one of ``X`` and ``y`` is None, or both are and there are more than 2000 rows.
         """
-        check_is_fitted(estimator, "best_kernel_")
+        model = estimator.explanation().model
         if X is None and y is None:
-            n = len(estimator._fitted.rows)
+            n = len(model.rows)
             if n > MOST_LEFT_OUT:
                 raise ValueError(
                     f"X and y must be rows that were not fitted, got None: there are {n} rows, and "
                     f"at most {MOST_LEFT_OUT} are left out one by one"
                 )
-            return cls(pit=estimator._fitted.mixture.leave_one_out()[0]).plot(axes)
+            return cls(pit=model.mixture.leave_one_out()[0]).plot(axes)
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
         check_index("y", y, X)
@@ -103,7 +100,7 @@ class CalibrationDisplay:
 
         Grey bands are where chance leaves calibrated predictions in 95 % of cases.
         """
-        axes = axes if axes is not None else style.new_axes(1, 2, size=_SIZE)
+        axes = axes if axes is not None else style.new_axes(1, 2, size=(9.0, 4.0))
         of_coverage, of_pit = axes
         grey: dict[str, Any] = {"color": GREY, "alpha": 0.2, "linewidth": 0}
         p, n = np.linspace(0.01, 0.99, 99), len(self.pit)
@@ -115,7 +112,7 @@ class CalibrationDisplay:
         of_coverage.set(xlabel="probability of a central interval", ylabel="fraction inside")
         of_coverage.set(xlim=(0, 1), ylim=(0, 1), aspect="equal")
         of_coverage.legend(**style.BESIDE)
-        n_bins = int(np.clip(n // 5, 2, _N_BINS))
+        n_bins = int(np.clip(n // 5, 2, 10))
         expected = n / n_bins
         room = style.TWO_SIDED * np.sqrt(expected * (1 - 1 / n_bins))
         style.clear_frame(of_pit)

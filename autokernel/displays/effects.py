@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from textwrap import fill
 from typing import TYPE_CHECKING, Any, Self
 
@@ -13,6 +14,7 @@ from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, DATA, literal
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.explain import Description
+from autokernel.explain.decomposition import Interaction
 from autokernel.explain.effects import effect_of
 from autokernel.explain.parts import Part
 from autokernel.expression import IDENTITY
@@ -21,15 +23,8 @@ from autokernel.typing import BoolArray, FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_WIDTH, _HEIGHT = 6.0, 2.8  # inches of a panel
-_MAX_STACKED = 3  # panels in one column; more of them are in two
-_MAX_ROWS, _MAX_CENTRED = 500, 5000  # that are drawn, and over which the mean of an effect is zero
 # values of a column of numbers that count as levels; levels, and steps, that are drawn
 _LIMITS, _LIMITS_OF_PAIR = (2, 40, 600), (5, 10, 60)
-_TOO_FAR = 0.15  # from the next row, in extents: a map is empty there
-_MAX_LABEL = 28  # characters of a line of a label
-_PAD = 22  # points between axes and title, for a legend
-_JITTER = 0.25  # of the distance between two levels, on each side
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -113,7 +108,7 @@ class EffectsDisplay:
         axes : sequence of matplotlib.axes.Axes, default=None
             Axes to draw on, one for each effect; None for those of a new figure.
         """
-        description = estimator._description(units)
+        description = estimator.explanation(units)
         panels = panels_of(estimator, description)
         panels = [panel for panel in panels if abs(panel.share) >= least_share]
         if not partial_residuals:
@@ -128,9 +123,9 @@ class EffectsDisplay:
         """Draw on axes, or on a new figure, and return the display."""
         n = len(self.panels)
         if axes is None:
-            n_columns = 1 if n <= _MAX_STACKED else 2
+            n_columns = 1 if n <= 3 else 2
             shape = -(-n // n_columns), n_columns
-            every = style.new_axes(*shape, size=(_WIDTH * n_columns, _HEIGHT * shape[0]))
+            every = style.new_axes(*shape, size=(6.0 * n_columns, 2.8 * shape[0]))
             axes, others = every[:n], every[n:]
             for ax in others:
                 ax.remove()
@@ -141,7 +136,7 @@ class EffectsDisplay:
         for panel, ax in zip(self.panels, axes, strict=True):
             style.clear_frame(ax)
             kinds.get((len(panel.axes), panel.n_with_levels), self._map)(panel, ax)
-            style.set_title(ax, panel.title, pad=_PAD if panel is first else None)
+            style.set_title(ax, panel.title, pad=22 if panel is first else None)
             if panel is first:
                 ax.legend(**style.ABOVE)
         self.axes_ = np.array(axes, dtype=object)
@@ -161,7 +156,7 @@ class EffectsDisplay:
     def _levels(self, panel: Panel, ax: "Axes") -> None:
         """Draw a point for each level."""
         (rows,), half = panel.rows, np.abs(panel.band - panel.mean)
-        jitter = np.random.default_rng(0).uniform(-_JITTER, _JITTER, len(rows))
+        jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows))
         _draw_residuals(panel, ax, panel.residuals, rows + jitter)
         how: dict[str, Any] = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "effect and 95 %"}
         ax.errorbar(panel.mean, np.arange(len(panel.mean)), xerr=half, **how)
@@ -193,7 +188,7 @@ class EffectsDisplay:
             if column is None:
                 is_log = self.scale == "log"
                 style.set_ticks(ax, which, panel.mean, is_log=is_log)
-                label = "factor" if is_log else fill(f"effect on {self.y_name}", _MAX_LABEL)
+                label = "factor" if is_log else fill(f"effect on {self.y_name}", 28)
             else:
                 has_names = panel.axes[column].dtype == object
                 values = (panel.axes if has_names else panel.rows)[column]
@@ -212,8 +207,8 @@ def _draw_residuals(panel: Panel, ax: "Axes", x: npt.NDArray[Any], y: npt.NDArra
 
 def panels_of(estimator: AutoKernelGPRegressor, description: Description) -> list[Panel]:
     """Compute what is drawn of each effect that is described, with some rows and excluded ones."""
-    model, out = estimator._fitted, estimator._fitted.outliers
-    some = np.random.default_rng(0).permutation(len(estimator.y_train_))[:_MAX_ROWS]
+    model, out = description.model, description.model.outliers
+    some = np.random.default_rng(0).permutation(len(estimator.y_train_))[:500]  # that are drawn
     X = np.concatenate([estimator.X_train_[some], out.X])
     y = np.concatenate([estimator.y_train_[some], out.y])
     fit = model.mean(X) if model.scale.is_linear else model.quantiles(X, np.array([0.5]))[:, 0]
@@ -222,7 +217,7 @@ def panels_of(estimator: AutoKernelGPRegressor, description: Description) -> lis
     far = np.copysign(np.inf, y - fit)
     residuals = np.where(is_beyond, far, model.scale.width * (of_y - of_fit))
     rows = model.scaled(X), residuals, np.arange(len(y)) >= len(some)
-    return [_panel(description, number, *rows) for number in description.shown]
+    return [_panel(description, effect, *rows) for effect in description.shown]
 
 
 class _Side:
@@ -256,28 +251,24 @@ class _Side:
 
 def _panel(
     description: Description,
-    number: int,
+    effect: Part | Interaction,
     inputs: FloatArray,
     residuals: FloatArray,
     is_excluded: BoolArray,
 ) -> Panel:
     """Compute what is drawn of an effect, with levels without an order by their means."""
-    explained, sides = description.explained, _sides(description, number)
+    explained, sides = description.explained, _sides(description, effect)
     columns, is_pair = [side.part.column for side in sides], len(sides) == 2
-
-    def effect(points: FloatArray) -> FloatArray:
-        if is_pair:
-            return explained.mean_of(effect_of(columns), points)
-        return explained.mean(sides[0].part, points[:, 0])
+    mean_at = partial(explained.mean_of, effect_of(columns) if is_pair else effect.effect)
 
     def in_unit(changes: FloatArray) -> FloatArray:
         found = explained.in_unit(changes)
         return np.exp(found) if description.scale == "log" else found
 
     every, inputs = explained.X[:, columns], inputs[:, columns]
-    centre = effect(every[:: 1 + len(every) // _MAX_CENTRED]).mean()
+    centre = mean_at(every[:: 1 + len(every) // 5000]).mean()
     grid = np.stack(np.meshgrid(*(side.steps for side in sides), indexing="ij"), axis=-1)
-    mean = effect(grid.reshape(-1, len(sides))).reshape(grid.shape[:-1]) - centre
+    mean = mean_at(grid.reshape(-1, len(sides))).reshape(grid.shape[:-1]) - centre
     for n, side in enumerate(sides):
         if side.axis.levels and not side.axis.is_ordered:
             order = np.argsort(mean.mean(axis=1 - n) if is_pair else mean, kind="stable")
@@ -286,15 +277,15 @@ def _panel(
     if not is_pair:
         half = style.TWO_SIDED * explained.mean_and_std(sides[0].part, sides[0].steps[:, None])[1]
         band = np.array([mean - half, mean + half])
-        drawn = effect(inputs) - centre + residuals
+        drawn = mean_at(inputs) - centre + residuals
         around = np.concatenate([*band, drawn[~is_excluded]])
         drawn[is_excluded] = style.at_edge(drawn[is_excluded], around)
     else:
         mean = np.where(_is_near(sides), mean, np.nan)
     pairs = zip(sides, inputs.T, strict=True)
     return Panel(
-        description.text(number),
-        description.effects[number].share,
+        description.text(effect),
+        effect.share,
         names=[side.name for side in sides],
         axes=[side.shown(side.steps) for side in sides],
         is_log=[side.part.scale == "log" and side.axis.low > 0 for side in sides],
@@ -306,13 +297,12 @@ def _panel(
     )
 
 
-def _sides(description: Description, number: int) -> list[_Side]:
+def _sides(description: Description, effect: Part | Interaction) -> list[_Side]:
     """Return the columns of an effect, those with levels first."""
-    effect, parts = description.effects[number], description.parts
     if isinstance(effect, Part):
         return [_Side(description, effect, is_of_pair=False)]
-    own = [next(part for part in parts if part.column == column) for column in effect.columns]
-    sides = [_Side(description, part, is_of_pair=True) for part in own]
+    first = {part.column: part for part in reversed(description.parts)}
+    sides = [_Side(description, first[column], is_of_pair=True) for column in effect.columns]
     return sorted(sides, key=lambda side: (not side.has_levels, -len(side.steps)))
 
 
@@ -328,4 +318,4 @@ def _is_near(sides: Sequence[_Side]) -> BoolArray:
     rows = np.column_stack([side.places(side.x) for side in sides])
     grid = np.meshgrid(*(side.places(side.steps) for side in sides), indexing="ij")
     tree = KDTree(rows[~np.isnan(rows).any(axis=1)])
-    return tree.query(np.stack(grid, axis=-1))[0] <= _TOO_FAR
+    return tree.query(np.stack(grid, axis=-1))[0] <= 0.15  # in extents

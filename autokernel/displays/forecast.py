@@ -6,20 +6,15 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils import check_scalar
-from sklearn.utils.validation import check_is_fitted
 
+from autokernel.data.checks import check_inputs
 from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, ORANGE, literal
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.explain import axes_of
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-_QUANTILES = (0.025, 0.25, 0.75, 0.975)
-_LEAST_POINTS, _MOST_POINTS = 500, 4000  # of the curve
-_SIZE = (8.0, 3.8)  # inches
 
 
 class ForecastDisplay:
@@ -100,8 +95,8 @@ class ForecastDisplay:
         ValueError
             If the estimator has several columns.
         """
-        check_is_fitted(estimator, "best_kernel_")
-        (axis, *others), _ = axes_of(estimator._fitted.columns, units, estimator.target_name_)
+        explanation = estimator.explanation(units)
+        axis, *others = explanation.axes
         if others or not axis.is_numeric:
             kind = "several columns" if axis.is_numeric else "categories"
             raise ValueError(
@@ -109,21 +104,23 @@ class ForecastDisplay:
                 "EffectsDisplay shows the effects of several columns and of levels"
             )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
-        fitted, train = estimator._fitted, estimator.X_train_[:, 0]
+        model, train = explanation.model, estimator.X_train_[:, 0]
         if X is None:
             low, high = np.nanmin(train), np.nanmax(train)
-            n_points = min(max(_LEAST_POINTS, 2 * len(train)), _MOST_POINTS)
+            n_points = min(max(500, 2 * len(train)), 4000)
             x = np.linspace(low, high + beyond * (high - low), n_points)
         else:
-            x = np.sort(estimator._check_inputs(X)[:, 0])
+            inputs = check_inputs(estimator, X, model.columns)
+            model.warn_beyond_scales(inputs)
+            x = np.sort(inputs[:, 0])
         return cls(
             x=axis.shown(x),
-            mean=fitted.mean(x[:, None]),
-            quantiles=fitted.quantiles(x[:, None], np.array(_QUANTILES)),
+            mean=model.mean(x[:, None]),
+            quantiles=model.quantiles(x[:, None], np.array([0.025, 0.25, 0.75, 0.975])),
             X_train=axis.shown(train),
             y_train=estimator.y_train_,
-            X_excluded=axis.shown(fitted.outliers.X[:, 0]),
-            y_excluded=fitted.outliers.y,
+            X_excluded=axis.shown(model.outliers.X[:, 0]),
+            y_excluded=model.outliers.y,
             x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
@@ -131,7 +128,7 @@ class ForecastDisplay:
     def plot(self, ax: "Axes | None" = None) -> Self:
         """Draw on axes, or on a new figure, and return the display."""
         if ax is None:
-            (ax,) = style.new_axes(size=_SIZE)
+            (ax,) = style.new_axes(size=(8.0, 3.8))
         style.clear_frame(ax)
         low, lower, upper, high = self.quantiles.T
         bands: dict[str, Any] = {"color": BLUE, "linewidth": 0}

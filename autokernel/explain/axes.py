@@ -10,17 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from autokernel.data import SINCE, Column, Columns
-from autokernel.explain.words import between, level_text
+from autokernel.explain.words import SECONDS, between, level_text
 from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
 
 Y_NAME = "y"  # name of the target among the units
 _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the conventions of NetCDF
-_SECONDS = {"seconds": 1, "minutes": 60, "hours": 3600, "days": 86400, "weeks": 604800}
+_EXACT = ["seconds", "minutes", "hours", "days", "weeks"]  # units that are all of one length
 _NAMES_IN = {"yearly": "in %B", "weekly": "on %A", "daily": "at %H:%M"}
-FIRST_YEAR, ROUNDED = 1000, 0.05  # of a calendar, and of a month in a year with two decimals
-ROUNDING = 1e-9  # of the extent of a column, below which a number is zero
-_DAYS = {"day", "days", "date", "dates"}  # units of a column of dates
 _YEAR = {"year", "years"}  # whose places are calendar years, and need no unit
 
 
@@ -42,16 +39,15 @@ class Axis:
         since, ends = _SINCE.fullmatch(unit), (column.low, column.extent)
         if since is None:
             is_ordered = column.levels is not None and column.levels.is_ordered
-            texts = column.level_texts
-            return cls(column.name, unit, *ends, levels=texts, is_ordered=is_ordered)
+            return cls(column.name, unit, *ends, None, column.level_texts, is_ordered)
         try:
             origin = datetime.fromisoformat(since["date"])
         except ValueError:
             origin = None
-        if origin is None or since["unit"] not in _SECONDS:
+        if origin is None or since["unit"] not in _EXACT:
             raise ValueError(
                 f"units[{column.name!r}] must be a text such as 'days since 1949-01-01' with one "
-                f"of {list(_SECONDS)} and an ISO date, got {unit!r}"
+                f"of {_EXACT} and an ISO date, got {unit!r}"
             )
         return cls(column.name, since["unit"], *ends, origin)
 
@@ -65,8 +61,7 @@ class Axis:
         if self.origin is None:
             return values
         origin = np.datetime64(self.origin.replace(tzinfo=None), "us")
-        seconds = values * float(_SECONDS[self.unit])
-        return origin + np.round(1e6 * seconds).astype("timedelta64[us]")
+        return origin + np.round(1e6 * (values * SECONDS[self.unit])).astype("timedelta64[us]")
 
     def place(self, value: float, low: float = np.nan, high: float = np.nan) -> str:
         """Write a place in the unit interval, with an interval if it is known."""
@@ -89,8 +84,8 @@ class Axis:
         It is empty without a date or a calendar year, or for another cycle.
         """
         year, are_years = self.low + self.extent * value, self.unit in _YEAR
-        if self.origin is None and are_years and word == "yearly" and self.low > FIRST_YEAR:
-            return f"in {calendar.month_name[int(12 * (year % 1) + ROUNDED) % 12 + 1]}"
+        if self.origin is None and are_years and word == "yearly" and self.low > 1000:
+            return f"in {calendar.month_name[int(12 * (year % 1) + 0.05) % 12 + 1]}"
         if self.origin is None or word not in _NAMES_IN:
             return ""
         try:
@@ -103,7 +98,7 @@ class Axis:
         if self.origin is not None or self.levels:
             return self.place(value)
         found = self.low + self.extent * value
-        found = 0.0 if abs(found) < ROUNDING * self.extent else found
+        found = 0.0 if abs(found) < 1e-9 * self.extent else found  # rounding
         text = f"{found:.0f}" if found == round(found) else level_text(found, self.extent, "")
         return text.rstrip("0").rstrip(".") if "." in text else text
 
@@ -125,7 +120,7 @@ class Axis:
 
     def _moment(self, value: float) -> datetime:
         assert self.origin is not None
-        seconds = round((self.low + self.extent * value) * _SECONDS[self.unit])
+        seconds = round((self.low + self.extent * value) * SECONDS[self.unit])
         return self.origin + timedelta(seconds=seconds)
 
     def _date(self, value: float) -> str:
@@ -134,18 +129,17 @@ class Axis:
             date = self._moment(value)
         except OverflowError:  # a year before 1 or after 9999
             return self._number(value)
-        hours = self.extent * _SECONDS[self.unit] < 10 * _SECONDS["days"]
-        return f"{date:%Y-%m-%d %H:%M}" if hours else f"{date:%Y-%m-%d}"
+        is_short = self.extent * SECONDS[self.unit] < 10 * SECONDS["days"]
+        return f"{date:%Y-%m-%d %H:%M}" if is_short else f"{date:%Y-%m-%d}"
 
 
 def axes_of(
     columns: Columns, units: Mapping[str, str] | None, target_name: str | None = None
 ) -> tuple[list[Axis], str]:
     """Return columns with their units, and the unit of the target."""
-    names = columns.names
-    own = _checked_units(units, names, target_name)
+    own = _checked_units(units, columns.names, target_name)
     for name in (column.name for column in columns.every if column.is_date):
-        if own.get(name, SINCE) not in {*_DAYS, SINCE}:
+        if own.get(name, SINCE) not in {"day", "days", "date", "dates", SINCE}:
             raise ValueError(
                 f"units must have 'days' for {name!r}, which holds dates, or leave it out, got "
                 f"{own[name]!r}"

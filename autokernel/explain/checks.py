@@ -13,18 +13,19 @@ import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.stats import binomtest, kruskal, norm, skewtest, spearmanr
 
+from autokernel.data import NoiseTerm
+from autokernel.data.noise import GAP, LEVELS
 from autokernel.data.shared import shared_by
 from autokernel.explain.axes import Axis
-from autokernel.explain.facts import Fact
-from autokernel.explain.sentences import SCALE_WORDS, Said
+from autokernel.explain.facts import N_GRID, Fact
+from autokernel.explain.sentences import SCALE_WORDS
 from autokernel.explain.words import (
-    between,
     calendar_lengths,
     capital,
+    duration,
     listing,
     number,
     percent,
-    readable,
 )
 from autokernel.expression import IDENTITY
 from autokernel.inference.covariance import cross_covariance
@@ -37,14 +38,9 @@ MIN_ROWS = 20  # for all but rows that are far off
 FALSE_ALARM = 1e-3  # probability of a claim of each kind if the model is right
 MOST_DEVIATIONS = 8.0  # that are distinguished
 FACTOR_FOR_LOG = 3.0  # between the largest and the smallest target, from which a log changes much
-NARROW = 1.1  # standard deviation of residuals, from which intervals are called too narrow
 LEAST_DEVIATION = 1e-3  # of residuals, most of which are zero
-MASKED = 0.5  # size of the median residual, in that of a normal one, below which outliers hide
-MIN_EXPLAINED = 0.5  # share of the variance, from which outliers do not hide the function
-MAX_MEAN = 0.5  # of a wave at the rows, above which they do not show it
 COVERAGE = 0.9  # of the intervals whose rows are counted
 N_LAGS = 24  # of residuals before; half-hours, hours and months have seasons of 12 or 24
-MIN_CYCLES = 3  # of a wave in the residuals
 MAX_NAMED = 6  # rows
 MASKING = "They mask the other rows; remove them if they are errors and refit."
 NOISE, BEFORE = "noise", "residuals from the rows before"
@@ -61,7 +57,7 @@ def checked(
     held_out: tuple[FloatArray, FloatArray] | None,
     axes: Sequence[Axis],
     advice: str = "",
-) -> Iterator[Said]:
+) -> Iterator[Fact]:
     """Yield what is wrong with the residuals, with a sentence for each.
 
     For held-out rows there are predicted probabilities (n,) of a smaller target and errors (n,), or
@@ -69,8 +65,11 @@ def checked(
     """
     if held_out is None:
         how = f"predictions: {model.approximation}, {len(model.mixture.data.y)} rows"
-        text = "Residuals were only compared with the columns: rows are too many, or predictions"
-        yield Fact(NOISE, "is not checked", evidence=how), f"{text} are approximate."
+        text = (
+            "Residuals were only compared with the columns: rows are too many, or predictions are "
+            "approximate."
+        )
+        yield Fact(NOISE, "is not checked", evidence=how, text=text)
         rows = model.transformed
         medians = model.mixture.quantiles(rows.X, np.array([0.5]))[:, 0]
         yield from _with_columns(rows.y - model.scale.forward(medians), model, axes)
@@ -78,14 +77,15 @@ def checked(
     (probabilities, errors), tail = held_out, norm.cdf(-MOST_DEVIATIONS)
     residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
-    judged = residuals / deviation if deviation < MASKED else residuals
+    judged = residuals / deviation if deviation < 0.5 else residuals  # outliers hide
     near = ~_is_far(residuals)
     yield from _shared_by_far_rows(judged, model, axes)
     if _stand_apart(judged):
         yield from _far_rows(judged, model.rows)
-        is_little = np.mean(errors**2) > (1 - MIN_EXPLAINED) * np.var(model.mixture.data.y)
+        is_little = np.mean(errors**2) > 0.5 * np.var(model.mixture.data.y)  # nothing is seen
         if is_little and near[_is_far(judged)].any():
-            yield Fact("fit", "is hidden", deviation, evidence="median of the residuals"), MASKING
+            how = "median of the residuals"
+            yield Fact("fit", "is hidden", deviation, evidence=how, text=MASKING)
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals, model.rows)
     else:
@@ -98,7 +98,7 @@ def checked(
             yield from [] if shape else _coverage(residuals)
 
 
-def of_outliers(model: FittedModel) -> Iterator[Said]:
+def of_outliers(model: FittedModel) -> Iterator[Fact]:
     """Say which rows are excluded, and how far off they are.
 
     Those without a density on the scale of the target are infinitely far off.
@@ -109,7 +109,7 @@ def of_outliers(model: FittedModel) -> Iterator[Said]:
             yield _excluded(rows[chosen], sizes[chosen])
 
 
-def _excluded(rows: IntArray, sizes: FloatArray) -> Said:
+def _excluded(rows: IntArray, sizes: FloatArray) -> Fact:
     n, named = len(rows), listing([str(row) for row in rows[:MAX_NAMED].tolist()])
     subject = f"rows {named}" if n <= MAX_NAMED else f"{n} rows, of which the first are {named},"
     are, outliers, have = ("are", "outliers: they are", "have values")
@@ -121,7 +121,7 @@ def _excluded(rows: IntArray, sizes: FloatArray) -> Said:
         far = by[0] if by[0] == by[-1] else f"{by[0]} {'and' if n == 2 else 'to'} {by[-1]}"
         text = f"{subject} {are} excluded as {outliers} {far} standard deviations off"
     fact = Fact(subject, "excluded", float(sizes.max()), evidence="predictions by other rows")
-    return fact, f"{capital(text)} (rows are counted from 0)."
+    return fact.said(f"{capital(text)} (rows are counted from 0).")
 
 
 def _stand_apart(residuals: FloatArray) -> bool:
@@ -135,7 +135,7 @@ def _is_far(residuals: FloatArray) -> BoolArray:
     return np.abs(residuals) > norm.isf(FALSE_ALARM / (2 * len(residuals)))
 
 
-def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Said]:
+def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Fact]:
     far = np.argsort(-np.abs(residuals), kind="stable")[: _is_far(residuals).sum()]
     if not len(far):
         return
@@ -147,13 +147,13 @@ def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Said]:
     subject, are = f"row {rows}", "is an outlier:"
     if len(far) > 1:
         subject, are = f"rows {rows}", "are outliers: up to"
-    fact = Fact(subject, "does not fit", most, evidence="leave-one-out residuals")
-    yield fact, f"{capital(subject)} {are} {by} (rows are counted from 0)."
+    text = f"{capital(subject)} {are} {by} (rows are counted from 0)."
+    yield Fact(subject, "does not fit", most, evidence="leave-one-out residuals", text=text)
 
 
 def _shared_by_far_rows(
     residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]
-) -> Iterator[Said]:
+) -> Iterator[Fact]:
     """Say what rows far off have in common, if that is no accident: they are likely to recur."""
     is_far = _is_far(residuals)
     shared = shared_by(model.mixture.data.inputs, is_far, seed=0) if is_far.any() else None
@@ -173,18 +173,18 @@ def _shared_by_far_rows(
             text = f"are on a {shared.names(first)[0]}"
     subject, how = f"{n} of the {is_far.sum()} rows that are far off", "leave-one-out residuals"
     fact = Fact(subject, f"share a {shared.kind}", float(n / is_far.sum()), evidence=how)
-    yield fact, f"{capital(subject)} {text}."
+    yield fact.said(f"{capital(subject)} {text}.")
 
 
-def _alarm(pvalue: float, fact: Fact, text: str) -> list[Said]:
+def _alarm(pvalue: float, fact: Fact, text: str) -> list[Fact]:
     """Return a fact with its sentence and probability if a test is clear, and else nothing."""
     is_clear = pvalue < FALSE_ALARM
-    return [(replace(fact, probability=1 - pvalue), text)] if is_clear else []
+    return [replace(fact, probability=1 - float(pvalue), text=text)] if is_clear else []
 
 
 def _changing_spread(
     residuals: FloatArray, near: BoolArray, model: FittedModel, axes: Sequence[Axis]
-) -> list[Said]:
+) -> list[Fact]:
     """Say with what the size of the residuals changes most: the prediction, or a column."""
     data, residuals = model.mixture.data, residuals[near]
     along = {"the prediction": model.mixture.mean(data.X)}
@@ -209,20 +209,18 @@ def _changing_spread(
     text = (
         f"it is {at_least}{number(ratio)} times as large {at} the {most} {part} as {at} the {least}"
     )
-    if max(stds) > NARROW:
+    if max(stds) > 1.1:
         text += f", so that intervals are too narrow where {name} is {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
-    scale, subject, said = model.scale.name, NOISE, "The noise"
-    said = said if scale == IDENTITY else f"{said} on the {SCALE_WORDS[scale]} scale"
+    subject, said = NOISE, _about_noise(model)
     if model.transformed.noise_function.terms:  # what it does not explain
         subject = "scaled residuals"
         said = "The size of residuals relative to the predicted deviation still"
     fact = Fact(subject, f"{word} with {name}", ratio, evidence=how)
-    pvalue = float(tests[name].pvalue) * len(tests)
-    return _alarm(pvalue, fact, f"{said} {word} with {name}: {text}.")
+    return _alarm(tests[name].pvalue * len(tests), fact, f"{said} {word} with {name}: {text}.")
 
 
-def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Said]:
+def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Fact]:
     """Say to which side residuals are skewed, if the largest one of all is on this side too."""
     found = skewtest(residuals)
     if found.statistic * largest < 0:
@@ -231,22 +229,20 @@ def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Sai
     how = "test of the skewness of leave-one-out residuals"
     fact = Fact(NOISE, f"skewed to {way}", float(found.statistic), evidence=how)
     text = f"Large residuals are more often {way} the prediction than not{advice}."
-    return _alarm(float(found.pvalue), fact, text)
+    return _alarm(found.pvalue, fact, text)
 
 
-def _coverage(residuals: FloatArray) -> list[Said]:
+def _coverage(residuals: FloatArray) -> list[Fact]:
     is_inside = np.abs(residuals) <= norm.isf((1 - COVERAGE) / 2)
-    pvalue = binomtest(int(is_inside.sum()), len(residuals), COVERAGE).pvalue
     share, how = float(is_inside.mean()), "leave-one-out residuals"
-    fact = Fact(
-        "intervals", f"are too {'narrow' if share < COVERAGE else 'wide'}", share, evidence=how
-    )
+    what = f"are too {'narrow' if share < COVERAGE else 'wide'}"
     hold = f"{percent(COVERAGE)} intervals hold {percent(share)} of the rows"
-    text = f"Intervals {fact.predicate}: {hold} when each is predicted from the others."
-    return _alarm(float(pvalue), fact, text)
+    text = f"Intervals {what}: {hold} when each is predicted from the others."
+    found = binomtest(int(is_inside.sum()), len(residuals), COVERAGE)
+    return _alarm(found.pvalue, Fact("intervals", what, share, evidence=how), text)
 
 
-def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Said]:
+def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]:
     """Say whether residuals still rise or fall along a column, repeat, or follow each other."""
     yield from _with_columns(residuals, model, axes)
     for column, axis in enumerate(axes):
@@ -260,7 +256,7 @@ def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) 
 
 def _with_columns(
     residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]
-) -> Iterator[Said]:
+) -> Iterator[Fact]:
     """Say whether residuals still rise or fall along a column, or differ between levels."""
     every = enumerate(zip(axes, model.mixture.data.inputs.filled.T, strict=True))
     varying = {column: one for column, one in every if np.ptp(one[1]) > 0}
@@ -272,36 +268,34 @@ def _with_columns(
             word = f"{'rise' if found.statistic > 0 else 'fall'} with {axis.name}"
             how = "rank correlation of residuals with the column"
         else:
-            groups = [residuals[x == level] for level in np.unique(x)]
-            found = kruskal(*groups)
+            found = kruskal(*(residuals[x == level] for level in np.unique(x)))
             word, how = f"differ between levels of {axis.name}", "Kruskal-Wallis test of residuals"
         fact = Fact("residuals", word, float(found.statistic), evidence=how)
-        yield from _alarm(float(found.pvalue) * n_alike, fact, f"The residuals still {word}.")
+        yield from _alarm(found.pvalue * n_alike, fact, f"The residuals still {word}.")
 
 
-def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Said]:
+def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Fact]:
     """Say whether residuals, at x in order, repeat; their squares sum to one."""
     distinct = np.unique(x)
-    frequencies = np.arange(MIN_CYCLES, len(distinct) // 2) / (x[-1] - x[0])
+    frequencies = np.arange(3, len(distinct) // 2) / (x[-1] - x[0])  # in cycles
     steps = np.diff(distinct)
     if np.ptp(steps) > steps.mean():  # shorter periods than two steps have no aliases
         calendar = axis.extent / np.array(calendar_lengths(axis.unit))
         frequencies = np.append(frequencies, calendar[calendar > frequencies.max(initial=0.0)])
     waves = np.exp(2j * np.pi * np.outer(frequencies, x))
-    is_wave = np.abs(waves.mean(axis=1)) < MAX_MEAN  # whole days have no wave of a day
+    is_wave = np.abs(waves.mean(axis=1)) < 0.5  # whole days do not show a wave of a day
     power = np.abs(waves[is_wave] @ residuals) ** 2
     if not power.max(initial=0.0) > 0:
         return []
     pvalue = float(-np.expm1(len(power) * np.log1p(-np.exp(-power.max()))))
     period = axis.extent / float(frequencies[is_wave][np.argmax(power)])
-    every = between(*readable(period, np.nan, np.nan, axis.unit))
+    every = duration(period, unit=axis.unit)
     fact = Fact("residuals", "repeat", period, unit=axis.unit, evidence=f"periodogram of {BEFORE}")
-    return _alarm(
-        pvalue, fact, f"The residuals still repeat along {axis.name}, about every {every}."
-    )
+    text = f"The residuals still repeat along {axis.name}, about every {every}."
+    return _alarm(pvalue, fact, text)
 
 
-def _autocorrelated(residuals: FloatArray, axis: Axis) -> list[Said]:
+def _autocorrelated(residuals: FloatArray, axis: Axis) -> list[Fact]:
     n = len(residuals)
     lags = np.arange(1, min(N_LAGS, n // 5) + 1)
     r = np.array([residuals[lag:] @ residuals[:-lag] for lag in lags])
@@ -330,3 +324,46 @@ def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArra
     except LinAlgError:
         residuals = np.empty(0)
     return data.inputs.filled[:, column], residuals
+
+
+def _about_noise(model: FittedModel) -> str:
+    """Begin a sentence about the noise, which is on the scale of the target of the best kernel."""
+    scale = model.scale.name
+    return "The noise" if scale == IDENTITY else f"The noise on the {SCALE_WORDS[scale]} scale"
+
+
+def of_varying_noise(model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]:
+    """Say how the noise of the best kernel varies, with a sentence for each term."""
+    for term in model.transformed.noise_function.terms:
+        yield _of_term(term, axes[term.column], _about_noise(model))
+
+
+def _of_term(term: NoiseTerm, axis: Axis, noise: str) -> Fact:
+    """Compare the noise where it is largest with that where it is smallest."""
+    values, name = term.knots, axis.name
+    if term.form == GAP:
+        values = np.array([np.nan, axis.low])
+    elif term.form == "smooth":
+        values = np.linspace(values[0], values[-1], N_GRID)
+    log_noise = term.basis(values) @ term.coefficients
+    most, least = values[[np.argmax(log_noise), np.argmin(log_noise)]].tolist()
+    ratio = term.ratio(most, least)
+    times, low, high = (number(one, 2) for one in ratio)
+    it_is, does = f"it is {times} times as large", "varies"
+    if term.form == GAP:
+        has, others = ("no", "have one") if np.isnan(most) else ("a", "have none")
+        text = f"{noise} is {times} times as large in rows that have {has} value of {name} as in"
+        text = f"{text} those that {others}"
+    elif term.form == "linear":
+        does, at, other = ("grows", "highest", "lowest")
+        if most < least:
+            does, at, other = "shrinks", other, at
+        text = f"{noise} {does} with {name}: {it_is} where {name} is {at} as where it is {other}"
+    else:
+        at, other = (axis.place((one - axis.low) / axis.extent) for one in (most, least))
+        text = f"{noise} changes along {name}: {it_is} at {at} as at {other}"
+        if term.form == LEVELS:
+            text = f"{noise} differs between levels of {name}: {it_is} for {at} as for {other}"
+    how = "terms of the log of the noise variance"
+    fact = Fact("noise", f"{does} with {name}", *ratio, evidence=how)
+    return fact.said(f"{text} ({low} to {high}).")

@@ -17,7 +17,6 @@ from autokernel.explain.effects import (
     AveragedFunction,
     Effect,
     effect_of,
-    function_of,
     interaction_of,
     products_of,
 )
@@ -36,19 +35,9 @@ from autokernel.model.averaging import MixtureComponent, support_points, systema
 from autokernel.model.mixture import made_for_each
 from autokernel.typing import FloatArray
 
-LEAST_SHARE = -0.005  # below it a component works against another one, and is joined with it
 INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
-MAX_ROWS = 200  # over which errors of parts are averaged
-MAX_MEASURED = 1000  # rows over which shares are computed
-SMALL, LITTLE = 0.01, 0.1  # share, and part of the range of the fit, of parts that explain little
-VISIBLE = 0.5  # deviations of the noise that a small interaction has
-MIN_WAVE_SHARE = 0.9  # of the variance, from which a wave on a level is a season
-POINTS_PER_PERIOD, MAX_POINTS = 16, 2000  # of a curve whose periods are averaged
-MOST_DRAWS, LEAST_DRAWS = 32, 8  # of kernel and parameters, that stand for the posterior
+SMALL = 0.01  # share of parts that explain little
 DRAWS_OF_STD, MAX_PLACES = 8, 128  # of deviations, between whose places they are interpolated
-MAX_NUMBERS = 3.2e7  # in the covariance matrices of all draws, if there are more than the least
-N_INDUCING, N_INDUCING_OF_DRAW = 512, 256  # points that stand for many rows
-MAX_EXACT_ROWS_OF_DRAW = 2000  # with more, inducing points stand for them
 TEXT_OF_REST = (
     "What is left: averages over other kernels and parameters, and interactions without a sentence."
 )
@@ -134,11 +123,11 @@ class Decomposition:
         return f"median + {self.offset:g}" if self.offset else "median"
 
     def __repr__(self) -> str:
-        lines = {
-            IDENTITY: [],
-            "log": [f"factors, whose product is the {self.median}"],
-        }.get(self.scale, [f"terms, whose sum is the {self.scale} of the median"])
-        lines = [*lines, f"constant {self.constant:.4g}"]
+        lines = [f"constant {self.constant:.4g}"]
+        if self.scale == "log":
+            lines.insert(0, f"factors, whose product is the {self.median}")
+        elif self.scale != IDENTITY:
+            lines.insert(0, f"terms, whose sum is the {self.scale} of the median")
         for one in self.components:
             kernel = f": {one.expression}" if one.expression not in ("", one.name) else ""
             lines.append(f"{one.share:7.1%}  {one.name}{kernel}")
@@ -168,18 +157,9 @@ class ExplainedFunction:
     """The best kernel as a sum of effects of columns, with the posterior over kernels.
 
     The effect of a column is the average over rows of the data, see :mod:`.effects`. Along a column
-    it is split into parts: its seasons, what is confined to a region, and all else.
-
-    Attributes
-    ----------
-    model : FittedModel
-        The model that is explained.
-    X : ndarray of shape (n_samples, n_features)
-        Scaled inputs of the training rows; missing values are medians.
-    parts : list of Part
-        First the ``n_large`` ones that explain much, each by its share of the variance.
-    is_averaged : bool
-        Whether predictions average over kernels or parameters.
+    it is split into ``parts``: its seasons, what is confined to a region, and all else; first the
+    ``n_large`` ones that explain much, by their shares of the variance. ``X`` (n_samples,
+    n_features) are the scaled training rows, in which missing values are medians.
     """
 
     def __init__(self, model: FittedModel) -> None:
@@ -191,7 +171,7 @@ class ExplainedFunction:
         self.X, self._spread = mixture.data.inputs.filled, model.scale.width
         self._every = range(self.X.shape[1])
         rng = np.random.default_rng(0)
-        every = np.sort(rng.permutation(len(self.X))[:MAX_MEASURED])
+        every = np.sort(rng.permutation(len(self.X))[:1000])  # on which shares are measured
         self._measured = self.X[every]
         some = np.arange(len(every))
         if len(some) > MAX_BACKGROUND:  # averages over them are close to those over all
@@ -225,10 +205,10 @@ class ExplainedFunction:
         with one_blas_thread():
             if is_best and mixture.is_of(expression, theta):
                 predictor = mixture.predictors[0]
-            elif is_best or len(self.X) <= MAX_EXACT_ROWS_OF_DRAW:
+            elif is_best or len(self.X) <= 2000:  # else inducing points
                 predictor = mixture.make_predictor(expression, theta, mixture.data)
             if not isinstance(predictor, GlobalPredictor):
-                n = N_INDUCING if is_best else N_INDUCING_OF_DRAW
+                n = 512 if is_best else 256  # points
                 predictor = InducingPredictor(expression, theta, mixture.data, n)
         return AveragedFunction(
             expression, theta, predictor, background=self._background, weights=self._weights
@@ -273,8 +253,8 @@ class ExplainedFunction:
 
     def std_of_constant(self) -> float:
         """Compute the standard deviation of the average of the function."""
-        known = self._weighted(dict.fromkeys(self._functions, AVERAGE), AVERAGE)
-        return float(self._std_of(known, np.empty((1, 0)), np.array([self.constant]))[0])
+        stated = np.array([self.constant])
+        return float(self._std_of(self._of_all(AVERAGE), np.empty((1, 0)), stated)[0])
 
     @one_blas_thread()
     def std_of_fit(self, X: FloatArray) -> FloatArray:
@@ -355,7 +335,7 @@ class ExplainedFunction:
         """
         n, mixture = 1, self.model.mixture
         if isinstance(mixture.predictors[0], ExactPredictor):
-            n = int(np.clip(MAX_NUMBERS / len(self.X) ** 2, LEAST_DRAWS, MOST_DRAWS))
+            n = int(np.clip(3.2e7 / len(self.X) ** 2, 8, 32))  # numbers in all covariances
         found = []
         for kernel in self.model.kernels:
             count, draws = max(1, round(n * kernel.probability)), kernel.evaluation.theta[None]
@@ -381,9 +361,8 @@ class ExplainedFunction:
                 return self._function
             return self._averaged(one.expression, one.theta)
 
-        on_scale = [
-            one for one in self.posterior if one.expression.target == best.expression.target
-        ]
+        scale = best.expression.target
+        on_scale = [one for one in self.posterior if one.expression.target == scale]
         with fallback("deviations of the components are those of the best kernel"):
             return made_for_each(on_scale, function)
         return {}
@@ -417,6 +396,10 @@ class ExplainedFunction:
         found = {draw: own for draw in self._functions if (own := self._effect_in(draw, part))}
         return self._weighted(found, part.effect)
 
+    def _of_all(self, effect: Effect) -> list[Known]:
+        """List all draws with an effect that each of them has."""
+        return self._weighted(dict.fromkeys(self._functions, effect), effect)
+
     def _weighted(self, effects: Mapping[MixtureComponent, Effect], best: Effect) -> list[Known]:
         """List the draws with effects, and with weights that sum to one; without any, the best."""
         total = sum(draw.weight for draw in effects)
@@ -437,8 +420,7 @@ class ExplainedFunction:
 
     def draws_of(self, effect: Effect, values: FloatArray, n_draws: int) -> FloatArray:
         """Draw an effect (n_draws, n), of any kernel, at values (n, n_columns) of its columns."""
-        known = self._weighted(dict.fromkeys(self._functions, effect), effect)
-        return self._drawn(known, values, n_draws)
+        return self._drawn(self._of_all(effect), values, n_draws)
 
     @one_blas_thread()
     def _drawn(self, known: Sequence[Known], values: FloatArray, n_draws: int) -> FloatArray:
@@ -456,16 +438,13 @@ class ExplainedFunction:
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns that the best kernel multiplies, the largest share first."""
-        pairs = [
-            pair
-            for pair in combinations(self._every, 2)
-            if _has_product(self._best.expression, pair)
-        ]
+        every, expression = combinations(self._every, 2), self._best.expression
+        pairs = [pair for pair in every if _has_product(expression, pair)]
         means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
         found, noise = [], self.model.noise_variance**0.5
         for columns, mean in zip(pairs, self._spread * means, strict=True):
             share, own = share_of_variance(mean, self._fit), float(np.std(mean))
-            is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > VISIBLE * noise
+            is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > 0.5 * noise
             found.append(Interaction(columns, share, share < SMALL and not is_seen))
         return sorted(found, key=lambda one: -one.share)
 
@@ -476,7 +455,8 @@ class ExplainedFunction:
         """
         if not self.is_averaged:
             return 0.0
-        return float(self.rest(self.X, self.mean_of(function_of(self._every), self.X))[0].std())
+        function = Effect(tuple(self._every), {frozenset(self._every): 1})
+        return float(self.rest(self.X, self.mean_of(function, self.X))[0].std())
 
     def rest(self, X: FloatArray, explained: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute what predictions have besides what is explained (n,), and its deviation (n,)."""
@@ -507,7 +487,7 @@ class ExplainedFunction:
 
     def _are_separable(self, season: Part, rest: Part) -> bool:
         """Whether each is not uncertain by half of what it varies while their sum is known well."""
-        about = self.X[:: max(1, len(self.X) // MAX_ROWS), season.column]
+        about = self.X[:: max(1, len(self.X) // 200), season.column]
         points, errors = self._points([season.column], about[:, None]), []
         for one in (season, rest, rest.joined_with(season)):
             _, variances = self._function.moments(one.effect, points)
@@ -526,9 +506,9 @@ class ExplainedFunction:
         if region := part.region(high):
             low, high = region.longest
         n_periods = (high - low) / part.period
-        places = np.linspace(low, high, int(min(POINTS_PER_PERIOD * n_periods, MAX_POINTS)))
+        places = np.linspace(low, high, int(min(16 * n_periods, 2000)))  # 16 a period
         share = wave_share(self.mean(part, places), n_periods)
-        return replace(part, is_season=share > MIN_WAVE_SHARE)
+        return replace(part, is_season=share > 0.9)  # of its variance
 
 
 def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
@@ -555,7 +535,7 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
 
 def _is_small(part: Part, whole: FloatArray) -> bool:
     """Return whether a part explains little, and works little against the others."""
-    return abs(part.share) < SMALL and part.span <= LITTLE * float(np.ptp(whole))
+    return abs(part.share) < SMALL and part.span <= 0.1 * float(np.ptp(whole))
 
 
 def _without_opponents(
@@ -566,7 +546,7 @@ def _without_opponents(
     while len(parts) > 1:
         covariances = np.cov(means, bias=True)
         first = int(np.argmin(covariances.sum(axis=0)))
-        if covariances[first].sum() >= LEAST_SHARE * covariances.sum():
+        if covariances[first].sum() >= -0.005 * covariances.sum():  # none works against the others
             break
         covariances[first, first] = np.inf
         second = int(np.argmin(covariances[first]))

@@ -3,7 +3,7 @@
 A component is described by what its curve does, and named after its kernel only where it repeats.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache, cached_property
 from typing import Any
@@ -14,8 +14,13 @@ from scipy.sparse.csgraph import connected_components
 from autokernel.data.columns import NO_VALUE
 from autokernel.data.resolution import resolution_with
 from autokernel.explain.axes import Y_NAME, axes_of
-from autokernel.explain.checks import FACTOR_FOR_LOG, can_leave_out, checked, of_outliers
-from autokernel.explain.components import ComponentFacts
+from autokernel.explain.checks import (
+    FACTOR_FOR_LOG,
+    can_leave_out,
+    checked,
+    of_outliers,
+    of_varying_noise,
+)
 from autokernel.explain.decomposition import (
     SMALL,
     TEXT_OF_REST,
@@ -25,10 +30,14 @@ from autokernel.explain.decomposition import (
     Interaction,
 )
 from autokernel.explain.facts import Fact
-from autokernel.explain.interactions import InteractionFacts
-from autokernel.explain.noise import of_varying_noise
 from autokernel.explain.parts import Part
-from autokernel.explain.sentences import SCALE_WORDS, UNNAMED, Said, Sentences
+from autokernel.explain.sentences import (
+    SCALE_WORDS,
+    UNNAMED,
+    ComponentFacts,
+    InteractionFacts,
+    Sentences,
+)
 from autokernel.explain.tables import Table, inclusion_table, scale_table
 from autokernel.explain.words import (
     CERTAIN,
@@ -45,21 +54,18 @@ from autokernel.expression import IDENTITY
 from autokernel.model import FittedModel
 from autokernel.typing import FloatArray, IntArray
 
-MAX_SHORT, MAX_PAIRS = 3, 5  # components in a short description
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
-MIN_AVERAGING_SHARE = 0.01  # of the variance, from which averaging is worth a sentence
-ALIKE, SAME_COLUMN = 0.95, 1 - 1e-9  # correlations from which two columns are hardly distinct
-LARGE_ERROR = 1.5  # deviations of the noise, from which the error is worth a sentence
-LARGE_ROUNDING = 0.1  # of the variance of the noise, from which rounding is worth a sentence
+SAME_COLUMN = 1 - 1e-9  # correlation of two columns that differ in their units
 TINY = np.finfo(float).tiny
 USED = "kernels that use the column"
 
 
 class Description:
-    """A fitted model in words: one explanation for sentences, tables and pictures.
+    """A fitted model in words: the record that sentences, tables, pictures and reports read.
 
     The ``axes`` are its columns with their units. The search was ``cut`` for a reason, if it was,
-    and had ``n_searched`` rows. Without a search of this kernel, these are none.
+    and had ``n_searched`` rows. Without a search of this kernel, these are none. Nothing is
+    computed before it is asked for.
     """
 
     def __init__(
@@ -72,49 +78,57 @@ class Description:
         n_searched: int = 0,
         has_tried_log: bool = False,
     ) -> None:
-        self._model, self._cut, self._has_tried_log = model, cut, has_tried_log
-        self._n_searched = n_searched
+        self.model, self.scale = model, model.scale.name
+        self._cut, self._has_tried_log, self._n_searched = cut, has_tried_log, n_searched
         self.axes, unit = axes_of(model.columns, units, target_name)
-        self.scale, self.explained = model.scale.name, ExplainedFunction(model)
-        self.parts = self.explained.parts  # the components of the best kernel
         offset = model.scale.offset  # on a scale of logs, all amounts are those of this sum
         y_name = (target_name or UNNAMED) + (f" + {offset:g}" if offset else "")
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
-        self._component = cache(self._described)
+        self.facts = cache(self._facts)  # what is said of an effect, the main fact first
         self._is_rough = not np.isfinite(model.evaluation.score)  # nothing is known
+
+    @cached_property
+    def explained(self) -> ExplainedFunction:
+        """The best kernel as a sum of effects."""
+        return ExplainedFunction(self.model)
+
+    @property
+    def parts(self) -> list[Part]:
+        """The components of the best kernel."""
+        return self.explained.parts
 
     def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
         """Compute the components at inputs (n, n_features), without words if it has to be fast."""
-        explained, inputs = self.explained, self._model.scaled(X)
+        explained, inputs = self.explained, self.model.scaled(X)
         components = []
-        for number, part in enumerate(self.effects):
-            mean, std = explained.mean_and_std(part, inputs[:, part.columns])
-            own = tuple(self.names[one] for one in part.columns)
-            text, kernel = self.text(number) if has_words else "", " * ".join(own)
-            name = kernel
-            if isinstance(part, Part):
-                kernel = self._model.columns.text_of(part.expression)
-                name = self._say.name(part, self.parts)
-            components.append(Component(kernel, text, mean, std, part.share, own, name))
+        for effect in self.effects:
+            mean, std = explained.mean_and_std(effect, inputs[:, effect.columns])
+            own = tuple(self.names[one] for one in effect.columns)
+            text, name = self.text(effect) if has_words else "", " * ".join(own)
+            kernel = name
+            if isinstance(effect, Part):
+                kernel = self.model.columns.text_of(effect.expression)
+                name = self._say.name(effect, self.parts)
+            components.append(Component(kernel, text, mean, std, effect.share, own, name))
         components.sort(key=lambda one: -one.share)
         if explained.is_averaged or explained.interactions:
             found = sum((one.mean for one in components), start=np.full(len(X), explained.constant))
             mean, std = explained.rest(inputs, found)
             share = 1 - sum(one.share for one in components)
             components.append(Component("", TEXT_OF_REST, mean, std, share))
-        constant = self._model.scale.shift + explained.constant
-        noise = self._model.noise_variance**0.5
+        constant = self.model.scale.shift + explained.constant
+        noise = self.model.noise_variance**0.5
         if self.scale == "log":
             constant = float(np.exp(constant))
             components = [replace(one, mean=np.exp(one.mean)) for one in components]
-        return Decomposition(constant, noise, components, self.scale, self._model.scale.offset)
+        return Decomposition(constant, noise, components, self.scale, self.model.scale.offset)
 
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
         every = (one for one in self.explained.interactions if not one.is_small)
-        return [one for one in every if not self._is_nested(one)][:MAX_PAIRS]
+        return [one for one in every if not self._is_nested(one)][:5]
 
     def _is_nested(self, pair: Interaction) -> bool:
         """Whether each level of a category has one value of the other column only."""
@@ -129,27 +143,25 @@ class Description:
         return [*self.parts, *self.interactions]
 
     @property
-    def shown(self) -> list[int]:
-        """The numbers of the effects that are described, the largest share first."""
-        effects, is_small = self.effects, range(self.explained.n_large, len(self.parts))
-        every = [number for number in range(len(effects)) if number not in is_small]
-        return [] if self._is_rough else sorted(every, key=lambda number: -effects[number].share)
+    def shown(self) -> list[Part | Interaction]:
+        """The effects that are described, the largest share first."""
+        if self._is_rough:
+            return []
+        small = self.parts[self.explained.n_large :]
+        every = (one for one in self.effects if one not in small)
+        return sorted(every, key=lambda one: -one.share)
 
-    def text(self, number: int) -> str:
-        """Describe a component of the best kernel in one sentence."""
-        return self._component(number)[0][1]
+    def text(self, effect: Part | Interaction) -> str:
+        """Describe an effect in one sentence."""
+        return self.facts(effect)[0].text
 
     def paragraphs(self) -> list[str]:
         """Describe each component, the largest share first, without those that explain little."""
-        return [_in_one(self._component(number)) for number in self.shown]
-
-    def facts(self, number: int) -> list[Fact]:
-        """Return what is said of a component, the main fact first."""
-        return [fact for fact, _ in self._component(number)]
+        return [_in_one(self.facts(effect)) for effect in self.shown]
 
     def remarks(self) -> list[str]:
         """Say what the components do not, and of which columns and which kernel they are."""
-        small = [text for _, text in self._small()]
+        small = [one.text for one in self._small()]
         kernel = [_in_one(self._columns()), self._averaging(), self._best_kernel()]
         return [*filter(None, [*small, " ".join(filter(None, kernel)), _in_one(self._residuals)])]
 
@@ -159,9 +171,9 @@ class Description:
 
     def short(self) -> str:
         """Say what is largest, in at most three lines."""
-        first = (self._component(number)[0][1] for number in self.shown[:MAX_SHORT])
+        first = " ".join(map(self.text, self.shown[:3]))
         checks = [*self._search(), *self._residuals]
-        lines = [_in_one(self._target()), " ".join(first), _in_one(checks[:1])]
+        lines = [_in_one(self._target()), first, _in_one(checks[:1])]
         return "\n".join(line for line in lines if line)
 
     def __str__(self) -> str:
@@ -170,44 +182,44 @@ class Description:
 
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
-        said = [*self._search(), *self._target()]
-        for number in self.shown:
-            said += self._component(number)
-        said += [*self._small(), *self._columns(), *self._residuals]
+        every = [*self._search(), *self._target()]
+        for effect in self.shown:
+            every += self.facts(effect)
+        every += [*self._small(), *self._columns(), *self._residuals]
         columns: dict[str, Any] = {
-            field.name: [getattr(fact, field.name) for fact, _ in said] for field in fields(Fact)
+            field.name: [getattr(fact, field.name) for fact in every] for field in fields(Fact)
         }
-        texts = [text for _, text in said]
+        texts = columns["text"]
         for number, text in enumerate(texts):
             texts[number] = text or texts[number - 1]  # several facts of one sentence
-        columns["text"] = texts
         return Table(columns, shown=("predicate", "value", "low", "high", "probability", "text"))
 
-    def _search(self) -> Iterator[Said]:
-        n = len(self._model.rows)
-        if self._model.target.is_constant:
+    def _search(self) -> Iterator[Fact]:
+        n, how = len(self.model.rows), "search_history_"
+        if self.model.target.is_constant:
             return  # no kernel would be better
         if self._is_rough:
-            fact = Fact("search", "has no score", evidence="search_history_")
-            why = "The search was cut before any kernel had a score: the model is a rough fit of"
-            yield fact, f"{why} one kernel to some rows, and what matters is not known."
+            text = (
+                "The search was cut before any kernel had a score: the model is a rough fit of one "
+                "kernel to some rows, and what matters is not known."
+            )
+            yield Fact("search", "has no score", evidence=how, text=text)
             return
         if 0 < self._n_searched < n:
             text = f"Kernels were searched on {self._n_searched} of the {n} rows."
-            how = "search_history_"
-            yield Fact("search", "is of some rows", self._n_searched, evidence=how), text
+            yield Fact("search", "is of some rows", self._n_searched, evidence=how, text=text)
         if self._cut:
             text = f"The search was cut ({self._cut}): kernels that it has not tried may be better."
-            yield Fact("search", "was cut", evidence=self._cut), text
+            yield Fact("search", "was cut", evidence=self._cut, text=text)
 
     @cached_property
     def _held_out(self) -> tuple[FloatArray, FloatArray] | None:
         """Predictions of each row from all others, if they can be made."""
-        return self._model.mixture.leave_one_out() if can_leave_out(self._model) else None
+        return self.model.mixture.leave_one_out() if can_leave_out(self.model) else None
 
     @cached_property
-    def _residuals(self) -> list[Said]:
-        found, model = list(of_outliers(self._model)), self._model
+    def _residuals(self) -> list[Fact]:
+        found, model = list(of_outliers(self.model)), self.model
         if self._is_rough:
             return []
         if model.target.is_constant:
@@ -218,108 +230,102 @@ class Description:
         advice = f": try the log of {self._say.y_name}" if may_have_log else ""
         return found + list(checked(model, self._held_out, self.axes, advice))
 
-    def _described(self, number: int) -> list[Said]:
-        """Return what is said of an effect."""
-        part = self.effects[number]
-        if isinstance(part, Interaction):
-            return InteractionFacts(self.explained, part, self._say).all()
-        is_hidden = any(fact.predicate == "is hidden" for fact, _ in self._residuals)
-        facts = ComponentFacts(self.explained, part, self._say, is_hidden=is_hidden)
-        first = next(one for one in self.parts if one.column == part.column)
-        is_judged = part.column not in self._model.unjudged and len(self.names) > 1
-        matters = [self._matters(part.column)] if part is first and is_judged else []
-        return [*facts.all(), *matters]
+    def _facts(self, effect: Part | Interaction) -> list[Fact]:
+        if isinstance(effect, Interaction):
+            return InteractionFacts(self.explained, effect, self._say).all()
+        is_hidden = any(one.predicate == "is hidden" for one in self._residuals)
+        facts = [*ComponentFacts(self.explained, effect, self._say, is_hidden=is_hidden).all()]
+        first = next(one for one in self.parts if one.column == effect.column)
+        is_judged = effect.column not in self.model.unjudged and len(self.names) > 1
+        return [*facts, self._matters(effect.column)] if effect is first and is_judged else facts
 
     @cached_property
     def _used(self) -> list[float]:
         """For each column, the probability of the kernels that use it, as it is written."""
-        return np.round(inclusion_table(self._model)["depends"], 2).tolist()
+        return np.round(inclusion_table(self.model)["depends"], 2).tolist()
 
-    def _matters(self, column: int) -> Said:
+    def _matters(self, column: int) -> Fact:
         """Return that a column matters, a fact that the sentence about its effect states."""
         sure = self._used[column]
         predicate = "matters" if sure >= CERTAIN else "may matter"
-        return Fact(self.names[column], predicate, probability=sure, evidence=USED), ""
+        return Fact(self.names[column], predicate, probability=sure, evidence=USED)
 
-    def _small(self) -> Iterator[Said]:
-        small = self.parts[self.explained.n_large :]
+    def _small(self) -> Iterator[Fact]:
         if self._is_rough:
             return
+        small = self.parts[self.explained.n_large :]
+        how, of = "covariance with the fit", "of the variance of the fit."
         if small:
             columns = sorted({part.column for part in small})
-            names, share = [self.names[one] for one in columns], sum(part.share for part in small)
-            fact = Fact(listing(names), "share", share, evidence="covariance with the fit")
+            names, share = listing([self.names[c] for c in columns]), sum(p.share for p in small)
+            which = f"{capital(counted(len(small), 'smaller component'))} of {names}"
             verb = "explains" if len(small) == 1 else "together explain"
-            which = f"{capital(counted(len(small), 'smaller component'))} of {fact.subject}"
-            yield fact, f"{which} {verb} {percent(share)} of the variance of the fit."
+            text = f"{which} {verb} {percent(share)} {of}"
+            yield Fact(names, "share", share, evidence=how, text=text)
             large = {part.column for part in self.parts[: self.explained.n_large]}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])
         more = 1 - sum(one.share for one in self.effects)
         if self.explained.interactions and more >= SMALL:
-            fact = Fact("the rest", "share", more, evidence="covariance with the fit")
             which = "Other interactions explain" if self.interactions else "Interactions explain"
-            yield fact, f"{which} {percent(more)} of the variance of the fit."
+            text = f"{which} {percent(more)} {of}"
+            yield Fact("the rest", "share", more, evidence=how, text=text)
 
     @cached_property
     def _has_outliers(self) -> bool:
-        return any(fact.predicate.startswith("does not fit") for fact, _ in self._residuals)
+        return any(fact.predicate.startswith("does not fit") for fact in self._residuals)
 
-    def _target(self) -> list[Said]:
+    def _target(self) -> list[Fact]:
         """Say what the target is on average, how much is explained, and how much is noise."""
-        target, name, unit = self._model.target, self._say.y_name, self._say.unit
+        target, name, unit = self.model.target, self._say.y_name, self._say.unit
         if target.is_constant:
-            how, value, name = "training targets", target.shift, self._say.begun("", f"{name} ")
-            text = f"{name}is constant, {with_unit(value, unit)}: the data do not show"
-            fact = Fact(Y_NAME, "is constant", value, unit=unit, evidence=how)
-            return [(fact, f"{text} how it would vary.")]
+            what = f"is constant, {with_unit(target.shift, unit)}"
+            text = self._say.begun("", f"{name} {what}: the data do not show how it would vary.")
+            fact = Fact(Y_NAME, "is constant", target.shift, unit=unit, evidence="training targets")
+            return [fact.said(text)]
         kind, average, has = "mean", target.on(IDENTITY).shift, "has a standard deviation of"
         if self.scale == "log":
-            kind, average = "geometric mean", float(np.exp(self._model.scale.shift))
+            kind, average = "geometric mean", float(np.exp(self.model.scale.shift))
             has = "is typically"
         written = level_text(average, target.width, unit)
         noise, deviation = self._noise()
-        if not self._model.evaluation.expression.leaves:
+        if not self.model.evaluation.expression.leaves:
             has = "that is typically" if self.scale == "log" else "with a standard deviation of"
             text = f"{name} is noise {has} {deviation} around its {kind}, {written}"
-            return [(noise, f"No structure was found: {text}.")]
-        mean = Fact(Y_NAME, kind, average, unit=unit, evidence=f"{kind} of the training targets")
+            return [noise.said(f"No structure was found: {text}.")]
+        how, text = f"{kind} of the training targets", f"The {kind} of {name} is {written}."
+        mean = Fact(Y_NAME, kind, average, unit=unit, evidence=how, text=text)
         if self._is_rough:
-            return [(mean, f"The {kind} of {name} is {written}.")]
+            return [mean]
         what, more = "The noise", ""
         if self._has_outliers:
             what, more = "What is left", ", widened by outliers"
-        return [
-            *self._scale(),
-            (mean, f"The {kind} of {name} is {written}."),
-            *self._how_much(),
-            (noise, f"{what} {has} {deviation}{more}."),
-            *of_varying_noise(self._model, self.axes),
-            *self._resolution(),
-        ]
+        noise = noise.said(f"{what} {has} {deviation}{more}.")
+        varying = of_varying_noise(self.model, self.axes)
+        return [*self._scale(), mean, *self._how_much(), noise, *varying, *self._resolution()]
 
-    def _columns(self) -> Iterator[Said]:
+    def _columns(self) -> Iterator[Fact]:
         """Say which columns may matter, which are not used, and which are nearly the same."""
-        if len(self.names) == 1 or self._is_rough or not self._model.evaluation.expression.leaves:
+        if len(self.names) == 1 or self._is_rough or not self.model.evaluation.expression.leaves:
             return
-        if unjudged := [self.names[one] for one in self._model.unjudged]:
-            matter = "matters" if len(unjudged) == 1 else "matter"
-            text = f"Whether {listing(unjudged)} {matter} is not known, as the search was cut."
-            yield Fact(listing(unjudged), "is not judged", evidence=USED), text
+        if unjudged := listing([self.names[one] for one in self.model.unjudged] or [""]):
+            matter = "matters" if len(self.model.unjudged) == 1 else "matter"
+            text = f"Whether {unjudged} {matter} is not known, as the search was cut."
+            yield Fact(unjudged, "is not judged", evidence=USED, text=text)
         is_fixed = np.ptp(self.explained.X, axis=0) == 0
-        every = [*zip(self._model.columns.every, self._used, is_fixed, strict=True)]
+        every = [*zip(self.model.columns.every, self._used, is_fixed, strict=True)]
         rows = [(one.name, p) for one, p, fixed in every if not fixed]
         doubted = {  # as the sentences about their effects have a probability
-            self.names[self.parts[number].column]
-            for number in range(self.explained.n_large)
-            if any(fact.probability < CERTAIN for fact, text in self._component(number) if text)
+            self.names[part.column]
+            for part in self.parts[: self.explained.n_large]
+            if any(fact.probability < CERTAIN for fact in self.facts(part) if fact.text)
         }
         unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
         yield from _may_matter([one for one in unsure if one[0] not in doubted])
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
         n, empty = len(self.explained.X), [one for one, *_ in every if one.origin == NO_VALUE]
-        what = f"constant in the {n} rows of the fit" if n < len(self._model.rows) else "constant"
+        what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
         yield from _are([one.name for one, _, fixed in every if fixed and one not in empty], what)
         yield from _are([one.name for one in empty], "without a value")
         yield from self._alike()
@@ -327,7 +333,7 @@ class Description:
     def _averaging(self) -> str:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
         added = self.explained.added_by_averaging()
-        if added <= np.sqrt(MIN_AVERAGING_SHARE) * self._model.scale.width:
+        if added <= 0.1 * self.model.scale.width:  # a hundredth of the variance
             return ""
         amount = self._say.amount(float(self.explained.in_unit(added)))
         text = "Predictions average over other kernels and parameters too, which changes them by"
@@ -335,27 +341,26 @@ class Description:
 
     def _best_kernel(self) -> str:
         """Say which kernel is described, and how probable it is, if there are others."""
-        best = self._model.evaluation
-        p = {one.evaluation.expression: one.probability for one in self._model.kernels}
-        text = self._model.columns.text_of(best.expression)
-        sure = f"its probability among those that were evaluated is {p[best.expression]:.2f}"
-        has_others = len(p) > 1 and best.expression.leaves
-        return f"This describes the best kernel, {text}; {sure}." if has_others else ""
+        best = self.model.evaluation.expression
+        p = {one.evaluation.expression: one.probability for one in self.model.kernels}
+        sure = f"its probability among those that were evaluated is {p[best]:.2f}"
+        text = f"This describes the best kernel, {self.model.columns.text_of(best)}; {sure}."
+        return text if len(p) > 1 and best.leaves else ""
 
-    def _scale(self) -> Iterator[Said]:
-        table = scale_table(self._model)
+    def _scale(self) -> Iterator[Fact]:
+        table = scale_table(self.model)
         own = (table["subject"] == "target") & (table["scale"] == self.scale)
         sure = float(table["probability"][own].sum())
         what, text = "effects add up", f"Effects add up on the {SCALE_WORDS[self.scale]} scale"
         if self.scale == "log":
             what, text = "effects multiply", "The effects multiply (log scale)"
         if sure < CERTAIN or self.scale != IDENTITY:
-            how = "kernels on this scale of the target"
-            fact = Fact(Y_NAME, what, probability=sure, evidence=how)
-            yield fact, f"{perhaps(text, sure)}."
+            text, how = f"{perhaps(text, sure)}.", "kernels on this scale of the target"
+            yield Fact(Y_NAME, what, probability=sure, evidence=how, text=text)
 
-    def _noise(self) -> Said:
-        model = self._model
+    def _noise(self) -> tuple[Fact, str]:
+        """Return the deviation of the noise as a fact, and as it is written."""
+        model = self.model
         variances = np.exp(self.explained.parameters[:, -1]) + model.typical_rounding
         stds = np.append(
             np.sqrt(model.noise_variance), model.scale.width * np.sqrt(interval(variances))
@@ -366,19 +371,19 @@ class Description:
         fact = Fact(Y_NAME, predicate, deviation, low, high, evidence=how)
         return self._say.measured(fact), self._say.amount(deviation, low, high)
 
-    def _resolution(self) -> Iterator[Said]:
-        model, unit, name = self._model, self._say.unit, self._say.begun("", self._say.y_name)
+    def _resolution(self) -> Iterator[Fact]:
+        model, unit, name = self.model, self._say.unit, self._say.begun("", self._say.y_name)
         rounding = model.typical_rounding
         share = rounding / max(rounding + model.scaled_noise_variance, TINY)
-        if share >= LARGE_ROUNDING:
+        if share >= 0.1:  # of the variance of the noise
             step = resolution_with(model.mixture.data.noise.rounding[0] * model.target.width**2)
             fact = Fact(Y_NAME, "is rounded to", step, unit=unit, evidence="training targets")
             text = f"{name} is recorded to the nearest {f'{step:g} {unit}'.rstrip()}"
-            yield fact, f"{text}: rounding is {percent(share)} of the variance of the noise."
+            yield fact.said(f"{text}: rounding is {percent(share)} of the variance of the noise.")
 
-    def _how_much(self) -> Iterator[Said]:
+    def _how_much(self) -> Iterator[Fact]:
         """Say how much of the variance is explained, and how large errors are if they are large."""
-        model, rows, unit = self._model, self._model.mixture.data, self._say.unit
+        model, rows, unit = self.model, self.model.mixture.data, self._say.unit
         of = "the variance of held-out rows"
         how = "errors of predictions of each row from all others"
         if self._held_out is None:
@@ -394,16 +399,16 @@ class Description:
             every = np.concatenate([errors, of_excluded]), np.concatenate([rows.u, u])
             explained = _share_explained(*every)
             text = f"The fit explains {percent(explained)} of {of}; {without}."
-        yield Fact(Y_NAME, "explained", explained, evidence=how), text
+        yield Fact(Y_NAME, "explained", explained, evidence=how, text=text)
         data = model.transformed
         _, noise = model.scale.moments(data.y, data.noise.variance(model.scaled_noise_variance))
         size = float(np.sqrt(np.mean(errors**2)))
-        if self._held_out and size > LARGE_ERROR * np.sqrt(noise.mean()):
+        if self._held_out and size > 1.5 * np.sqrt(noise.mean()):  # deviations of the noise
             error = model.target.width * size
-            fact = Fact(Y_NAME, "is missed", error, unit=unit, evidence=how)
-            yield fact, f"The leave-one-out error is {with_unit(error, unit)}."
+            text = f"The leave-one-out error is {with_unit(error, unit)}."
+            yield Fact(Y_NAME, "is missed", error, unit=unit, evidence=how, text=text)
 
-    def _alike(self) -> Iterator[Said]:
+    def _alike(self) -> Iterator[Fact]:
         every = zip(self.axes, self.explained.X.T, strict=True)
         varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and axis.is_numeric}
         if len(varying) < 2:
@@ -411,28 +416,28 @@ class Description:
         r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])
         for group, least in _groups(r, SAME_COLUMN):
             yield _are_alike(names[group].tolist(), least, "are one column in different units")
-        for group, least in _groups(r, ALIKE):
+        for group, least in _groups(r, 0.95):
             if least <= SAME_COLUMN:
                 what = "can hardly be distinguished in these data"
                 yield _are_alike(names[group].tolist(), least, what)
 
 
-def _in_one(said: Iterator[Said] | Sequence[Said]) -> str:
-    return " ".join(text for _, text in said if text)
+def _in_one(facts: Iterable[Fact]) -> str:
+    return " ".join(one.text for one in facts if one.text)
 
 
-def _are(names: Sequence[str], what: str) -> Iterator[Said]:
+def _are(names: Sequence[str], what: str) -> Iterator[Fact]:
     if names:
-        predicate = f"is {what.split(' by ')[0]}"
-        fact = Fact(listing(names), predicate, probability=CERTAIN, evidence=USED)
-        yield fact, f"{listing(names)} {'is' if len(names) == 1 else 'are'} {what}."
+        subject, predicate = listing(names), f"is {what.split(' by ')[0]}"
+        text = f"{subject} {'is' if len(names) == 1 else 'are'} {what}."
+        yield Fact(subject, predicate, probability=CERTAIN, evidence=USED, text=text)
 
 
-def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Said]:
+def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Fact]:
     names = listing([f"{name} ({p:.2f})" for name, p in found] or [""])
     text = f"It is uncertain whether {names} {'matters' if len(found) == 1 else 'matter'}."
     for name, p in found:
-        yield Fact(name, "may matter", probability=p, evidence=USED), text
+        yield Fact(name, "may matter", probability=p, evidence=USED, text=text)
         text = ""  # which the first of them has
 
 
@@ -448,8 +453,8 @@ def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:
             yield columns, float(r[np.ix_(columns, columns)].min())
 
 
-def _are_alike(names: Sequence[str], least: float, what: str) -> Said:
+def _are_alike(names: Sequence[str], least: float, what: str) -> Fact:
     fact = Fact(listing(names), "are alike", least, evidence="least correlation of the columns")
     size = f"{least:.2f}{' or more' * (len(names) > 2)}" if least <= 0.995 else "above 0.99"
     text = f"{listing(names)} {what} (their correlation is {size})"
-    return fact, f"{text}: what is said of one may be due to another."
+    return fact.said(f"{text}: what is said of one may be due to another.")

@@ -83,12 +83,6 @@ class Effect(NamedTuple):
 AVERAGE = Effect((), {frozenset(): 1})
 
 
-def function_of(columns: Iterable[int]) -> Effect:
-    """Return the function with some columns fixed, the function itself if these are all."""
-    columns = tuple(columns)
-    return Effect(columns, {frozenset(columns): 1})
-
-
 def effect_of(columns: Iterable[int], numbers: Collection[int] | None = None) -> Effect:
     """Return the common effect of columns, the difference from the average."""
     columns = tuple(columns)
@@ -135,36 +129,20 @@ class AveragedFunction:
     """A kernel with parameters, conditioned on data, as a function to average over rows.
 
     Points are rows (n, n_features) in the unit interval, of which an effect reads its columns. A
-    value that is missing stands for the known ones, as in the kernels.
-
-    Parameters
-    ----------
-    expression : Expression
-        The kernel.
-    theta : ndarray of shape (n_params,)
-        Logs of its parameters, the noise variance last.
-    predictor : GlobalPredictor
-        The kernel, conditioned on data.
-    background : Inputs
-        Rows over which the function is averaged; their missing values are draws of their columns.
-    weights : ndarray of shape (n_background,)
-        Weights of these rows, which sum to one.
-
-    Notes
-    -----
-    All main effects take O(n_factors n_background n_knots) once, all interactions of two columns
-    O(n_factors^2 n_background n_knots), and then a mean O(n_knots) and a variance O(n_knots^2) for
-    each point.
+    value that is missing stands for the known ones, as in the kernels; those of the background are
+    draws of their columns. All main effects take O(n_factors n_background n_knots) once, all
+    interactions of two columns O(n_factors^2 n_background n_knots), and then a mean O(n_knots) and
+    a variance O(n_knots^2) for each point.
     """
 
     def __init__(
         self,
         expression: Expression,
-        theta: FloatArray,
-        predictor: GlobalPredictor,
+        theta: FloatArray,  # (n_params,), logs of its parameters, the noise variance last
+        predictor: GlobalPredictor,  # which is conditioned on data
         *,
-        background: Inputs,
-        weights: FloatArray,
+        background: Inputs,  # rows over which the function is averaged
+        weights: FloatArray,  # (n_background,), of these rows, which sum to one
     ) -> None:
         self.products = [
             [Term(one.expression, np.exp(theta[one.entries])) for one in product]
@@ -245,11 +223,7 @@ class AveragedFunction:
         return inside if all(own.issuperset(one.columns) for one in inside) else None
 
     def _average(self, number: int, inside: Factors) -> tuple[FloatArray, FloatArray]:
-        """Average the product of all factors but some over the background.
-
-        Returns their sums with the knots (n_knots,), and with the rows of the background
-        (n_background,).
-        """
+        """Average all factors but some: with the knots (n_knots,), and with the background."""
         if (number, inside) not in self._averages:
             self._find_averages(number, [inside])
         return self._averages[number, inside]

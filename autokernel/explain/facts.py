@@ -3,7 +3,7 @@
 A fact holds for the mean of its component. Its probability is the share of draws for which it
 holds, each draw being one of a kernel, of its parameters and of the function; a kernel without a
 component like this one counts as none for which it holds. Values are those of the mean, with
-central 90 % intervals of the draws. How facts are written is decided in ``components``.
+central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
 """
 
 from collections.abc import Callable
@@ -23,18 +23,12 @@ N_DRAWS = 200
 N_GRID = 65  # points of a curve over the data
 BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
-POINTS_OF_CYCLE, N_AVERAGES = 32, 17  # points of a cycle, and averages over cycles
+POINTS_OF_CYCLE = 32
 OUTSIDE = 0.025  # share of the rows at each end of a column for which a few extreme ones stand
-IS_LINE = 0.998  # share of the variance of a curve that a straight line explains
-NEARLY_LINE = 0.95  # the same, from which a curve follows the logarithm or the root of a column
+NEARLY_LINE = 0.95  # share of the variance of a curve along the log or the root of a column
 SURE = 0.9  # probability of a component below which none is named
 LIKELY = 0.7  # the same of a direction
-MAX_SETBACK = 0.25  # of the change between the ends of a curve that rises, or falls
-JUMP_LENGTH, JUMP = 0.1, 0.75  # of the length of a curve, within which so much of it happens
-LEAST_OF_JUMP = 4  # points of a curve that may have a jump
-LEAST_SWING = 1e-6  # of the larger one of two swings, which are compared
 MIN_TURN = 0.1  # part of the range by which a turn or the growth of a swing must stand out
-SURE_TURN = 0.97  # share of draws with which it must
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to continue
 
 Quantity = Callable[[FloatArray], FloatArray]
@@ -53,6 +47,7 @@ class Fact:
     unit: str = ""
     probability: float = 1.0  # that it is true, given the kernels of the search
     evidence: str = ""  # how it was computed
+    text: str = ""  # the sentence that states it, empty if that is the one of the fact before it
 
     @property
     def ends(self) -> tuple[float, float, float]:
@@ -66,6 +61,10 @@ class Fact:
     def moved(self, value: float, low: float, high: float) -> "Fact":
         """Return the fact with another number and interval."""
         return replace(self, value=value, low=low, high=high)
+
+    def said(self, text: str) -> "Fact":
+        """Return the fact with the sentence that states it."""
+        return replace(self, text=text)
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -135,14 +134,14 @@ def direction(curve: Curve, subject: str) -> Fact:
     x, mean = curve.places, curve.mean
     if curve.reach <= 0:
         return Fact(subject, "does not vary", 0.0, 0.0, 0.0, evidence="its range is zero")
-    if _line_shares(x, mean[None])[0] > IS_LINE:
+    if _line_shares(x, mean[None])[0] > 0.998:
         how = "slope of a line through the curve, which explains its variance"
         return _rise_or_fall(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
     turns, sure = _turns(curve)
     change = mean[-1] - mean[0]
     forward = np.sign(change) * mean
     setback = float(np.max(np.maximum.accumulate(forward) - forward))
-    if not turns or (len(turns) > 1 and setback <= MAX_SETBACK * abs(change)):
+    if not turns or (len(turns) > 1 and setback <= 0.25 * abs(change)):
         how = "difference between the ends of a curve"
         return _rise_or_fall(curve, changes_of, Fact(subject, "{}", evidence=how))
     if len(turns) > 1:
@@ -212,7 +211,7 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
         agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > least
         shares = agree.mean(axis=0)
         worst = int(np.argmin(shares))
-        if shares[worst] >= SURE_TURN:
+        if shares[worst] >= 0.97:
             return at[1:-1], curve.present * float(shares[worst])
         ends = (0, len(at) - 1)
         at = [at[n] for n in range(len(at)) if n in ends or n not in (worst, worst + 1)]
@@ -222,7 +221,7 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
 def jump(curve: Curve, subject: str) -> Fact | None:
     """Say where most of the change between the ends of a curve happens, if it is a short part."""
     n, change = len(curve.mean), float(changes_of(curve.mean[None])[0])
-    length = max(1, round(JUMP_LENGTH * (n - 1)))
+    length = max(1, round(0.1 * (n - 1)))  # a tenth of the curve
 
     def steps(curves: FloatArray) -> FloatArray:
         """Return the changes within short parts, as shares of that between the ends."""
@@ -234,7 +233,7 @@ def jump(curve: Curve, subject: str) -> Fact | None:
         pairs = zip(inside, curves / change, strict=True)
         return np.array([_middle(curve.places[rows], one[rows]) for rows, one in pairs])
 
-    if n < LEAST_OF_JUMP or steps(curve.mean[None]).max() < JUMP:
+    if n < 4 or steps(curve.mean[None]).max() < 0.75:
         return None
     sure = curve.probability(lambda curves: steps(curves).max(axis=1) >= HALF)
     how = "largest change within a tenth of the curve"
@@ -275,7 +274,7 @@ def season(
     sign, word = (1, "grows") if last > first else (-1, "shrinks")
     least = MIN_TURN * max(first, last)
     changed = curve.probability(lambda drawn: sign * (_swings(drawn)[:, :2] @ [-1.0, 1.0]) > least)
-    floor, how = LEAST_SWING * max(first, last) or 1.0, "ratio of the last cycle to the first"
+    floor, how = 1e-6 * max(first, last) or 1.0, "ratio of the last cycle to the first"
     ratio = max(last, floor) / max(first, floor)
     grows = Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
     weights, means = explained.means_of_draws(part, values)
@@ -326,7 +325,7 @@ def level_of(explained: ExplainedFunction, part: Part) -> Curve:
     """
     begin, end = explained.ends(part.column)
     offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
-    n_starts = int(min(N_AVERAGES, max(3, 2 * (end - begin) / part.period)))
+    n_starts = int(min(17, max(3, 2 * (end - begin) / part.period)))
     starts = np.linspace(begin, end - part.period, n_starts)
     curve = curve_of(explained, part, (starts[:, None] + offsets).ravel())
     middles = curve.places.reshape(n_starts, -1).mean(axis=1)

@@ -23,7 +23,7 @@ class ExplainMixin:
     """The methods and attributes of a fitted estimator that explain its function."""
 
     _fitted: FittedModel
-    _described: tuple[object, Description]  # the arguments of the last description, and itself
+    _described: dict[object, Description]  # the last descriptions by their arguments
     _tried: list[str]  # canonical texts of the kernels of the last search
     _n_searched: int  # rows of that search
     _check_inputs: Callable[[npt.ArrayLike], FloatArray]  # as for predict
@@ -58,7 +58,7 @@ class ExplainMixin:
         """
         check_is_fitted(self, "best_kernel_")
         inputs = self.X_train_ if X is None else self._check_inputs(X)
-        return self._description(units).decompose(inputs)
+        return self.explanation(units).decompose(inputs)
 
     def explain(self, X: npt.ArrayLike) -> Table:
         """Split the prediction of one row into the contributions of the columns.
@@ -86,7 +86,7 @@ class ExplainMixin:
         inputs = self._check_inputs(X)
         if len(inputs) != 1:
             raise ValueError(f"explain takes one row, such as X.iloc[[7]], got {len(inputs)} rows")
-        description = self._description(None)
+        description = self.explanation()
         found = description.decompose(inputs, has_words=False)
         return contributions(found, description.explained, self._fitted.scaled(inputs))
 
@@ -156,7 +156,7 @@ class ExplainMixin:
         which the claim holds; ``evidence``, how it was computed; and ``text``, the words of
         :meth:`describe`.
         """
-        return self._description(None).table()
+        return self.explanation().table()
 
     def describe(self, units: Mapping[str, str] | None = None, *, short: bool = False) -> str:
         """Describe the fitted function in words.
@@ -176,7 +176,7 @@ class ExplainMixin:
             Each sentence is a row of :attr:`claims_`. A console and a notebook show the text
             without ``print``.
         """
-        description = self._description(units)
+        description = self.explanation(units)
         return Text(description.short() if short else str(description))
 
     @property
@@ -225,8 +225,22 @@ class ExplainMixin:
         n_added = int(np.sum(~self.outcomes_["outlier"]))
         return leaderboard(self.search_history_, self._tried, self._fitted, k=k, n_added=n_added)
 
-    def _description(self, units: Mapping[str, str] | None) -> Description:
-        """Return the words, facts and pictures of the function, kept until a fit or other units."""
+    def explanation(self, units: Mapping[str, str] | None = None) -> Description:
+        """Return the record that :meth:`describe`, displays and reports read.
+
+        The last two are kept until the next fit, with the factorisations of their draws, as these
+        take longer than predictions.
+
+        Parameters
+        ----------
+        units : mapping of str to str, default=None
+            Units, as for :meth:`describe`.
+
+        Returns
+        -------
+        Description
+            The fitted model, and its effects with their facts and sentences.
+        """
         check_is_fitted(self, "best_kernel_")
         tried = getattr(self, "_tried", [])
         canonical = self._fitted.evaluation.expression.canonical
@@ -237,8 +251,9 @@ class ExplainMixin:
             "n_searched": self._n_searched if is_of_search else 0,
             "has_tried_log": any(text.startswith("log(y) ~") for text in tried),
         }
-        key = (self._fitted, repr(units), given)  # models are equal only to themselves
-        known = getattr(self, "_described", None)  # read once, as threads may share an estimator
-        if known is None or known[0] != key:
-            self._described = known = key, Description(self._fitted, units, **given)
-        return known[1]
+        key = self._fitted, repr(units), *given.values()  # models are equal only to themselves
+        known = getattr(self, "_described", {})  # read once, as threads may share an estimator
+        if key not in known:
+            last = [*known.items()][-1:]
+            self._described = known = dict(last) | {key: Description(self._fitted, units, **given)}
+        return known[key]

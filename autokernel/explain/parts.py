@@ -12,12 +12,8 @@ from autokernel.expression import IDENTITY, Expression, Leaf, Tree, arrange, slo
 from autokernel.kernels import MULTIPLY, BroadcastPairs, KernelParameter, LagPairs, Role, Share
 from autokernel.typing import FloatArray, IntArray
 
-SAME_PERIOD = 0.02  # relative difference up to which two seasons of a kernel are one
-SAME_SEASON = 0.05  # the same of two kernels
-MIN_CORRELATION = 0.1  # after one period, for a function that is said to repeat
 WHOLE_COLUMN = (0.0, 1.0)
-N_PLACES = 4001  # along a column
-HALF, FULL = 0.5, 0.999  # sizes within a region, and where its edges do not bend functions
+HALF = 0.5  # size at the edges of a region
 
 Edge = tuple[float, float, float]
 """Where a piece of a region begins or ends, in the unit interval, with a 90 % interval."""
@@ -108,7 +104,7 @@ class Part:
         """
         if len(self.group) > 1 or not self.regions:
             return None
-        x, best = np.linspace(0, highest, N_PLACES), self.theta_of_all
+        x, best = np.linspace(0, highest, 4001), self.theta_of_all
         drawn = [self._size(x, theta) for theta in (best[None] if draws is None else draws)]
         return Region(x, self._size(x, best), drawn)
 
@@ -156,7 +152,7 @@ class Part:
         A season has those with its period, and what is confined to regions those of the same ones.
         """
         if self.is_season:
-            return other.repeats_like(self, SAME_SEASON)
+            return other.repeats_like(self, 0.05)  # of another kernel
         if self.regions:
             return self.regions == other.regions
         rivals = [one for one in parts if not (one.is_free or (self.is_whole and one.is_season))]
@@ -194,7 +190,7 @@ def joined(parts: Sequence[Part]) -> list[Part]:
 def _are_one(one: Part, other: Part) -> bool:
     if one.is_free and other.is_free:
         return True
-    return not (one.regions or other.regions) and one.repeats_like(other, SAME_PERIOD)
+    return not (one.regions or other.regions) and one.repeats_like(other, 0.02)
 
 
 def _period_of(part: Part) -> tuple[float, bool]:
@@ -209,7 +205,7 @@ def _period_of(part: Part) -> tuple[float, bool]:
         for parameter, entry in part.periods
         if is_product
     ]
-    lasting = [one for one in every if _correlation(part, one[0]) > MIN_CORRELATION]
+    lasting = [one for one in every if _correlation(part, one[0]) > 0.1]
     return max(lasting, default=(np.nan, False))
 
 
@@ -240,7 +236,7 @@ class Region:
         first, last = ([None] * bool(one > HALF) for one in size[[0, -1]])
         bounds = [*first, *((e, *own) for e, own in zip(edges, ends, strict=True)), *last]
         self.pieces: list[Piece] = list(zip(bounds[::2], bounds[1::2], strict=True))
-        full = x[size > FULL].tolist() if len(self.pieces) == 1 else []
+        full = x[size > 0.999].tolist() if len(self.pieces) == 1 else []
         self.inner = (full[0], full[-1]) if len(full) > 1 else None
 
     @property

@@ -1,35 +1,77 @@
-"""How amounts, places and names are written in sentences: in units, and on scales.
+"""Sentences about components and interactions of a fitted function, in units and on scales."""
 
-A sentence comes with the fact that it states, whose numbers are in the units of the user. A fact
-without a sentence is stated by the sentence before it.
-"""
-
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
+from scipy.stats import rankdata
 
 from autokernel.data.scales import LARGEST_LOG
+from autokernel.data.periodogram import YEAR
 from autokernel.explain.axes import Axis
-from autokernel.explain.facts import Fact
-from autokernel.explain.parts import Part
+from autokernel.explain.decomposition import SMALL, ExplainedFunction, Interaction
+from autokernel.explain.effects import effect_of
+from autokernel.explain.facts import (
+    HALF,
+    LIKELY,
+    N_DRAWS,
+    N_GRID,
+    NEAR_BEYOND,
+    SURE,
+    Curve,
+    Fact,
+    beyond_of,
+    central,
+    changes_of,
+    curve_of,
+    direction,
+    half_way,
+    heading,
+    jump,
+    level_of,
+    levels_of,
+    nearly_line,
+    season,
+)
+from autokernel.explain.parts import WHOLE_COLUMN, Part, Region
 from autokernel.explain.words import (
+    CERTAIN,
+    INTERVAL_ENDS,
     between,
     calendar_word,
     capital,
+    duration,
     factor_text,
+    interval,
+    listing,
     number,
-    readable,
+    percent,
+    perhaps,
+    singular,
     with_unit,
 )
 from autokernel.expression import IDENTITY
+from autokernel.typing import FloatArray
 
-LEAST_SPREAD, MAX_SPREAD = 1e-6, 2.0  # of logs of factors that have the same decimals
 SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit": "logit"}
 
 UNNAMED = "the target"
-
-Said = tuple[Fact, str]
+STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
+MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
+MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
+MAX_LEVELS, MAX_WITH_INTERVALS = 6, 4  # of a category whose differences are listed
+_LINES = {  # on a scale of a column, of the log of the target or not: what is said of a line
+    (IDENTITY, False): ("linearly", "by"),
+    (IDENTITY, True): ("exponentially", "exponentially, by"),
+    ("log", False): ("with the logarithm", "in proportion to the logarithm of {}, by"),
+    ("log", True): ("as a power", "as a power of {}, by"),
+    ("sqrt", False): ("with the square root", "in proportion to the square root of {}, by"),
+    ("sqrt", True): ("exponentially with the root", "exponentially with the square root of {}, by"),
+}
+_BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to its average, and "}
+LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
+OPEN = "may rise or fall"
 
 
 class Sentences:
@@ -42,15 +84,13 @@ class Sentences:
 
     def name(self, part: Part, parts: Sequence[Part]) -> str:
         """Name a part of an effect by its column and, among several, by what it is."""
-        axis, unknown = self.axes[part.column], (np.nan, np.nan)
+        axis = self.axes[part.column]
         if sum(one.column == part.column for one in parts) <= 1:
             return axis.name
         period, kind = axis.extent * part.period, "trend"
         if part.is_season:
-            kind = f"{calendar_word(period, *unknown, axis.unit)}season"
-        if kind == "season":
-            value, _, _, unit = readable(period, *unknown, axis.unit)
-            kind = f"cycle of {with_unit(value, unit)}"
+            word = calendar_word(period, unit=axis.unit)
+            kind = f"{word}season" if word else f"cycle of {duration(period, unit=axis.unit)}"
         region = part.region(1.0)
         where = f" {region.text(axis, is_only=True)}" if region else ""
         return f"{axis.name} ({kind}{where})"
@@ -96,13 +136,598 @@ class Sentences:
 
         Factors have decimals that show a hundredth of a ``spread`` of their logs.
         """
-        if self.scale == "log" and spread < MAX_SPREAD:
-            decimals = max(2, 1 - int(np.floor(np.log10(max(spread, LEAST_SPREAD)))))
+        if self.scale == "log" and spread < 2.0:
+            decimals = max(2, 1 - int(np.floor(np.log10(max(spread, 1e-6)))))
             return f"{np.exp(value):.{decimals}f}"
         if self.scale == "log":
             return number(_exp([value])[0])
         return f"{'+' if value >= 0 else '-'}{self.amount(value)}"
 
 
+class ComponentFacts:
+    """The facts about one component, with their sentences.
+
+    With one column, the sentences begin with where the component plays a part; with several, with
+    the column and its share. A trend is described with the cycles along its column, its ``whole``:
+    the data do not show to which of them an average belongs. It ``is_hidden`` if outliers mask it.
+    """
+
+    def __init__(
+        self, explained: ExplainedFunction, part: Part, say: Sentences, *, is_hidden: bool
+    ) -> None:
+        self._explained, self._part, self._say, self._is_hidden = explained, part, say, is_hidden
+        self._axis, self._x = say.axes[part.column], explained.X[:, part.column]
+        self._name, self._is_only = self._axis.name, len(say.axes) == 1
+        self._subject = explained.model.columns.text_of(part.expression)
+        self._region = part.region(explained.ends(part.column)[1], explained.parameters)
+        self._whole = part if self._region or not part.is_free else self._with_cycles()
+        self._view = view = explained.view(self._whole)
+        self._is_linear, self._is_log = view.name == IDENTITY, say.scale == "log"
+        more = f" + {view.offset:g}" if view.offset else ""  # before a logarithm is taken
+        self._viewed = f"{self._name}{more}"
+        where = self._region.text(self._axis, is_only=self._is_only) if self._region else ""
+        name = self._name if where else say.name(part, explained.parts)
+        lead = f"{name} explains {percent(part.share)} of the variance of the fit: "
+        if part.share < 0:
+            lead = f"{name} offsets other effects (share {percent(part.share)}): "
+        where = where and f"{where}, "
+        self._begin = capital(where) if self._is_only else f"{lead}{where}"
+        self._changes = say.begun(self._begin, say.y_name)  # before a verb
+        self._has_two_values = len(np.unique(self._x)) == 2
+
+    def all(self) -> Iterator[Fact]:
+        """Say what the component does, how much it explains, and how it continues."""
+        if self._part.span <= STILL * self._explained.model.scale.width:
+            text = f"{self._changes} does not vary over the data."
+            how = "its range over the rows"
+            yield Fact(self._subject, "does not vary", 0.0, evidence=how, text=text)
+            return
+        said, ahead = self._within_and_beyond()
+        yield from said
+        if len(self._explained.parts) > 1 or not self._is_only:
+            share, how = self._part.share, "covariance with the fit"
+            text = f"It explains {percent(share)} of the variance of the fit." * self._is_only
+            yield Fact(self._subject, "share", share, evidence=how, text=text)
+        if self._region and self._region.has_ended:
+            text, how = "It ends before the data do.", "place of its change-point"
+            yield Fact(self._subject, "ends", evidence=how, text=text)
+        yield from ahead
+
+    def _within_and_beyond(self) -> tuple[list[Fact], list[Fact]]:
+        """Describe the component within the data, and beyond them, if it is surely there."""
+        part, region = self._part, self._region
+        sure = self._explained.probability(self._whole)
+        if self._is_hidden or (self._is_only and sure < SURE):
+            has = "has a cycle in" if part.is_season else "depends on"
+            what = f"whether {self._say.y_name} {has} {self._name}"
+            text, how = f"outliers mask {what}", "outliers that mask it"
+            if not self._is_hidden:
+                text = perhaps(f"it is uncertain {what}", sure)
+                how = "kernels that have such a component"
+            fact = Fact(self._subject, "is possible", probability=sure, evidence=how)
+            return [self._begun(fact, text)], []
+        if part.is_of_levels:
+            return self._levels(), []
+        if self._shows_period(part, region):
+            return self._repeating(region)
+        if self._whole is not part:
+            said = [self._curve(*self._level())]
+        else:
+            said = self._along((region and region.inner) or WHOLE_COLUMN)
+        if region or self._has_two_values or self._axis.levels:
+            return said, []
+        return [*said, *self._drift()], self._beyond(said)
+
+    def _begun(self, fact: Fact, text: str, begin: str | None = None) -> Fact:
+        """Return a fact with a sentence that says first of which part of the data it is."""
+        return fact.said(f"{self._say.begun(self._begin if begin is None else begin, text)}.")
+
+    def _with_cycles(self) -> Part:
+        part = self._part
+        own = (one for one in self._explained.parts if one.column == part.column)
+        cycles = [one for one in own if one.is_season and self._shows_period(one)]
+        return replace(part.joined_with(*cycles), is_whole=True) if cycles else part
+
+    def _shows_period(self, part: Part, region: Region | None = None) -> bool:
+        """Whether a component repeats at least twice where it plays a part."""
+        if region is None:
+            return bool(part.period <= np.ptp(self._x))  # not if it is nan
+        begin, end = region.longest
+        return part.is_season and part.period <= (end - begin) / 2
+
+    @property
+    def _regular_step(self) -> float:
+        """The step between rows along the column if it is nearly regular, else zero."""
+        steps = np.diff(np.unique(self._x))
+        middle = float(np.median(steps))
+        return middle if steps.max() < 2.5 * middle else 0.0
+
+    def _along(self, ends: tuple[float, float]) -> list[Fact]:
+        """Describe the curve between two ends of the column."""
+        curve = curve_of(self._explained, self._part, self._values(ends))
+        if self._region and curve.reach < self._explained.model.noise_variance**0.5:
+            text, how = f"{self._changes} hardly changes.", "range of the curve"
+            return [Fact(self._subject, "hardly changes", curve.reach, evidence=how, text=text)]
+        fact = direction(curve, self._subject)
+        if self._has_two_values and fact.probability >= LIKELY * curve.present:
+            return [self._difference(fact, curve.places)]
+        said = self._curve(curve, fact)
+        most = self._most(curve) if said.predicate in ("rises", "falls") else None
+        if most is None:
+            return [said]
+        if most.predicate == "follows its scale":
+            how = f"nearly {self._line_words.removesuffix(', by')}"
+        else:
+            most, place = self._place(most)
+            how = f"half of it until {place}"
+            if most.predicate == "jumps":
+                how = f"most of it around {perhaps(place, most.probability)}"
+        return [said.said(f"{said.text.removesuffix('.')}, {how}."), most]
+
+    def _curve(self, curve: Curve, fact: Fact, begin: str = "") -> Fact:
+        """Describe a line, a rise or fall, a turn, or many, along the column on a scale.
+
+        The sentence says between which ends a curve rises or falls, unless it has a beginning.
+        """
+        say, word, begin, has_ends = self._say, fact.predicate, begin or self._changes, not begin
+        if fact.probability < SURE * curve.present:
+            return self._uncertain_direction(curve, fact, begin)
+        if word.endswith("linearly"):
+            fact, text = self._line(fact)
+        elif " then " in word:
+            first, then = word.split(" then ")
+            top = float(np.interp(fact.value, curve.places, curve.mean))
+            by_first, by_then = map(say.amount, (top - curve.mean[0], curve.mean[-1] - top))
+            fact, place = self._place(fact)
+            text = f"{first} by {by_first} until {place} and {then} by {by_then} from there on"
+        else:
+            ends = (fact.low, fact.high) if word in ("rises", "falls") else ()
+            text = f"{word} by {say.amount(fact.value, *ends)}" if fact.value else word
+            at = [0, -1] if ends else [np.argmin(curve.mean), np.argmax(curve.mean)]
+            words = " from {} to {}" if ends else ", lowest at {} and highest at {}"
+            text += words.format(*self._ends_of(curve.places[at])) if has_ends else ""
+            fact = say.measured(fact)
+        return fact.said(f"{begin} {perhaps(text, fact.probability)}.")
+
+    def _ends_of(self, places: FloatArray) -> list[str]:
+        """Write places (n,) on the scale of the column without digits that the data lack."""
+        return list(map(self._axis.end, self._view.inverse(places).tolist()))
+
+    def _place(self, fact: Fact) -> tuple[Fact, str]:
+        """Return a place on the scale of the column in the units of the column, and its text."""
+        axis, ends = self._axis, self._view.inverse(np.array(fact.ends)).tolist()
+        moved = fact.moved(*ends).scaled(axis.extent, axis.low)
+        return replace(moved, unit=axis.unit), axis.place(*ends)
+
+    def _uncertain_direction(self, curve: Curve, fact: Fact, begin: str) -> Fact:
+        """Say where a curve surely rises or falls when it may do both on the whole."""
+        ends = sorted((int(np.argmin(curve.mean)), int(np.argmax(curve.mean))))
+        change = curve.measured(lambda curves: np.diff(curves[:, ends])[:, 0])
+        sure = curve.probability(lambda curves: np.diff(curves[:, ends])[:, 0] * change[0] > 0)
+        if self._axis.levels or sure < LIKELY * curve.present:
+            text = f"varies by {self._say.amount(curve.reach)}, in a direction that is uncertain"
+            if self._axis.levels:
+                by = self._say.amount(curve.reach)
+                text = f"differs by {by}, and it is uncertain which level is higher"
+            return Fact(fact.subject, "is open", evidence=fact.evidence, text=f"{begin} {text}.")
+        way = "rises" if change[0] > 0 else "falls"
+        first, last = self._ends_of(curve.places[ends])
+        text = perhaps(f"{way} by {self._say.amount(*change)} from {first} to {last}", sure)
+        if ends != [0, len(curve.mean) - 1]:
+            text = f"{text}, and its course elsewhere is uncertain"
+        part = Fact(fact.subject, f"{way} between", *change, "", sure, "lowest and highest place")
+        return self._say.measured(part.said(f"{begin} {text}."))
+
+    @property
+    def _line_words(self) -> str:
+        """What is said of a line on the scale of the column, before its slope."""
+        return _LINES[self._view.name, self._is_log][1].format(self._viewed)
+
+    def _line(self, fact: Fact) -> tuple[Fact, str]:
+        step, unit, per = self._step(fact)
+        fact, way = fact.scaled(step), fact.predicate.split()[0]
+        amount = self._say.amount(*fact.ends, f" {per}" * self._is_linear)
+        where = f" {per}" * (not self._is_linear)
+        fact = replace(fact, predicate=f"{way} {_LINES[self._view.name, self._is_log][0]}")
+        return self._say.measured(fact, f"/{unit}"), f"{way} {self._line_words} {amount}{where}"
+
+    def _step(self, fact: Fact) -> tuple[float, str, str]:
+        """Choose the step along the column by which a line is measured, its unit, and its words."""
+        axis, view, name = self._axis, self._view, self._name
+        if view.name == "log":
+            return np.log(2.0) / view.width, "doubling", f"with each doubling of {self._viewed}"
+        if not self._is_linear:
+            return 1 / view.width, f"{view.name}({name})", "per unit of this root"
+        step, unit, one = 1 / axis.extent, axis.unit, singular(axis.unit) or f"unit of {name}"
+        if axis.origin is not None and axis.extent > 2 * YEAR:
+            step, unit, one = step * YEAR, "years", "year"
+        part, most = 10.0 ** np.floor(np.log10(1 / (3 * step))), abs(fact.value) * step
+        if self._is_log and most > MAX_LOG_STEP:  # a factor of 1e9 says nothing
+            part = 10.0 ** -np.ceil(np.log10(most / MAX_LOG_STEP))
+        elif 1 / step < 300 or axis.origin is not None:  # steps along the column
+            part = 1.0
+        if part != 1:
+            step, unit = step * part, f"{part:g} {unit}".rstrip()
+            one = unit if axis.unit else f"{part:g} of {name}"
+        return float(step), unit, f"per {'level' if axis.levels else one}"
+
+    def _values(self, ends: tuple[float, float]) -> FloatArray:
+        """Return values of the column between ends: all if they are few, or evenly spaced."""
+        limits = [self._explained.ends(self._part.column)]
+        if not self._is_only and self._axis.origin is None:
+            places = self._view.forward(self._x)
+            limits.insert(0, central(self._x, places))  # unless the ends are among the others
+        every = ((max(low, ends[0]), min(high, ends[1])) for low, high in limits)
+        low, high = next((one for one in every if one[0] < one[1]), ends)
+        values = np.unique(self._x)
+        inside = values[(values >= low) & (values <= high)]
+        if len(values) <= MAX_VALUES and len(inside) >= 2:
+            return inside  # nothing is known between them
+        grid = self._explained.steps(self._part, N_GRID, (low, high))
+        at, rows = map(self._view.forward, (grid, inside))
+        near = np.abs(at[:, None] - rows).min(axis=1, initial=np.inf) <= np.ptp(at) / (N_GRID - 1)
+        near[[0, -1]] = True  # what draws do far from rows is not known
+        return grid[near]
+
+    def _most(self, curve: Curve) -> Fact | None:
+        """Say where or how most of a rise or fall happens, if that is worth saying."""
+        fact = jump(curve, self._subject)
+        if fact is not None and fact.probability >= SURE and fact.high - fact.low <= 0.25:
+            return fact
+        near = None if self._is_linear else nearly_line(curve, self._subject)
+        if near is not None and near.probability >= SURE:
+            return near
+        half = half_way(curve, self._subject)
+        middle = (half.value - curve.places[0]) / np.ptp(curve.places) if half else HALF
+        is_late = len(curve.mean) > MAX_VALUES and abs(middle - HALF) > 0.15  # of the column
+        return half if is_late or not self._is_linear else None
+
+    def _difference(self, fact: Fact, places: FloatArray) -> Fact:
+        """Describe the effect of a column of two values, along which the curve is a line."""
+        say, word, column = self._say, "higher" if fact.value > 0 else "lower", self._part.column
+        fact = replace(fact, predicate=f"is {word}").scaled(float(np.ptp(places)))
+        low, high = (say.one_of_two(column, one) for one in np.unique(self._x).tolist())
+        than, measured = f"{word} by {say.amount(*fact.ends)} than", say.measured(fact)
+        if self._is_log:
+            factor, bracket, ends = _factor(measured).partition(" (")
+            than = f"{factor} times as high{bracket}{ends} as"
+        text = f"where {self._name} is {high}, {say.y_name} is {than} where it is {low}"
+        return self._begun(measured, perhaps(text, fact.probability))
+
+    def _levels(self) -> list[Fact]:
+        """Describe how the levels of a category differ from the average, the highest first."""
+        if self._has_two_values:
+            return self._along(WHOLE_COLUMN)
+        curve, say = curve_of(self._explained, self._part, np.unique(self._x)), self._say
+        places, facts = levels_of(curve, self._name)
+        names, n = list(map(self._axis.end, places)), len(facts)
+        spread, which = facts[0].value - facts[-1].value, ""
+        measured = [
+            replace(say.measured(one), subject=f"{one.subject}={name}")
+            for one, name in zip(facts, names, strict=True)
+        ]
+        if n > MAX_WITH_INTERVALS:
+            texts = [say.signed(one.value, spread) for one in facts]
+        elif self._is_log:
+            texts = list(map(_factor, measured))
+        else:
+            texts = [f"{'+' * (one.value >= 0)}{between(*one.ends, say.unit)}" for one in facts]
+        texts = list(map("{} {}".format, names, texts))
+        if n > MAX_LEVELS:
+            by = say.amount(float(np.std([fact.value for fact in facts])))
+            which = f"the highest and lowest of {n} levels with a standard deviation of {by}, "
+            texts = [*texts[: MAX_LEVELS // 2], *texts[-(MAX_LEVELS // 2) :]]
+        about = "factors of" if self._is_log else "differences from"
+        text = perhaps(f"{listing(texts)} ({which}{about} the average)", facts[0].probability)
+        first, *others = measured
+        return [first.said(f"{self._begin or f'Levels of {self._name}: '}{text}."), *others]
+
+    def _level(self) -> tuple[Curve, Fact]:
+        """Return the averages over a cycle, and where they lead."""
+        curve = level_of(self._explained, self._whole)
+        return curve, direction(curve, self._subject)
+
+    def _drift(self) -> Iterator[Fact]:
+        """Say how far a level wanders from one row to the next, if it is a random walk."""
+        drift = self._explained.drift(self._part, self._regular_step)
+        if drift > SMALL * self._part.span:
+            drift, how = float(self._explained.in_unit(drift)), "parameters of the best kernel"
+            text = f"Its level drifts by about {self._say.amount(drift)} from one row to the next."
+            fact = Fact(self._subject, "drifts", drift, evidence=how, text=text)
+            yield self._say.measured(fact)
+
+    def _beyond(self, said: Sequence[Fact]) -> list[Fact]:
+        """Say how a curve continues beyond the data; among other columns, only that of dates.
+
+        What continues is the direction in which the curve is ``said`` to go; a jump is over.
+        """
+        axis, say = self._axis, self._say
+        if not self._is_only and axis.origin is None:
+            return []
+        fact = beyond_of(self._explained, self._whole, self._subject)
+        first, *more = (one.predicate for one in said)
+        if heading(first) * fact.value <= 0 or "jumps" in more:
+            fact = replace(fact, predicate=fact.predicate.replace("continues", "changes"))
+        begin, end = self._explained.ends(self._part.column)
+        place = axis.place(end + NEAR_BEYOND * (end - begin))
+        is_plain = axis.origin is None and not axis.unit
+        until = f"until {self._name} is {place}" if is_plain else f"until {place}"
+        measured = say.measured(fact)
+        if fact.probability < SURE:
+            text = "Its course beyond the data is uncertain"
+            if fact.high - fact.low <= self._explained.in_unit(self._part.span):  # else anything
+                text = f"{text}: it changes by {say.between(fact.low, fact.high)} {until}"
+            return [replace(measured, predicate="is open beyond", probability=1.0, text=f"{text}.")]
+        way = f"{_BEYOND.get(fact.predicate, '')}{'rises' if fact.value > 0 else 'falls'}"
+        text = perhaps(f"{way} by {say.amount(*fact.ends)} {until}", fact.probability)
+        return [measured.said(f"Beyond the data it {text}.")]
+
+    def _repeating(self, region: Region | None) -> tuple[list[Fact], list[Fact]]:
+        """Describe a season, or a curve with a season around it, and how it continues."""
+        part = self._part
+        if part.is_season and part.period < 2 * self._regular_step:
+            how = "two gaps between rows"
+            fact = Fact(self._subject, "is faster than the rows", evidence=how)
+            text = f"a cycle in {self._name} that is faster than the rows, or seems so"
+            return [self._begun(fact, text)], []
+        (low, high), own = self._explained.ends(part.column), WHOLE_COLUMN
+        if region is not None:
+            own = region.inner or region.longest
+        ends = max(low, own[0]), min(high, own[1])
+        sizes, grows, lasts = season(self._explained, part, ends, self._subject)
+        if part.is_season:
+            said, ahead = self._cycle(sizes, grows, lasts, self._begin)
+            return said, [] if region is not None and region.has_ended else ahead
+        said = [self._curve(*self._level())]
+        ahead = self._beyond(said)
+        if sizes[0].probability >= SURE:
+            cycle, beyond = self._cycle(sizes, grows, lasts, "Around it there is ")
+            said, ahead = [*said, *cycle], [*ahead, *beyond]
+        return said, ahead
+
+    def _cycle(
+        self, sizes: Sequence[Fact], grows: Fact, lasts: Fact, begin: str
+    ) -> tuple[list[Fact], list[Fact]]:
+        """Describe a cycle by its swing, and its lowest and highest points, last and first."""
+        (swing, *last), first = sizes[:3], sizes[3:]
+        said = self._season(swing, last, begin)
+        if self._part.is_season and not self._region:
+            said += self._level_of_cycle(swing.value * max(1.0, 1 / grows.value))
+        changes = max(grows.value, 1 / grows.value) >= 1.25 and grows.probability >= SURE
+        if changes:
+            text = f" from {self._say.amount(swing.value / grows.value)} in the first cycle"
+            if self._is_log:
+                between_first = self._say.between(*(one.value for one in first))
+                text = f": in the first cycle it was {between_first}"
+            text = f"Its swing has {'grown' if grows.value > 1 else 'shrunk'}{text}"
+            said.append(grows.said(f"{perhaps(text, grows.probability)}."))
+            said += [self._say.measured(one) for one in first if self._is_log]
+        if changes and grows.value < 1 and lasts.predicate == "repeats beyond":
+            return said, []
+        return said, [self._season_beyond(lasts)]
+
+    def _season(self, swing: Fact, ends: Sequence[Fact], begin: str) -> list[Fact]:
+        """Say with which period it repeats, how large it is, and when it is highest.
+
+        Places of the last cycle are named if the calendar has a name for them.
+        """
+        say, axis, period = self._say, self._axis, self._period(swing)
+        word = calendar_word(*period.ends, unit=axis.unit)
+        noun = f"{word}season in {self._name}"
+        if not word:
+            every = duration(*period.ends, unit=axis.unit)
+            noun = f"cycle in {self._name} that repeats every {every}"
+        how = f"{'' if word else ','} with a swing of {say.amount(swing.value)}"
+        amounts = [swing]
+        if self._is_log:
+            factors = say.between(*(one.value for one in ends))
+            how = f" {'that' if word else 'and'} changes {say.y_name} by {factors}"
+            amounts += ends
+        text = perhaps(f"a {noun}{how} in its last cycle", swing.probability)
+        named = [axis.name_in(word.strip(), place) for place in self._extremes()]
+        if named and all(named):
+            low, high = named
+            text = f"{text}, highest {high} and lowest {low}"
+        return [self._begun(period, text, begin), *map(say.measured, amounts)]
+
+    def _extremes(self) -> list[float]:
+        """Return where the last cycle is lowest and highest, without a place if rows are few."""
+        end, period = float(self._x.max()), self._part.period
+        rows = np.unique(self._x[self._x > end - period * (1 - STILL)])
+        if not (self._regular_step and len(rows) >= 4):
+            return []
+        first, last, *values = self._explained.mean(
+            self._part, np.array([end - period, end, *rows])
+        )
+        wave = np.array(values) - (last - first) * (rows - end) / period
+        return [float(rows[np.argmin(wave)]), float(rows[np.argmax(wave)])]
+
+    def _period(self, swing: Fact) -> Fact:
+        part, axis, ends = self._part, self._axis, (np.nan, np.nan)
+        for _, entry in part.periods:
+            if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
+                draws = np.exp(self._explained.parameters[:, entry])
+                ends = tuple(interval(draws).tolist())
+        how, sure = "parameter of the best kernel", swing.probability
+        fact = Fact(swing.subject, "repeats", part.period, *ends, axis.unit, sure, how)
+        return fact.scaled(axis.extent)
+
+    def _season_beyond(self, fact: Fact) -> Fact:
+        """Say how a season continues beyond the data."""
+        noun, axis = "it" if self._part.is_season else "the cycle", self._axis
+        if fact.probability < SURE:
+            text = f"Whether {noun} repeats beyond the data is uncertain."
+            return replace(fact, predicate="is open beyond", probability=1.0, text=text)
+        text = f"{capital(noun)} repeats beyond the data"
+        if fact.predicate != "repeats beyond":
+            fact = replace(fact.scaled(axis.extent), unit=axis.unit)
+            after = duration(fact.value, unit=axis.unit)
+            text = f"Beyond the data half of its swing is left after {after}"
+        return fact.said(f"{perhaps(text, fact.probability)}.")
+
+    def _level_of_cycle(self, swing: float) -> list[Fact]:
+        """Say where the averages of a cycle lead, if they certainly lead far for its swing."""
+        part = self._part
+        if any(one.column == part.column and one is not part for one in self._explained.parts):
+            return []  # which has the trend
+        curve, level = self._level()
+        word, *linearly = level.predicate.split()
+        extent = float(np.ptp(self._x)) if linearly else 1.0
+        is_far = abs(level.value) * extent >= 0.2 * swing and level.probability >= CERTAIN
+        if not is_far or word not in ("rises", "falls") or "then" in linearly:
+            return []
+        return [self._curve(curve, level, "Its average")]
+
+
+class InteractionFacts:
+    """The facts about an interaction: the change along a column at values or levels of the other.
+
+    Of a category of many levels, the standard deviation between them is given; of two categories,
+    the two levels that together exceed both effects most, and those that fall short of them most.
+    """
+
+    def __init__(self, explained: ExplainedFunction, pair: Interaction, say: Sentences) -> None:
+        self._explained, self._pair, self._say = explained, pair, say
+        names, sure = listing([say.names[one] for one in pair.columns]), explained.probability(pair)
+        how = "kernels in which the columns are multiplied"
+        self._about = Fact(names, "interact", pair.share, probability=sure, evidence=how)
+
+    def all(self) -> list[Fact]:
+        """Say how much both columns explain besides the effects of each, and how."""
+        about, share = self._about, self._pair.share
+        found = self._details()
+        if all(one.predicate == OPEN for one in found):
+            found = []
+        clauses = [one.text for one in found]
+        how = f": {listing(clauses)}" if clauses else ", in a way that is uncertain"
+        size = f"explains {percent(share)} of the variance of the fit"
+        if share <= 0:
+            size = f"has a share of {percent(share)}"
+        text = f"{perhaps(f'{about.subject} interact, which {size}', about.probability)}{how}."
+        return [about.said(text), *(one.said("") for one in found)]
+
+    def _details(self) -> list[Fact]:
+        """Say how the effect of one depends on the other, in clauses of a sentence."""
+        explained, axes = self._explained, self._say.axes
+        values = {column: np.unique(explained.X[:, column]) for column in self._pair.columns}
+        every = [column for column in values if not axes[column].levels]
+        if not every:
+            return self._of_levels()
+        spans = {one.column: one.span for one in sorted(explained.parts, key=lambda one: one.span)}
+        column = max(every, key=lambda one: (len(values[one]) > 2, spans[one]))
+        other = next(one for one in values if one != column)
+        levels, width = values[other], 0.0
+        if axes[other].levels and len(levels) > MAX_LEVELS:
+            ends = [np.array(explained.ends(column))] * len(levels)
+            return self._between_levels(column, other, ends, levels)
+        if not (axes[other].levels or len(levels) == 2):
+            width, levels = LEVELS[0], np.quantile(explained.X[:, other], LEVELS, method="nearest")
+        rank = rankdata(explained.X[:, other]) / len(explained.X)
+        steps = []
+        for level in levels:
+            near = np.abs(rank - rank[explained.X[:, other] == level][0]) <= width
+            steps.append(self._steps(column, explained.X[near, column]))
+        kept = [number for number, one in enumerate(steps) if np.ptp(one) > 0]
+        if len(kept) < 2:
+            return []
+        return self._by_levels(column, other, [steps[one] for one in kept], levels[kept])
+
+    def _by_levels(
+        self, column: int, other: int, steps: Sequence[FloatArray], levels: FloatArray
+    ) -> list[Fact]:
+        """Say how the target changes along a column at each level of the other one."""
+        say, axis, write = self._say, self._say.axes[column], self._say.axes[other].end
+        if len(np.unique(self._explained.X[:, other])) == 2:
+            write = partial(say.one_of_two, other)
+        curves, found = self._curves(column, other, steps, levels), list[Fact]()
+        reach = max(curve.reach for curve in curves)
+        for level, curve in zip(map(write, levels.tolist()), curves, strict=True):
+            first, last = map(axis.end, curve.places[[0, -1]].tolist())
+            where, ends = f"{say.names[other]} is {level}", f"from {first} to {last}"
+            about = replace(self._about, subject=f"{axis.name}, where {where}", evidence=ends)
+            fact = _course(curve, about, reach=reach)
+            text = f"{fact.predicate} by {say.amount(*fact.ends)} {ends}"
+            if fact.predicate in ("hardly changes", OPEN):
+                text = f"{fact.predicate} ({say.between(fact.low, fact.high)}) {ends}"
+            text = perhaps(f"{text} where {where}", fact.probability)
+            begin = "" if found else f"along {axis.name}, {say.y_name} "
+            found.append(say.measured(fact).said(f"{begin}{text}"))
+        return found
+
+    def _steps(self, column: int, rows: FloatArray) -> FloatArray:
+        """Return places (n_steps,) along a column between some rows, in one phase of a season."""
+        (low, high), parts = central(rows, rows), self._explained.parts
+        periods = [one.period for one in parts if one.column == column and one.is_season]
+        if periods and high - low >= max(periods):
+            return low + max(periods) * np.arange(np.floor((high - low) / max(periods)) + 1)
+        return np.linspace(low, high, 33)
+
+    def _between_levels(
+        self, column: int, other: int, ends: Sequence[FloatArray], levels: FloatArray
+    ) -> list[Fact]:
+        """Say how much the change along a column differs between the levels of a category."""
+        say, curves = self._say, self._curves(column, other, ends, levels)
+        spreads = np.std([changes_of(one.draws) for one in curves], axis=0)
+        size = float(np.median(spreads)), *interval(spreads).tolist()
+        fact = replace(self._about, predicate="changes differ").moved(*size)
+        first, last = map(say.axes[column].end, ends[0].tolist())
+        text = f"the change of {say.y_name} from {first} to {last} of {say.names[column]} differs"
+        by = f"with a standard deviation of {say.amount(*size)}"
+        return [say.measured(fact).said(f"{text} between levels of {say.names[other]}, {by}")]
+
+    def _of_levels(self) -> list[Fact]:
+        """Say which levels of two categories exceed both effects most, or fall short most."""
+        explained, pair, say = self._explained, self._pair, self._say
+        points = np.unique(explained.X[:, pair.columns], axis=0)
+        heights = explained.in_unit(explained.mean_of(pair.effect, points))
+        found, exceeds = [], f"{say.y_name} exceeds what both effects give most"
+        for word, begin, at in (
+            ("most", exceeds, np.argmax(heights)),
+            ("least", "falls short of it most", np.argmin(heights)),
+        ):
+            axes = zip((say.axes[one] for one in pair.columns), points[at].tolist(), strict=True)
+            levels = listing([f"{axis.name} is {axis.end(value)}" for axis, value in axes])
+            fact = replace(self._about, predicate=f"{word} together", evidence=levels)
+            text = f"{begin} where {levels} ({say.signed(heights[at], np.ptp(heights))})"
+            found.append(say.measured(fact.moved(float(heights[at]), np.nan, np.nan)).said(text))
+        return found
+
+    def _curves(
+        self, column: int, other: int, steps: Sequence[FloatArray], levels: FloatArray
+    ) -> list[Curve]:
+        """Compute a curve along a column at each level of another one, which has its steps."""
+        explained, lengths, both = self._explained, [*map(len, steps)], effect_of((column, other))
+        points = np.column_stack([np.concatenate(steps), np.repeat(levels, lengths)])
+        ends = np.cumsum(lengths)[:-1]
+        means = np.split(explained.in_unit(explained.mean_of(both, points)), ends)
+        drawn = explained.in_unit(explained.draws_of(both, points, N_DRAWS))
+        return list(map(Curve, steps, means, np.split(drawn, ends, axis=1)))
+
+
+def _course(curve: Curve, about: Fact, *, reach: float) -> Fact:
+    """Say how a curve changes, by the ends or by the range.
+
+    A curve whose range is not larger than that of its errors goes up and down by chance. One that
+    may rise or fall hardly changes if both are small for the largest ``reach`` of the curves.
+    """
+    change, low, high = curve.measured(changes_of)
+    errors = np.ptp(curve.draws - curve.mean, axis=1)
+    by_chance = np.quantile(errors, INTERVAL_ENDS[1])
+    if abs(change) < HALF * curve.reach and curve.reach > by_chance:
+        size = curve.measured(lambda curves: np.ptp(curves, axis=1))
+        return replace(about, predicate="goes up and down").moved(*size)
+    sure = curve.probability(lambda curves: change * changes_of(curves) > 0)
+    word = "rises" if change > 0 else "falls"
+    if low < 0 < high and max(-low, high) < HALF * reach:
+        word, sure = "hardly changes", 1.0
+    elif sure < LIKELY:
+        word, sure = OPEN, 1.0
+    return replace(about, predicate=word, probability=sure).moved(change, low, high)
+
+
 def _exp(values: Sequence[float]) -> list[float]:
     return np.exp(np.clip(values, -LARGEST_LOG, LARGEST_LOG)).tolist()
+
+
+def _factor(fact: Fact) -> str:
+    return factor_text(*fact.ends).removeprefix("a factor of ")

@@ -190,10 +190,7 @@ def _text_of_refit(model: FittedModel, scores: FloatArray, n_added: int) -> str:
 
 
 def outcome_table(outcomes: Outcomes, outliers: IntArray) -> Table:
-    """Return rows that have joined a model or are among its outliers, and their predictions.
-
-    The columns of the table are those of ``AutoKernelGPRegressor.outcomes_``.
-    """
+    """Return rows that have joined a model or are among its outliers, and their predictions."""
     row, inside = outcomes["row"], is_inside(outcomes)
     judged = {"inside": inside, "outlier": np.isin(row, outliers)}
     text = f"{inside.sum()} of {len(row)} within {100 * COVERAGE:.0f} %"
@@ -208,8 +205,7 @@ def outcome_table(outcomes: Outcomes, outliers: IntArray) -> Table:
 def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: str) -> Table:
     """Return how each column was read, and whether it is among those of kernels.
 
-    The columns of the table are those of ``AutoKernelGPRegressor.columns_``. ``otherwise`` is the
-    reason why a column that varies is not used.
+    ``otherwise`` is the reason why a column that varies is not used.
     """
     views = {node.view for kernel in kernels for node in kernel.nodes if node.view is not None}
     rows = []
@@ -237,10 +233,9 @@ def _range_of(column: Column) -> str:
 
 
 def posterior_table(model: FittedModel) -> Table:
-    """Return the kernels in the posterior, the most probable first.
+    """Return the kernels in the posterior, the most probable first, with evidence in nats.
 
-    The columns are ``probability``, ``log_evidence`` (the criterion, if that is no evidence) and
-    ``log_prior`` in nats, ``n_leaves``, ``pareto_k`` and ``kernel``.
+    It is the criterion, if that is no evidence.
     """
     evaluations = [kernel.evaluation for kernel in model.kernels]
     log_prior = np.array([one.log_structure_prior for one in evaluations])
@@ -257,13 +252,10 @@ def posterior_table(model: FittedModel) -> Table:
 
 
 def inclusion_table(model: FittedModel) -> Table:
-    """Return probabilities for each column.
+    """Return probabilities for each column, nan if they are not known.
 
-    The columns of the table are ``column``; ``depends``: the kernel uses the column, even if with a
-    lengthscale so wide that it hardly matters; ``repeats``: the target repeats itself along the
-    column, with a period that is shorter than the extent of the data; ``linear``: the target, on
-    the scale of the kernel, is the sum of a straight line in this column and a function of the
-    others. All are nan for a column of which this is not known.
+    A kernel depends on a column that it uses, even with a lengthscale so wide that it hardly
+    matters. It repeats with a period that is shorter than the extent of the data.
     """
     columns = range(len(model.columns))
     weights = np.array([kernel.probability for kernel in model.kernels])
@@ -286,10 +278,7 @@ def inclusion_table(model: FittedModel) -> Table:
 
 
 def scale_table(model: FittedModel) -> Table:
-    """Return the probabilities of the scales of the target and of the columns.
-
-    The columns of the table are those of ``AutoKernelGPRegressor.scales_``.
-    """
+    """Return the probabilities of the scales of the target and of the columns."""
     found = defaultdict[tuple[str, str], float](float)
     kernels = [one for one in model.kernels if one.probability]  # that of the best may vanish
     for kernel in kernels:
@@ -328,9 +317,8 @@ def _repeats(kernel: KernelPosterior, column: int) -> float:
 def parameter_table(model: FittedModel) -> Table:
     """Return the parameters of the best kernel, a row for each parameter of each component.
 
-    The columns are those of ``AutoKernelGPRegressor.parameters_``. The ends of the intervals are
-    nan if parameters were not drawn. A parameter of two components, as in a product over a sum, has
-    a row in both.
+    The ends of the intervals are nan if parameters were not drawn. A parameter of two components,
+    as in a product over a sum, has a row in both.
     """
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)

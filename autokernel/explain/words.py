@@ -93,7 +93,7 @@ def between(value: float, low: float, high: float, unit: str) -> str:
     return f"{text} {unit}".rstrip() + f" ({low_text} to {high_text})"
 
 
-_SECONDS_OF_UNIT = {
+SECONDS = {
     "seconds": 1.0,
     "minutes": 60.0,
     "hours": 3600.0,
@@ -104,46 +104,35 @@ _SECONDS_OF_UNIT = {
     "years": 31556952.0,
 }
 _CALENDAR = {"days": "daily", "weeks": "weekly", "months": "monthly", "years": "yearly"}
-_NEAR_CALENDAR = 0.005  # relative difference from a unit of the calendar
 _READABLE = ("minutes", "hours", "days", "years")  # units that a reader would choose
-_LEAST_OF_UNIT = 0.5  # below which a smaller one is
-_MIN_OF_UNIT = 2.0  # from which the larger unit is easier to read
 
 
 def calendar_lengths(unit: str) -> list[float]:
     """Return the lengths of a day, a week and a year in a unit of time, none in another unit."""
-    seconds = _SECONDS_OF_UNIT.get(unit)
-    return (
-        [_SECONDS_OF_UNIT[one] / seconds for one in ("days", "weeks", "years")] if seconds else []
-    )
+    every = ("days", "weeks", "years") if unit in SECONDS else ()
+    return [SECONDS[one] / SECONDS[unit] for one in every]
 
 
-def calendar_word(value: float, low: float, high: float, unit: str) -> str:
+def calendar_word(value: float, low: float = np.nan, high: float = np.nan, *, unit: str) -> str:
     """Return "yearly ", "weekly " and so on for such a period, and else nothing."""
-    seconds = _SECONDS_OF_UNIT.get(unit)
-    if seconds is None:
-        return ""
-    for name, word in _CALENDAR.items():
-        exact = _SECONDS_OF_UNIT[name] / seconds
-        if abs(value / exact - 1) < _NEAR_CALENDAR or low <= exact <= high:
+    for name, word in _CALENDAR.items() if unit in SECONDS else ():
+        exact = SECONDS[name] / SECONDS[unit]
+        if abs(value / exact - 1) < 0.005 or low <= exact <= high:
             return f"{word} "
     return ""
 
 
-def readable(value: float, low: float, high: float, unit: str) -> tuple[float, float, float, str]:
+def duration(value: float, low: float = np.nan, high: float = np.nan, *, unit: str) -> str:
     """Write a duration in the largest unit of which there are two, small ones in a smaller one."""
-    seconds = _SECONDS_OF_UNIT.get(unit)
-    if seconds is None:
-        return value, low, high, unit
-    best = unit
-    if value < _LEAST_OF_UNIT:
-        best = "seconds"
+    if unit not in SECONDS:
+        return between(value, low, high, unit)
+    best = "seconds" if value < 0.5 else unit
     for name in _READABLE:
-        is_larger = _SECONDS_OF_UNIT[name] > _SECONDS_OF_UNIT[best]
-        if is_larger and value * seconds >= _MIN_OF_UNIT * _SECONDS_OF_UNIT[name]:
+        is_larger = SECONDS[name] > SECONDS[best]
+        if is_larger and value * SECONDS[unit] >= 2.0 * SECONDS[name]:
             best = name
-    factor = seconds / _SECONDS_OF_UNIT[best]
-    return value * factor, low * factor, high * factor, best
+    factor = SECONDS[unit] / SECONDS[best]
+    return between(value * factor, low * factor, high * factor, best)
 
 
 def percent(share: float) -> str:

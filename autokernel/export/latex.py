@@ -4,7 +4,6 @@ import math
 import re
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.expression import IDENTITY, Leaf, Operation, Tree, fold
@@ -12,7 +11,6 @@ from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
 from autokernel.typing import FloatArray
 
 _DIGITS = 4
-_MANY = 6  # digits of an extent
 _ESCAPES = str.maketrans(
     {"\\": r"\backslash ", "^": r"\hat{}", "~": r"\sim ", " ": r"\ ", "\n": r"\ "}
     | {sign: f"\\{sign}" for sign in "_%&#${}"}
@@ -37,8 +35,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     ValueError
         If the kernel holds a custom operator.
     """
-    check_is_fitted(model, "best_kernel_")
-    fitted = model._fitted
+    fitted = model.explanation().model
     names = [_symbol(name) for name in fitted.columns.names]
 
     def of_leaf(leaf: Leaf, params: FloatArray) -> str:
@@ -55,7 +52,7 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
             "x": _on_scale(names[leaf.column], leaf.scale, view.offset),
             "x'": _on_scale(f"{names[leaf.column]}'", leaf.scale, view.offset),
             "from": f" {'-' if shift > 0 else '+'} {_place(abs(shift), finest)}" if shift else "",
-            "scale": _number(scale, _MANY),
+            "scale": _number(scale, digits=6),
         }
         for parameter, value in named.items():
             number = parameter.in_units(value, shift, scale)

@@ -30,8 +30,6 @@ from autokernel.version import __version__
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-_MANY_POINTS = 3000  # rows above which pictures of them are pixels
-_DPI = 144
 EFFECTS = (
     "The effect of a column is the average of the fitted function over the rows, with one value of "
     "the column in all of them."
@@ -45,10 +43,8 @@ BANDS = (
 
 def page(title: str, content: str) -> str:
     """Put a title, the style and the script around the content of a page."""
-    folder = files("autokernel") / "export"
-    style, script = (
-        (folder / f"report.{kind}").read_text(encoding="utf-8") for kind in ("css", "js")
-    )
+    every = (files("autokernel") / "export" / f"report.{kind}" for kind in ("css", "js"))
+    style, script = (one.read_text(encoding="utf-8") for one in every)
     return (
         '<!DOCTYPE html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
@@ -56,11 +52,6 @@ def page(title: str, content: str) -> str:
         f"<title>{escape(title)}</title>\n<style>\n{style}</style>\n</head>\n"
         f"<body>\n{content}\n<script>\n{script}</script>\n</body>\n</html>\n"
     )
-
-
-def section(name: str, title: str, parts: Sequence[str]) -> str:
-    """Write a section with a heading that can be linked."""
-    return f'<section id="{name}">\n<h2>{escape(title)}</h2>\n' + "\n".join(parts) + "\n</section>"
 
 
 def paragraph(text: str, kind: str = "") -> str:
@@ -72,10 +63,6 @@ def paragraph(text: str, kind: str = "") -> str:
 def table(rows: Table, kind: str = "wide") -> str:
     """Write a table that scrolls where it is too wide; a sortable one sorts on a click."""
     return f'<div class="{kind}">{rows.to_html()}</div>'
-
-
-def _result(parts: Iterable[str | Table]) -> Iterator[str]:
-    return (paragraph(one) if isinstance(one, str) else table(one) for one in parts)
 
 
 def write_report(
@@ -136,50 +123,55 @@ class _Report:
         results: Mapping[str, Sequence[str | Table]],
     ) -> None:
         self.estimator, self.units, self.results = estimator, units, results
-        self.description = estimator._description(units)
+        self.explanation = estimator.explanation(units)
         self.y_name = estimator.target_name_ or units.get(Y_NAME) or "the target"
 
     def content(self, title: str) -> str:
         n, n_columns = self.estimator.X_train_.shape
-        results = enumerate(self.results.items(), start=1)
-        every = [
-            ("overview", "Overview", self.overview()),
-            *((f"result-{place}", head, _result(parts)) for place, (head, parts) in results),
-            ("effects", "Effects", self.effects()),
-            ("kernels", "Kernels and columns", self.kernels()),
-            ("parameters", "Parameters", self.parameters()),
-            ("search", "Search", self.search()),
-            ("calibration", "Calibration", self.calibration()),
-            ("settings", "Settings", self.settings()),
-        ]
-        sections = [(name, head, found) for name, head, parts in every if (found := list(parts))]
-        links = "".join(f'<a href="#{name}">{escape(head)}</a>' for name, head, _ in sections)
         columns = "column" if n_columns == 1 else "columns"
         lead = f"A Gaussian process found by autokernel {__version__} in {n} rows of {n_columns}"
+        links, sections = [], []
+        for name, head, parts in self.sections():
+            if content := "\n".join(parts):
+                links.append(f'<a href="#{name}">{escape(head)}</a>')
+                begin = f'<section id="{name}">\n<h2>{escape(head)}</h2>'
+                sections.append(f"{begin}\n{content}\n</section>")
         top = [f"<h1>{escape(title)}</h1>", paragraph(f"{lead} {columns}.", "lead")]
-        return "\n".join([*top, f"<nav>{links}</nav>", *(section(*one) for one in sections)])
+        return "\n".join([*top, f"<nav>{''.join(links)}</nav>", *sections])
+
+    def sections(self) -> Iterator[tuple[str, str, Iterable[str]]]:
+        yield "overview", "Overview", self.overview()
+        for place, (head, parts) in enumerate(self.results.items(), start=1):
+            every = (paragraph(one) if isinstance(one, str) else table(one) for one in parts)
+            yield f"result-{place}", head, every
+        yield "effects", "Effects", self.effects()
+        yield "kernels", "Kernels and columns", self.kernels()
+        yield "parameters", "Parameters", self.parameters()
+        yield "search", "Search", self.search()
+        yield "calibration", "Calibration", self.calibration()
+        yield "settings", "Settings", self.settings()
 
     def overview(self) -> Iterator[str]:
-        yield paragraph(self.description.overview(), "overview")
-        if [axis.is_numeric for axis in self.description.axes] == [True]:
+        yield paragraph(self.explanation.overview(), "overview")
+        if [axis.is_numeric for axis in self.explanation.axes] == [True]:
             y_name, units = literal(self.y_name), self.units
             display = ForecastDisplay.from_estimator(self.estimator, units=units, y_name=y_name)
             yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
 
     def effects(self) -> Iterator[str]:
-        texts, y_name = self.description.paragraphs(), literal(self.y_name)
+        texts, y_name = self.explanation.paragraphs(), literal(self.y_name)
         if not texts:
             return
         if self.estimator.n_features_in_ > 1:
             yield paragraph(EFFECTS, "note")
         yield table(self._effects(), "wide sortable")
-        panels = panels_of(self.estimator, self.description)
+        panels = panels_of(self.estimator, self.explanation)
         for place, (panel, text) in enumerate(zip(panels, texts, strict=True), start=1):
-            only, scale = [replace(panel, title="")], self.description.scale  # the text is above
+            only, scale = [replace(panel, title="")], self.explanation.scale  # the text is above
             display = EffectsDisplay(only, y_name=y_name, scale=scale).plot()
             words, shown = paragraph(f"{place}. {text}"), self._picture(display.figure_, text)
             yield f'<div class="effect">{words}\n{shown}</div>'
-        yield from map(paragraph, self.description.remarks())
+        yield from map(paragraph, self.explanation.remarks())
         yield paragraph(BANDS, "note")
 
     def kernels(self) -> Iterator[str]:
@@ -218,7 +210,7 @@ class _Report:
             yield table(self.estimator.leaderboard())
 
     def calibration(self) -> Iterator[str]:
-        n = len(self.estimator._fitted.rows)
+        n = len(self.explanation.model.rows)
         if n > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
             yield paragraph(
                 "Leaving rows out one by one needs exact predictions and at most "
@@ -254,16 +246,15 @@ class _Report:
 
     def _effects(self) -> Table:
         """List the effects; the interval is that of an amount in ``claims_``, not of a place."""
-        description, rows = self.description, []
-        for place in description.shown:
-            effect = description.effects[place]
-            name = listing([description.names[column] for column in effect.columns])
+        explanation, rows = self.explanation, []
+        for effect in explanation.shown:
+            main = explanation.facts(effect)[0]
+            name = listing([explanation.names[column] for column in effect.columns])
             share = round(100 * effect.share, 1) + 0.0  # not -0.0
-            text, main = description.text(place), description.facts(place)[0]
             is_amount = np.isfinite(main.low) and " then " not in main.predicate
             ends = f"{main.subject}, {main.predicate}: {number(main.low)} to {number(main.high)}"
-            what, ends = at_colon(text)[1] or text, ends if is_amount else ""
-            rows.append((name, share, what, ends, main.probability))
+            what = at_colon(main.text)[1] or main.text
+            rows.append((name, share, what, ends * bool(is_amount), main.probability))
         names = ("effect", "share (%)", "what it does", "90 % interval", "probability")
         return Table.of_rows(names, rows)
 
@@ -271,10 +262,10 @@ class _Report:
         """Write a figure with a text in its place, and close it; one of many rows as pixels."""
         import matplotlib.pyplot as plt
 
-        has_many = len(self.estimator.X_train_) > _MANY_POINTS
+        has_many = len(self.estimator.X_train_) > 3000
         form, kind = ("png", "png") if has_many else ("svg", "svg+xml")
         file = io.BytesIO()
-        figure.savefig(file, format=form, dpi=_DPI)
+        figure.savefig(file, format=form, dpi=144)
         plt.close(figure)
         data = base64.b64encode(file.getvalue()).decode()
         return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'
