@@ -7,7 +7,6 @@ import pandas as pd
 import pytest
 
 from autokernel import parse_expression
-from autokernel.explain.checks import _innovations
 from autokernel.explain.words import level_text
 from tests.explain.models import refitted, with_kernel
 
@@ -24,19 +23,6 @@ from tests.explain.models import refitted, with_kernel
 )
 def test_an_average_has_the_digits_that_its_spread_shows(value, spread, expected):
     assert level_text(value, spread, "") == expected
-
-
-def test_residuals_from_the_rows_before_are_standard_normal_if_the_kernel_is_right():
-    X = np.linspace(0, 1, 300)[:, None]
-    rng = np.random.default_rng(0)
-    K = np.exp(-0.5 * (np.subtract.outer(X[:, 0], X[:, 0]) / 0.1) ** 2) + 0.1 * np.eye(300)
-    y = rng.multivariate_normal(np.zeros(300), K)
-    theta, order = np.log([0.1, 1 / y.var()]), rng.permutation(300)
-    model = with_kernel(X[order], y[order], parse_expression("SE[0]"), theta, noise=0.1 / y.var())
-    _, found = _innovations(model._fitted, 0)
-    # the mean of n squares of standard normal variables has the variance 2 / n
-    assert np.mean(found**2) == pytest.approx(1, abs=4 * np.sqrt(2 / 300))
-    assert abs(np.mean(found[1:] * found[:-1])) < 4 / np.sqrt(300)
 
 
 @pytest.mark.parametrize(("seed", "n_days"), [(0, 40), (1, 40), (2, 40), (3, 5)])
@@ -70,9 +56,10 @@ def test_a_cycle_along_a_constant_column_and_one_that_the_data_do_not_show_are_d
 def test_the_lag_at_which_residuals_depend_on_those_before_is_named():
     n, rng = 150, np.random.default_rng(0)
     e = rng.normal(size=n + 12)
-    time = np.arange(float(n))[:, None]
+    time, lagged = np.arange(float(n))[:, None], e[12:] + 0.8 * e[:-12]
     found = r"correlation with those 12 rows before is 0\.[34]\d\."  # .49 but for its error of .07
-    assert re.search(found, refitted("NOISE", time, e[12:] + 0.8 * e[:-12]).describe())
+    for kernel, y in (("NOISE", lagged), ("log(y) ~ NOISE", np.exp(lagged))):
+        assert re.search(found, refitted(kernel, time, y).describe())
     walk = refitted("NOISE", time, e[12:] + 0.9 * e[11:-1]).describe()
     assert re.search(r"correlation with those of the row\sbefore is 0\.[456]", walk)
     assert "before them" not in refitted("NOISE", time, e[12:]).describe()
@@ -87,11 +74,3 @@ def test_what_the_noise_and_what_scaled_residuals_do_are_two_things():
     assert "The noise grows with d" in text  # two columns at most
     assert "The noise grows with the prediction" not in text
     assert "relative to the predicted deviation still grows with the prediction" in text
-
-
-def test_residuals_from_the_rows_before_are_those_on_the_scale_of_the_kernel():
-    X = np.linspace(0, 1, 60)[:, None]
-    y = np.sin(8 * X[:, 0]) + 0.1 * np.random.default_rng(0).normal(size=60)
-    _, expected = _innovations(refitted("SE[0]", X, y)._fitted, 0)
-    _, found = _innovations(refitted("log(y) ~ SE[0]", X, np.exp(y))._fitted, 0)
-    np.testing.assert_allclose(found, expected, atol=1e-3)  # of maxima that are equal

@@ -68,9 +68,8 @@ def row_of(table, **values):
 
 
 def test_a_line_in_one_of_two_columns_is_recognised():
-    model = fit_of_a_line()
-    used, unused = rows_of(model.inclusion_probabilities_)
-    assert model.inclusion_probabilities_["column"].tolist() == ["x0", "x1"]
+    used, unused = rows_of(fit_of_a_line().inclusion_probabilities_)
+    assert [used["column"], unused["column"]] == ["x0", "x1"]
     assert used["depends"] > 0.99
     assert used["linear"] > 0.6  # smooth functions may be nearly straight, too
     # a sum over both columns costs no more than one: little but the evidence speaks against it
@@ -135,11 +134,9 @@ def test_a_period_as_long_as_the_data_is_no_repetition():
 def test_columns_do_not_matter_to_noise_alone():
     model = fit_of_noise()
     assert model.best_expression_ == "NOISE"
-    (row,) = rows_of(model.inclusion_probabilities_)
-    assert row["depends"] < 0.5
+    assert model.inclusion_probabilities_["depends"][0] < 0.5
     (noise,) = rows_of(model.parameters_)
-    assert noise["leaf"] == "noise"
-    assert noise["parameter"] == "noise_variance"
+    assert (noise["leaf"], noise["parameter"]) == ("noise", "noise_variance")
     assert noise["low"] < 1 < noise["high"]  # in multiples of the variance of y
     # a variance of 30 values is known to sqrt(2 / 30): 0.26, and a 90 % interval to 1.64 of that
     assert noise["high"] / noise["low"] == pytest.approx(np.exp(2 * 1.64 * 0.26), rel=0.2)
@@ -183,7 +180,6 @@ def test_columns_have_their_names_and_constant_ones_no_say():
     model = tiny(base_kernels=["SE"]).fit(frame, y)
     time, site = rows_of(model.inclusion_probabilities_)
     assert time["column"] == "time"
-    assert time["depends"] > 0.99
     assert site == {"column": "site", "depends": 0.0, "repeats": 0.0, "linear": 0.0}
     assert model.posterior_["kernel"][0] == "SE[time]"
     assert model.parameters_["column"].tolist() == ["time", "time", ""]
@@ -216,8 +212,7 @@ def test_after_refit_one_kernel_has_all_the_probability(criterion, has_score):
     model = refitted("SE[0] + LIN[0]", *wave(20), criterion=criterion)
     assert np.isfinite(model.best_score_) == has_score
     (row,) = rows_of(model.posterior_)
-    assert row["kernel"] == "SE[0] + LIN[0]"
-    assert row["probability"] == 1.0
+    assert (row["kernel"], row["probability"]) == ("SE[0] + LIN[0]", 1.0)
     assert model.inclusion_probabilities_["depends"].tolist() == [1.0]
     assert len(model.parameters_["low"]) == 5
 
@@ -227,10 +222,8 @@ def test_tables_print_a_line_for_each_row_and_go_into_a_frame(attribute):
     table = getattr(fit_of_a_line(), attribute)
     head, *lines = str(table).splitlines()
     assert head.split() == list(table)
-    assert len(lines) == len(next(iter(table.values())))
     for line, row in zip(lines, rows_of(table), strict=True):
-        texts = [value for value in row.values() if isinstance(value, str)]
-        assert all(text in line for text in texts)
+        assert all(text in line for text in row.values() if isinstance(text, str))
         assert line == line.rstrip()
         assert "nan" not in line
     pd.testing.assert_frame_equal(pd.DataFrame(table), pd.DataFrame(rows_of(table)))
@@ -240,10 +233,7 @@ def test_a_table_aligns_its_columns_and_ends_after_twenty_rows():
     table = Table({"name": ["a", "long"], "size": [1.0, 123456.0]})
     assert str(table).splitlines() == ["name    size", "a          1", "long  123456"]
     table = Table({"number": np.arange(25), "value": np.full(25, np.nan)})
-    lines = str(table).splitlines()
-    assert len(lines) == 22
-    assert lines[-1] == "... and 5 more"
-    assert lines[20].split() == ["19"]  # nan is left out
+    assert str(table).splitlines()[20:] == ["    19", "... and 5 more"]  # nan is left out
     assert str(Table({"number": np.arange(20)})).splitlines()[-1].split() == ["19"]
     assert str(Table({"number": np.arange(0)})).split() == ["number"]
 

@@ -10,6 +10,7 @@ something is open claims nothing.
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from inspect import isfunction, signature
 from itertools import combinations
 
 import numpy as np
@@ -725,23 +726,10 @@ def a_skewed_noise(rng):
 
 
 STORIES: Mapping[str, Callable[[np.random.Generator], Story]] = {
-    make.__name__: make
-    for make in (
-        a_step, forty_columns, an_interaction, a_week_over_dates, a_multiplicative_season,
-        carbon_dioxide, longley, a_change_point, gross_outliers,
-        a_line, a_faint_line, noise_only, a_turn, a_wiggle, an_exponential_growth, a_saturation,
-        a_season, a_trend_with_a_season, a_slow_and_a_fast_season, a_season_that_grows,
-        a_damped_oscillation, a_season_with_a_break, a_season_on_a_turn, weeks_of_three_years,
-        a_difference, two_switches, an_age_limit, a_table, six_columns, one_column_of_ten,
-        noise_in_a_table, a_product, a_ratio, slopes_of_groups, two_that_multiply,
-        a_cause_and_its_shadow, two_groups_of_columns, idle_columns,
-        subjects_with_slopes, a_group_that_does_not_respond, shops_with_promotions,
-        growth_with_a_diet, a_product_of_three, a_saddle, a_cure_for_some,
-        three_columns_go_together, a_price_over_dates, a_limit_that_changes_a_slope,
-        effects_that_multiply, rooms_and_doors, gaps_in_a_cause, seasons_of_two_stations,
-        outliers, outliers_in_a_table, a_spread_that_grows, a_spread_in_a_table, a_skewed_noise,
-    )
-}  # fmt: skip
+    name: make
+    for name, make in tuple(globals().items())
+    if isfunction(make) and [*signature(make).parameters] == ["rng"]
+}
 
 
 def story(name: str, seed: int) -> Story:

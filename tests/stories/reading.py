@@ -254,6 +254,11 @@ class Reader:
         return starts + self.period / 2, values.reshape(len(x), -1).mean(axis=1)
 
 
+def is_said(reader: Reader, match: Match) -> bool:
+    """Whether a sentence without a number may be said; its claim is tested elsewhere."""
+    return True
+
+
 def says(match: Match, value: float, rel: float = 0.05) -> bool:
     """Whether a number is what is written, and inside the interval that is written after it."""
     number, decimals = float(match["n"]), len(match["n"].partition(".")[2])
@@ -365,10 +370,6 @@ def wiggles(reader: Reader, match: Match) -> bool:
         if max(low - y.min(), y.max() - high) > 0.1 * np.ptp(y):  # of places in three digits
             return False
     return says(match, reader.written(np.ptp(y)), 0.15 if reader.period else 0.05)
-
-
-def is_open(reader: Reader, match: Match) -> bool:
-    return True
 
 
 def difference(reader: Reader, match: Match) -> bool:
@@ -497,7 +498,7 @@ def interact(reader: Reader, match: Match) -> bool:
     if match["how"] is None:
         return "uncertain" in match[0]
     found = ((re.fullmatch(pattern, match["how"]), check) for pattern, check in HOW.items())
-    how, check = next(((m, c) for m, c in found if m), (None, is_open))
+    how, check = next(((m, c) for m, c in found if m), (None, is_said))
     return how is not None and check(reader, how)
 
 
@@ -520,7 +521,7 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     rf"differs by {AMOUNT}, and it is uncertain which level is higher": wiggles,
     rf"[Ww]here .+ is (?P<a>.+?), .+ is {N} (?P<times>times as high){RANGE} as where it is "
     rf"(?P<b>[^,]+?){PERHAPS}": difference,
-    r"changes in a direction that is uncertain": is_open,
+    r"changes in a direction that is uncertain": is_said,
     rf"[Ww]here .+ is (?P<a>.+?), .+ is (?P<way>higher|lower) by {AMOUNT}{RANGE} than where it is "
     rf"(?P<b>[^,]+?){PERHAPS}": difference,
     r"(?:Levels of .+?: )?(?P<levels>.+) \((?:the highest and lowest of (?P<count>\d+) levels "
@@ -534,7 +535,7 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
 def does(reader: Reader, match: Match) -> bool:
     """Whether a curve does what a clause says; False for a clause that is not known."""
     found = ((re.fullmatch(pattern, match["does"]), check) for pattern, check in CLAUSES.items())
-    clause, check = next(((m, c) for m, c in found if m), (None, is_open))
+    clause, check = next(((m, c) for m, c in found if m), (None, is_said))
     return clause is not None and check(reader, clause)
 
 
@@ -743,11 +744,6 @@ def averaging(reader: Reader, match: Match) -> bool:
     return says(match, reader.written(reader.in_unit(added[reader.fitted.rows].std())))
 
 
-def is_said(reader: Reader, match: Match) -> bool:
-    """Whether a sentence without a number may be said; its claim is tested elsewhere."""
-    return True
-
-
 SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (rf"The (?P<what>mean|geometric mean) of .+ is {N}{UNIT}\.", mean),
     (rf"Effects add up on the (?P<scale>.+?) scale{PERHAPS}\.", scale),
@@ -791,15 +787,10 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"Its average (?P<does>.+)\.", does),
     (r"[Aa] cycle in .+ that is faster than the rows, or seems so\.", is_said),
     (
-        r"(?:.*?a|A) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
-        rf"{N}{UNIT}{RANGE}, )?with a swing of (?P<swing>[\d.]+){UNIT} in its last cycle"
-        rf"{PERHAPS}{EXTREMES}\.",
-        season,
-    ),
-    (
-        r"(?:.*?a|A) (?:\w+ season|cycle) in (?P<x>.+?) (?:that repeats every "
-        rf"{N}{UNIT}{RANGE} )?(?:that|and) changes .+ by a factor of (?P<least>[\d.]+) to "
-        rf"(?P<most>[\d.]+) in its last cycle{PERHAPS}{EXTREMES}\.",
+        r"(?:.*?a|A) (?:\w+ season|cycle) in (?P<x>.+?) "
+        rf"(?:that repeats every {N}{UNIT}{RANGE},? )?"
+        rf"(?:with a swing of (?P<swing>[\d.]+){UNIT}|(?:that|and) changes .+ by a factor of "
+        rf"(?P<least>[\d.]+) to (?P<most>[\d.]+)) in its last cycle{PERHAPS}{EXTREMES}\.",
         season,
     ),
     (
