@@ -123,7 +123,7 @@ class EffectsDisplay:
         """Draw on axes, or on a new figure, and return the display."""
         n = len(self.panels)
         if axes is None:
-            n_columns = 1 if n <= 3 else 2
+            n_columns = 1 if n <= 3 else 2  # one above the other
             shape = -(-n // n_columns), n_columns
             every = style.new_axes(*shape, size=(6.0 * n_columns, 2.8 * shape[0]))
             axes, others = every[:n], every[n:]
@@ -136,7 +136,7 @@ class EffectsDisplay:
         for panel, ax in zip(self.panels, axes, strict=True):
             style.clear_frame(ax)
             kinds.get((len(panel.axes), panel.n_with_levels), self._map)(panel, ax)
-            style.set_title(ax, panel.title, pad=22 if panel is first else None)
+            style.set_title(ax, panel.title, pad=22 if panel is first else None)  # points
             if panel is first:
                 ax.legend(**style.ABOVE)
         self.axes_ = np.array(axes, dtype=object)
@@ -156,7 +156,7 @@ class EffectsDisplay:
     def _levels(self, panel: Panel, ax: "Axes") -> None:
         """Draw a point for each level."""
         (rows,), half = panel.rows, np.abs(panel.band - panel.mean)
-        jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows))
+        jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows))  # of a level
         _draw_residuals(panel, ax, panel.residuals, rows + jitter)
         how: dict[str, Any] = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "effect and 95 %"}
         ax.errorbar(panel.mean, np.arange(len(panel.mean)), xerr=half, **how)
@@ -266,7 +266,7 @@ def _panel(
         return np.exp(found) if description.scale == "log" else found
 
     every, inputs = explained.X[:, columns], inputs[:, columns]
-    centre = mean_at(every[:: 1 + len(every) // 5000]).mean()
+    centre = mean_at(every[:: 1 + len(every) // 5000]).mean()  # at most 5000 rows
     grid = np.stack(np.meshgrid(*(side.steps for side in sides), indexing="ij"), axis=-1)
     mean = mean_at(grid.reshape(-1, len(sides))).reshape(grid.shape[:-1]) - centre
     for n, side in enumerate(sides):

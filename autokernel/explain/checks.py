@@ -209,7 +209,7 @@ def _changing_spread(
     text = (
         f"it is {at_least}{number(ratio)} times as large {at} the {most} {part} as {at} the {least}"
     )
-    if max(stds) > 1.1:
+    if max(stds) > 1.1:  # standard deviations, not one
         text += f", so that intervals are too narrow where {name} is {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
     subject, said = NOISE, _about_noise(model)

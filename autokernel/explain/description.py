@@ -416,7 +416,7 @@ class Description:
         r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])
         for group, least in _groups(r, SAME_COLUMN):
             yield _are_alike(names[group].tolist(), least, "are one column in different units")
-        for group, least in _groups(r, 0.95):
+        for group, least in _groups(r, 0.95):  # correlation
             if least <= SAME_COLUMN:
                 what = "can hardly be distinguished in these data"
                 yield _are_alike(names[group].tolist(), least, what)

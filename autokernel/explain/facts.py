@@ -134,14 +134,14 @@ def direction(curve: Curve, subject: str) -> Fact:
     x, mean = curve.places, curve.mean
     if curve.reach <= 0:
         return Fact(subject, "does not vary", 0.0, 0.0, 0.0, evidence="its range is zero")
-    if _line_shares(x, mean[None])[0] > 0.998:
+    if _line_shares(x, mean[None])[0] > 0.998:  # of the variance
         how = "slope of a line through the curve, which explains its variance"
         return _rise_or_fall(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
     turns, sure = _turns(curve)
     change = mean[-1] - mean[0]
     forward = np.sign(change) * mean
     setback = float(np.max(np.maximum.accumulate(forward) - forward))
-    if not turns or (len(turns) > 1 and setback <= 0.25 * abs(change)):
+    if not turns or (len(turns) > 1 and setback <= 0.25 * abs(change)):  # a detour
         how = "difference between the ends of a curve"
         return _rise_or_fall(curve, changes_of, Fact(subject, "{}", evidence=how))
     if len(turns) > 1:
@@ -211,7 +211,7 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
         agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > least
         shares = agree.mean(axis=0)
         worst = int(np.argmin(shares))
-        if shares[worst] >= 0.97:
+        if shares[worst] >= 0.97:  # of the draws
             return at[1:-1], curve.present * float(shares[worst])
         ends = (0, len(at) - 1)
         at = [at[n] for n in range(len(at)) if n in ends or n not in (worst, worst + 1)]
@@ -233,7 +233,7 @@ def jump(curve: Curve, subject: str) -> Fact | None:
         pairs = zip(inside, curves / change, strict=True)
         return np.array([_middle(curve.places[rows], one[rows]) for rows, one in pairs])
 
-    if n < 4 or steps(curve.mean[None]).max() < 0.75:
+    if n < 4 or steps(curve.mean[None]).max() < 0.75:  # of the change
         return None
     sure = curve.probability(lambda curves: steps(curves).max(axis=1) >= HALF)
     how = "largest change within a tenth of the curve"
@@ -325,7 +325,7 @@ def level_of(explained: ExplainedFunction, part: Part) -> Curve:
     """
     begin, end = explained.ends(part.column)
     offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
-    n_starts = int(min(17, max(3, 2 * (end - begin) / part.period)))
+    n_starts = int(min(17, max(3, 2 * (end - begin) / part.period)))  # averages
     starts = np.linspace(begin, end - part.period, n_starts)
     curve = curve_of(explained, part, (starts[:, None] + offsets).ravel())
     middles = curve.places.reshape(n_starts, -1).mean(axis=1)

@@ -205,7 +205,7 @@ def _period_of(part: Part) -> tuple[float, bool]:
         for parameter, entry in part.periods
         if is_product
     ]
-    lasting = [one for one in every if _correlation(part, one[0]) > 0.1]
+    lasting = [one for one in every if _correlation(part, one[0]) > 0.1]  # after a period
     return max(lasting, default=(np.nan, False))
 
 

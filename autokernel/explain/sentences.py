@@ -136,7 +136,7 @@ class Sentences:
 
         Factors have decimals that show a hundredth of a ``spread`` of their logs.
         """
-        if self.scale == "log" and spread < 2.0:
+        if self.scale == "log" and spread < 2.0:  # of the logs
             decimals = max(2, 1 - int(np.floor(np.log10(max(spread, 1e-6)))))
             return f"{np.exp(value):.{decimals}f}"
         if self.scale == "log":
@@ -233,19 +233,19 @@ class ComponentFacts:
         if region is None:
             return bool(part.period <= np.ptp(self._x))  # not if it is nan
         begin, end = region.longest
-        return part.is_season and part.period <= (end - begin) / 2
+        return part.is_season and part.period <= (end - begin) / 2  # else it is not seen twice
 
     @property
     def _regular_step(self) -> float:
         """The step between rows along the column if it is nearly regular, else zero."""
         steps = np.diff(np.unique(self._x))
         middle = float(np.median(steps))
-        return middle if steps.max() < 2.5 * middle else 0.0
+        return middle if steps.max() < 2.5 * middle else 0.0  # nearly regular
 
     def _along(self, ends: tuple[float, float]) -> list[Fact]:
         """Describe the curve between two ends of the column."""
         curve = curve_of(self._explained, self._part, self._values(ends))
-        if self._region and curve.reach < self._explained.model.noise_variance**0.5:
+        if self._region and curve.reach < self._explained.model.noise_variance**0.5:  # is flat
             text, how = f"{self._changes} hardly changes.", "range of the curve"
             return [Fact(self._subject, "hardly changes", curve.reach, evidence=how, text=text)]
         fact = direction(curve, self._subject)
@@ -339,7 +339,7 @@ class ComponentFacts:
         if not self._is_linear:
             return 1 / view.width, f"{view.name}({name})", "per unit of this root"
         step, unit, one = 1 / axis.extent, axis.unit, singular(axis.unit) or f"unit of {name}"
-        if axis.origin is not None and axis.extent > 2 * YEAR:
+        if axis.origin is not None and axis.extent > 2 * YEAR:  # two years are enough
             step, unit, one = step * YEAR, "years", "year"
         part, most = 10.0 ** np.floor(np.log10(1 / (3 * step))), abs(fact.value) * step
         if self._is_log and most > MAX_LOG_STEP:  # a factor of 1e9 says nothing
@@ -493,7 +493,9 @@ class ComponentFacts:
         said = self._season(swing, last, begin)
         if self._part.is_season and not self._region:
             said += self._level_of_cycle(swing.value * max(1.0, 1 / grows.value))
-        changes = max(grows.value, 1 / grows.value) >= 1.25 and grows.probability >= SURE
+        changes = (
+            max(grows.value, 1 / grows.value) >= 1.25 and grows.probability >= SURE
+        )  # else alike
         if changes:
             text = f" from {self._say.amount(swing.value / grows.value)} in the first cycle"
             if self._is_log:
@@ -534,7 +536,7 @@ class ComponentFacts:
         """Return where the last cycle is lowest and highest, without a place if rows are few."""
         end, period = float(self._x.max()), self._part.period
         rows = np.unique(self._x[self._x > end - period * (1 - STILL)])
-        if not (self._regular_step and len(rows) >= 4):
+        if not (self._regular_step and len(rows) >= 4):  # of a cycle
             return []
         first, last, *values = self._explained.mean(
             self._part, np.array([end - period, end, *rows])

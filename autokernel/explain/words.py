@@ -117,7 +117,7 @@ def calendar_word(value: float, low: float = np.nan, high: float = np.nan, *, un
     """Return "yearly ", "weekly " and so on for such a period, and else nothing."""
     for name, word in _CALENDAR.items() if unit in SECONDS else ():
         exact = SECONDS[name] / SECONDS[unit]
-        if abs(value / exact - 1) < 0.005 or low <= exact <= high:
+        if abs(value / exact - 1) < 0.005 or low <= exact <= high:  # relative
             return f"{word} "
     return ""
 
@@ -126,10 +126,10 @@ def duration(value: float, low: float = np.nan, high: float = np.nan, *, unit: s
     """Write a duration in the largest unit of which there are two, small ones in a smaller one."""
     if unit not in SECONDS:
         return between(value, low, high, unit)
-    best = "seconds" if value < 0.5 else unit
+    best = "seconds" if value < 0.5 else unit  # small ones read better so
     for name in _READABLE:
         is_larger = SECONDS[name] > SECONDS[best]
-        if is_larger and value * SECONDS[unit] >= 2.0 * SECONDS[name]:
+        if is_larger and value * SECONDS[unit] >= 2.0 * SECONDS[name]:  # as large ones do
             best = name
     factor = SECONDS[unit] / SECONDS[best]
     return between(value * factor, low * factor, high * factor, best)
