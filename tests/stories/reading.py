@@ -450,7 +450,9 @@ def changes_of_levels(reader: Reader, match: Match) -> bool:
 
 def of_two_categories(reader: Reader, match: Match) -> bool:
     """Whether two levels together are highest or lowest, besides the effects of each."""
-    pairs = {end: re.findall(r"(\S+) is (\S+)", match[end]) for end in ("highest", "lowest")}
+    pairs = {
+        end: re.findall(r"(\S+) is (.+?)(?= and |$)", match[end]) for end in ("highest", "lowest")
+    }
     names = [name for name, _ in pairs["highest"]]
     codes = np.unique(np.column_stack([reader.values(name) for name in names]), axis=0).T
     both = reader.average(**dict(zip(names, codes, strict=True)))
