@@ -7,8 +7,8 @@ from functools import partial
 import numpy as np
 from scipy.stats import rankdata
 
-from autokernel.data.scales import LARGEST_LOG
 from autokernel.data.periodogram import YEAR
+from autokernel.data.scales import LARGEST_LOG
 from autokernel.explain.axes import Axis
 from autokernel.explain.decomposition import SMALL, ExplainedFunction, Interaction
 from autokernel.explain.effects import effect_of
