@@ -114,9 +114,10 @@ class MixturePredictor:
     ) -> None:
         self.make_predictor, self.data, self.tail_share = make_predictor, data, tail_share
         self._predictors: list[Predictor] | None
-        self._set(
-            made_for_each(components, lambda one: make_predictor(one.expression, one.theta, data))
-        )
+        self._set(made_for_each(components, self._made))
+
+    def _made(self, one: MixtureComponent) -> Predictor:
+        return self.make_predictor(one.expression, one.theta, self.data)
 
     def _set(self, predictors: Mapping[MixtureComponent, Predictor]) -> None:
         self.components = tuple(predictors)
@@ -129,16 +130,16 @@ class MixturePredictor:
         """The predictors of the components."""
         if self._predictors is None:
             with one_blas_thread():  # as in the fit, for bit-identical results
-                self._predictors = [
-                    self.make_predictor(one.expression, one.theta, self.data)
-                    for one in self.components
-                ]
+                self._predictors = [self._made(one) for one in self.components]
         return self._predictors
 
     def with_tails(self, share: float) -> "MixturePredictor":
         """Return the same mixture with another share of large deviations."""
+        return self._with(tail_share=share)
+
+    def _with(self, **changes: Any) -> "MixturePredictor":
         other = object.__new__(type(self))  # with the factorisations, which a copy would not have
-        vars(other).update(vars(self), tail_share=share)
+        vars(other).update(vars(self), **changes)
         return other
 
     def joint(self, X: FloatArray) -> list[Moments]:
@@ -155,8 +156,8 @@ class MixturePredictor:
     ) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Compute what is predicted of targets (n,): means, quantiles and log densities."""
         marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
-        every = zip(self._scales, marginal, strict=True)
-        means = np.array([scale.moments(*moments)[0] for scale, moments in every])
+        every = zip(self._on_scales, marginal, strict=True)
+        means = np.array([scale.moments(*moments)[0] for (scale, _), moments in every])
         quantiles = self.quantiles(X, probabilities, marginal)
         return self.weights @ means, quantiles, self.log_density(X, y, marginal)
 
@@ -178,8 +179,7 @@ class MixturePredictor:
                 if weight > MIN_WEIGHT:
                     made = make(one.expression, one.theta, data)
                     predictors[replace(one, weight=weight)] = made
-        other = object.__new__(type(self))
-        vars(other).update(vars(self), data=data)
+        other = self._with(data=data)
         other._set(predictors)
         return other
 
@@ -209,7 +209,7 @@ class MixturePredictor:
             scale.inverse(one.mean(X))
             if scale.is_linear
             else scale.moments(*one.mean_and_variance(X))[0]
-            for scale, one in zip(self._scales, self.predictors, strict=True)
+            for scale, one in self._on_scales
         ]
         return self.weights @ np.array(means)
 
@@ -220,7 +220,7 @@ class MixturePredictor:
         scale.
         """
         both = []
-        for scale, one in zip(self._scales, self.predictors, strict=True):
+        for scale, one in self._on_scales:
             mean, variance = one.mean_and_variance(X)
             centre, spread = scale.moments(mean, variance)
             if not noise:
@@ -234,7 +234,7 @@ class MixturePredictor:
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and covariance (n, n), noise included."""
         both = []
-        for scale, one in zip(self._scales, self.predictors, strict=True):
+        for scale, one in self._on_scales:
             of_mean, K = one.mean_and_covariance(X)
             both.append((scale.moments(of_mean, np.diag(K))[0], scale.covariance(of_mean, K)))
         means = np.array([mean for mean, _ in both])
@@ -247,7 +247,7 @@ class MixturePredictor:
         """Draw new observations (n, n_samples), each from one component."""
         n_each = rng.multinomial(n_samples, self.weights) if len(self.weights) > 1 else [n_samples]
         draws = []
-        for scale, one, number in zip(self._scales, self.predictors, n_each, strict=True):
+        for (scale, one), number in zip(self._on_scales, n_each, strict=True):
             if number or not n_samples:
                 drawn = one.samples(X, int(number), rng)
                 if self.tail_share:
@@ -271,7 +271,7 @@ class MixturePredictor:
         rng, draws = np.random.default_rng(0), []
         ends = np.floor(n_draws * np.cumsum(self.weights) + 0.5).astype(int)
         counts = np.diff(ends, prepend=0).tolist()
-        for scale, one, count in zip(self._scales, self.predictors, counts, strict=True):
+        for (scale, one), count in zip(self._on_scales, counts, strict=True):
             mean, covariance = one.mean_and_covariance(X)
             noise = one.noise_at(X, mean)
             covariance[np.diag_indices(len(X))] -= noise
@@ -349,8 +349,8 @@ class MixturePredictor:
         """
         data = self.data
         probability, error = np.zeros(len(data.y)), np.zeros(len(data.y))
-        every = zip(self.weights, self.components, self.predictors, self._scales, strict=True)
-        for weight, component, predictor, scale in every:
+        every = zip(self.weights, self.components, self._on_scales, strict=True)
+        for weight, component, (scale, predictor) in every:
             likelihood = ExactLikelihood(component.expression, data)
             with one_blas_thread():
                 residual, variance = likelihood.leave_one_out_errors(
@@ -362,8 +362,10 @@ class MixturePredictor:
         return probability, error
 
     @property
-    def _scales(self) -> list[Scale]:
-        return [self.data.target.scale_of(one.expression) for one in self.components]
+    def _on_scales(self) -> list[tuple[Scale, Predictor]]:
+        """The predictors, each with its scale of the target."""
+        scales = (self.data.target.scale_of(one.expression) for one in self.components)
+        return list(zip(scales, self.predictors, strict=True))
 
     def _normals(
         self, X: FloatArray, marginal: _Marginal | None, *, rounded: bool = True
@@ -378,8 +380,8 @@ class MixturePredictor:
             marginal = [one.mean_and_variance(X) for one in self.predictors]
         for rows in filter(len, (np.flatnonzero(~is_new), np.flatnonzero(is_new))):
             weights, scales, means, stds = [], [], [], []
-            for weight, scale, one, (mean, variance) in zip(
-                self.weights, self._scales, self.predictors, marginal, strict=True
+            for weight, (scale, one), (mean, variance) in zip(
+                self.weights, self._on_scales, marginal, strict=True
             ):
                 own = variance[rows] - (0.0 if rounded else one.rounding_at(mean[rows]))
                 cases = np.ones((1, len(rows))), np.sqrt(own)[None]
