@@ -20,6 +20,7 @@ SLOPE = 2.4  # prior standard deviation of a linear term, from the lowest rank t
 MAX_TERMS = 2
 N_CASES = 9  # of noise that is not known
 SILVERMAN = 1.06  # n^(-1/5) standard deviations, the width of a kernel of a density
+LOG_2PI = float(np.log(2 * np.pi))
 GAP, LEVELS = "gap", "levels"  # forms of a term: of rows without a value, and of a category
 
 _JITTER = 1e-6  # of the covariance of a smooth term at its knots
@@ -132,7 +133,7 @@ class RowNoise:
         w = self.weights
         with np.errstate(invalid="ignore"):  # of a noise that is no number
             log_noises = np.logaddexp(log_noise + self.log_factors, self._log_rounding)
-        scatter = (w - 1) * np.log(2 * np.pi) + np.log(w)
+        scatter = (w - 1) * LOG_2PI + np.log(w)
         return w * self.log_slopes - 0.5 * scatter + 0.5 * (1 - w) * log_noises
 
     def correction(self, log_noise: float) -> float:

@@ -5,9 +5,10 @@ from collections.abc import Callable, Iterator
 from functools import cached_property
 
 import numpy as np
-from scipy.linalg import cholesky, solve_triangular
+from scipy.linalg import LinAlgError, cholesky, solve_triangular
 
 from autokernel.data import Inputs
+from autokernel.data.noise import LOG_2PI
 from autokernel.expression import Expression, n_kernel_params
 from autokernel.inference.covariance import cross_covariance, diagonal_covariance
 from autokernel.inference.data import TrainingData
@@ -23,6 +24,13 @@ MAX_KEPT_BYTES = 2**20  # of means and their inputs that a predictor keeps for i
 def log_normal(residual: FloatArray, variance: FloatArray) -> FloatArray:
     """Compute the log densities of independent normal variables, in nats."""
     return -0.5 * (residual**2 / variance + np.log(2 * np.pi * variance))
+
+
+def finite(value: float) -> float:
+    """Return a log likelihood in nats; a ``LinAlgError`` is raised if it is not finite."""
+    if not np.isfinite(value):
+        raise LinAlgError("the log likelihood is not finite")
+    return float(value)
 
 
 class Likelihood(ABC):
@@ -45,13 +53,27 @@ class Likelihood(ABC):
         """How long a gradient takes, compared with others of the same class; a value, a third."""
         return float(len(self.data.y) * (1 + self.expression.n_leaves))
 
-    @abstractmethod
     def value(self, theta: FloatArray) -> float:
         """Compute the log likelihood in nats, ``-inf`` if that is not possible."""
+        try:
+            return self._value(theta)
+        except LinAlgError:
+            return -np.inf
 
-    @abstractmethod
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log likelihood in nats and its gradient, ``-inf`` and zeros on failure."""
+        try:
+            return self._value_and_gradient(theta)
+        except LinAlgError:
+            return -np.inf, np.zeros(len(theta))
+
+    @abstractmethod
+    def _value(self, theta: FloatArray) -> float:
+        """Compute the value; a ``LinAlgError`` is raised if it is not finite."""
+
+    @abstractmethod
+    def _value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        """Compute value and gradient; a ``LinAlgError`` is raised if the value is not finite."""
 
 
 class Term:
@@ -154,7 +176,7 @@ class Predictor(ABC):
         errors, K = self.errors(rows, moments)
         L = cholesky(K, lower=True)
         z = solve_triangular(L, errors, lower=True)
-        value = -0.5 * (z @ z + len(z) * np.log(2 * np.pi)) - np.log(np.diag(L)).sum()
+        value = -0.5 * (z @ z + len(z) * LOG_2PI) - np.log(np.diag(L)).sum()
         noise = rows.seen_by(self._whole.expression).noise
         return float(value) + noise.correction(np.log(self.noise_variance - self.jitter))
 

@@ -6,10 +6,12 @@ from functools import partial
 
 import numpy as np
 from scipy.linalg import LinAlgError
+from sklearn.utils import gen_batches
 
 from autokernel.data import RowNoise
+from autokernel.data.noise import LOG_2PI
 from autokernel.expression import Expression
-from autokernel.inference.base import GlobalPredictor, Likelihood, log_normal
+from autokernel.inference.base import GlobalPredictor, Likelihood, finite, log_normal
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
 from autokernel.inference.data import TrainingData
 from autokernel.inference.packed import (
@@ -36,8 +38,8 @@ class ExactLikelihood(Likelihood):
 
     With weights and known variances ``V``, the noise is ``s / w_i + V_i`` instead of ``s``.
 
-    If the matrix cannot be factorised, the value is ``-inf`` and the gradient is zero. The matrix
-    of noise alone is diagonal: only its diagonal is stored, and every cost is O(n).
+    A value takes O(n^3 / 3), and a gradient O(n^3). The matrix of noise alone is diagonal: only its
+    diagonal is stored, and every cost is O(n).
     """
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
@@ -65,38 +67,34 @@ class ExactLikelihood(Likelihood):
         other.noise, other._noise = noise, noise.take(self._rows)
         return other
 
-    def value(self, theta: FloatArray) -> float:
-        """Compute the log likelihood in nats. O(n^3 / 3)."""
-        return self.value_of(self.matrix(theta), theta[-1])
+    def _value(self, theta: FloatArray) -> float:
+        return self.value_of(self.matrix(theta), theta[-1])[0]
 
-    def value_of(self, K: FloatArray, log_noise: float) -> float:
-        """Compute the log likelihood given the matrix with its noise, which is overwritten."""
-        try:
-            cholesky = self.factorise(K)
-        except LinAlgError:
-            return -np.inf
-        return self._value(cholesky, cholesky.solve(self.data.y), log_noise)
+    def value_of(self, K: FloatArray, log_noise: float) -> tuple[float, Cholesky, FloatArray]:
+        """Compute the log likelihood in nats given the matrix with its noise, which is overwritten.
 
-    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        """Compute the log likelihood in nats and its gradient (R&W eq. 5.9). O(n^3)."""
+        Returns also its factor and ``alpha`` (R&W alg. 2.1). A ``LinAlgError`` is raised if there
+        is none, or if the value is not finite.
+        """
+        cholesky, y, n = self.factorise(K), self.data.y, len(self.data.y)
+        alpha = cholesky.solve(y)
+        value = -0.5 * (y @ alpha + cholesky.log_determinant() + n * LOG_2PI)
+        return finite(float(value) + self.noise.correction(log_noise)), cholesky, alpha
+
+    def _value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         value, of_kernel, of_rows = self.value_and_gradients(theta)
         return value, np.append(of_kernel, of_rows.sum())
 
     def value_and_gradients(self, theta: FloatArray) -> tuple[float, FloatArray, FloatArray]:
-        """Compute the log likelihood in nats, and its gradients.
+        """Compute the log likelihood in nats, and its gradients (R&W eq. 5.9).
 
         They are those in the logs of the parameters of the expression, and of the part of the
-        noise variance of each row (n,) that is not known.
+        noise variance of each row (n,) that is not known; on failure, ``-inf`` and zeros.
         """
-        failure = -np.inf, np.zeros(len(theta) - 1), np.zeros(len(self.data.y))
         try:
-            cholesky = self.factorise(self.matrix(theta))
+            value, cholesky, alpha = self.value_of(self.matrix(theta), theta[-1])
         except LinAlgError:
-            return failure
-        alpha = cholesky.solve(self.data.y)
-        value = self._value(cholesky, alpha, theta[-1])
-        if not np.isfinite(value):
-            return failure
+            return -np.inf, np.zeros(len(theta) - 1), np.zeros(len(self.data.y))
         adjoint = cholesky.evidence_adjoint(alpha)
         of_rows = self.noise.slopes_of_corrections(theta[-1])
         of_rows[self._rows] += np.exp(theta[-1]) * adjoint[self.diagonal] * self._noise.slope
@@ -109,10 +107,10 @@ class ExactLikelihood(Likelihood):
         with a weight is that of all readings that it stands for.
         """
         try:
-            corrections = self.noise.corrections(theta[-1])
-            return log_normal(*self.leave_one_out_errors(theta)) + corrections
+            errors, variances = self.leave_one_out_errors(theta)
         except LinAlgError:
             return np.full(len(self.data.y), -np.inf)
+        return log_normal(errors, variances) + self.noise.corrections(theta[-1])
 
     def leave_one_out_errors(
         self, theta: FloatArray, *, jitter: float = 0.0
@@ -137,12 +135,6 @@ class ExactLikelihood(Likelihood):
     def diagonal_noise(self, variance: float) -> FloatArray:
         """Compute the noise of the rows in the order of ``diagonal``."""
         return self._noise.variance(variance)
-
-    def _value(self, cholesky: Cholesky, alpha: FloatArray, log_noise: float) -> float:
-        """Compute the log likelihood in nats from ``alpha`` (R&W alg. 2.1, line 7)."""
-        y, n = self.data.y, len(self.data.y)
-        value = -0.5 * (y @ alpha + cholesky.log_determinant() + n * np.log(2 * np.pi))
-        return float(value) + self.noise.correction(log_noise)
 
 
 _MAX_ROWS_AS_IN_LIKELIHOOD = 2000  # with more, the covariance is computed by blocks of rows
@@ -225,50 +217,42 @@ def _factorise(
 
     def matrix(jitter: float) -> FloatArray:
         K = np.empty((n, n))
-        step = max(1, _COVARIANCES_PER_BLOCK // n)
-        for start in range(0, n, step):
-            rows = slice(start, start + step)
-            K[rows] = cross_covariance(expression, data.inputs[rows], data.inputs).forward(
-                params[:-1]
-            )
+        for rows in gen_batches(n, max(1, _COVARIANCES_PER_BLOCK // n)):
+            block = cross_covariance(expression, data.inputs[rows], data.inputs)
+            K[rows] = block.forward(params[:-1])
         K[np.diag_indices(n)] += noise + jitter
         return pack(K.T)  # symmetric, and in the order of LAPACK without a copy
 
     return factorise_with_jitter(matrix, magnitude=magnitude)
 
 
-_MATRICES_OF_FIT = 12  # packed matrices that a likelihood keeps at the same time, about
-_MATRICES_OF_PREDICTOR = 4  # at the peak: a full matrix, which is two, its copy, and the factor
-_MAX_MEMORY_SHARE = 0.8  # of the memory of the machine
-_GIB = 2**30
+def _memory_of_exact(n_samples: int, *, predicts_only: bool) -> tuple[float, float]:
+    """Estimate the peak memory in bytes of an exact fit, or of predictions with given theta.
 
-
-def bytes_of_exact(n_samples: int, *, predicts_only: bool = False) -> int:
-    """Estimate the peak memory in bytes of an exact fit, or of predictions with given theta."""
-    n_matrices = _MATRICES_OF_PREDICTOR if predicts_only else _MATRICES_OF_FIT
-    return n_matrices * 8 * n_samples * (n_samples + 1) // 2
-
-
-def memory_of_machine() -> float:
-    """Return the memory of this machine in bytes, inf if it is not known."""
+    Returns also that of this machine, inf if it is not known.
+    """
+    # packed matrices that a likelihood keeps at the same time, about; those of a predictor are at
+    # its peak a full matrix, which is two, its copy, and the factor
+    n_matrices = 4 if predicts_only else 12
+    needed = n_matrices * 8 * n_samples * (n_samples + 1) // 2
     try:
-        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        return needed, float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
     except (AttributeError, ValueError, OSError):  # not on Windows
-        return np.inf
+        return needed, np.inf
 
 
 def has_memory_for_exact(n_samples: int, *, predicts_only: bool = False) -> bool:
-    """Return whether exact inference fits into the memory of this machine."""
-    needed = bytes_of_exact(n_samples, predicts_only=predicts_only)
-    return needed <= _MAX_MEMORY_SHARE * memory_of_machine()
+    """Return whether exact inference fits into 80 % of the memory of this machine."""
+    needed, present = _memory_of_exact(n_samples, predicts_only=predicts_only)
+    return needed <= 0.8 * present
 
 
 def check_memory_of_exact(n_samples: int) -> None:
     """Raise a ``ValueError`` if this machine has not enough memory for an exact fit."""
     if not has_memory_for_exact(n_samples):
-        needed, present = bytes_of_exact(n_samples) / _GIB, memory_of_machine() / _GIB
+        needed, present = _memory_of_exact(n_samples, predicts_only=False)
         raise ValueError(
-            f"approximation='exact' with {n_samples} rows needs about {needed:.0f} GiB for its "
-            f"matrices, and this machine has {present:.1f} GiB: use approximation='auto', or fewer "
-            "rows"
+            f"approximation='exact' with {n_samples} rows needs about {needed / 2**30:.0f} GiB for "
+            f"its matrices, and this machine has {present / 2**30:.1f} GiB: use "
+            "approximation='auto', or fewer rows"
         )

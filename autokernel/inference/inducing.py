@@ -5,10 +5,12 @@ from collections.abc import Iterator
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.sparse.linalg import LinearOperator, cg
+from sklearn.utils import gen_batches
 
 from autokernel.data import Inputs
+from autokernel.data.noise import LOG_2PI
 from autokernel.expression import Expression
-from autokernel.inference.base import GlobalPredictor, Likelihood
+from autokernel.inference.base import GlobalPredictor, Likelihood, finite
 from autokernel.inference.covariance import (
     MAX_KEPT_LEAF_VALUES,
     Covariance,
@@ -42,30 +44,21 @@ class InducingLikelihood(Likelihood):
 
     def __init__(self, expression: Expression, data: TrainingData, points: Inputs) -> None:
         super().__init__(expression, data)
-        self.points, self._differs = points, data.noise.differs
-        self._between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
-        self._variances = diagonal_covariance(expression, data.inputs)
+        self.points, self.differs = points, data.noise.differs
+        self.between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
+        self.variances = diagonal_covariance(expression, data.inputs)
         n, m = len(data.y), len(points)
-        step = max(1, _COVARIANCES_PER_SWEEP_BLOCK // m)
-        self._rows = [slice(first, first + step) for first in range(0, n, step)]
+        self._rows = list(gen_batches(n, max(1, _COVARIANCES_PER_SWEEP_BLOCK // m)))
         keeps = n * m * expression.n_leaves <= MAX_KEPT_LEAF_VALUES
         self._kept = [self._with_points(rows) if keeps else None for rows in self._rows]
 
-    def value(self, theta: FloatArray) -> float:
-        try:
-            return self.condition(theta).bound + self.data.noise.correction(theta[-1])
-        except LinAlgError:
-            return -np.inf
+    def _value(self, theta: FloatArray) -> float:
+        return finite(Conditioned(self, theta).bound + self.data.noise.correction(theta[-1]))
 
-    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        failure = -np.inf, np.zeros(len(theta))
-        try:
-            at = self.condition(theta)
-        except LinAlgError:
-            return failure
-        if not np.isfinite(at.bound):
-            return failure
-        params, s, roots = np.exp(theta), at.noise, at.roots
+    def _value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
+        at = Conditioned(self, theta)
+        value = finite(at.bound + self.data.noise.correction(theta[-1]))
+        s, roots = at.noise, at.roots
         y, known = roots * self.data.y, self.data.noise.known * roots**2 / s  # shares of noise
         inverse_B = at.solve_b(np.eye(len(self.points)))
         M = at.from_both_sides(np.eye(len(self.points)) - inverse_B) / s
@@ -75,15 +68,15 @@ class InducingLikelihood(Likelihood):
         of_P[np.diag_indices(len(M))] += _JITTER * np.trace(of_P) / len(M)
         packed = 2 * pack(of_P)  # the derivatives in both triangles
         packed[packed_diagonal(len(M))] *= 0.5
-        gradient = self._between.backward(packed)
-        gradient += self._variances.backward(roots**2 * (-0.5 / s))
-        left = self._variances.forward(params[:-1]) * roots**2 / s - 1
+        gradient = self.between.backward(packed)
+        gradient += self.variances.backward(roots**2 * (-0.5 / s))
+        left = self.variances.forward(at.params) * roots**2 / s - 1
         square = of_errors = 0.0
-        for rows, covariance, C in self._sweep(params, roots):
+        for rows, covariance, C in self.sweep(at):
             alpha = (y[rows] - C @ at.weights) / s
             square += float(alpha @ alpha)
             adjoint = C @ M
-            if self._differs:
+            if self.differs:
                 of_rows = s * alpha**2 + left[rows] - np.einsum("ij,ij->i", adjoint, C)
                 of_errors += float(of_rows @ known[rows])
                 adjoint *= roots[rows, None]
@@ -93,47 +86,14 @@ class InducingLikelihood(Likelihood):
         of_s = 0.5 * (square - trace) + 0.5 * at.unexplained / s**2
         # log s moves the noise V of a row by V less what is known of it
         of_noise = s * of_s - 0.5 * of_errors + self.data.noise.slope_of_correction(theta[-1])
-        return at.bound + self.data.noise.correction(theta[-1]), np.append(gradient, of_noise)
+        return value, np.append(gradient, of_noise)
 
-    def condition(self, theta: FloatArray) -> "Conditioned":
-        """Compute the bound, and what predictions need; a ``LinAlgError`` if that fails."""
-        params, m = np.exp(theta), len(self.points)
-        roots = np.sqrt(params[-1] / self.data.noise.variance(params[-1]))
-        y = roots * self.data.y
-        packed = self._between.forward(params[:-1]).copy()
-        diagonal = packed_diagonal(m)
-        packed[diagonal] += _JITTER * packed[diagonal].mean()
-        total = float(np.sum(self._variances.forward(params[:-1]) * roots**2))
-        if not (np.isfinite(total) and np.all(np.isfinite(packed))):
-            raise LinAlgError("the covariance has entries that are not finite")
-        L = cholesky(unpack(packed, m), lower=True, overwrite_a=True)
-        gram, b = np.zeros((m, m)), np.zeros(m)
-        for rows, _, C in self._sweep(params, roots):
-            A = solve_triangular(L, C.T, lower=True, check_finite=False)
-            gram += A @ A.T
-            b += A @ y[rows]
-        noise = float(params[-1])
-        return Conditioned(L, gram, b, noise=noise, y=y, roots=roots, variances=total)
-
-    def whitened(self, theta: FloatArray, at: "Conditioned") -> FloatArray:
-        """Compute ``L^-1 K_mn R`` (n_inducing, n_samples), which takes as much memory."""
-        params = np.exp(theta)
-        found = np.empty((len(self.points), len(self.data.y)))
-        for rows, _, C in self._sweep(params, at.roots):
-            found[:, rows] = solve_triangular(at.L, C.T, lower=True, check_finite=False)
-        return found
-
-    def _sweep(
-        self, params: FloatArray, roots: FloatArray
-    ) -> Iterator[tuple[slice, Covariance, FloatArray]]:
-        """Yield blocks of rows with their covariances (n_rows, n_inducing) with the points.
-
-        The covariances are multiplied by ``roots`` (n_samples,).
-        """
+    def sweep(self, at: "Conditioned") -> Iterator[tuple[slice, Covariance, FloatArray]]:
+        """Yield blocks of rows with ``R K_nm`` (n_rows, n_inducing), and the covariance of it."""
         for rows, kept in zip(self._rows, self._kept, strict=True):
             covariance = kept or self._with_points(rows)
-            C = covariance.forward(params[:-1]).reshape(-1, len(self.points))
-            yield rows, covariance, C * roots[rows, None] if self._differs else C
+            C = covariance.forward(at.params).reshape(-1, len(self.points))
+            yield rows, covariance, C * at.roots[rows, None] if self.differs else C
 
     def _with_points(self, rows: slice) -> Covariance:
         """Build the covariance of some rows with the inducing points, row by row."""
@@ -143,37 +103,45 @@ class InducingLikelihood(Likelihood):
 
 
 class Conditioned:
-    """The factors of a kernel with inducing points at some parameters.
+    """The factors of a kernel with inducing points at parameters theta, of which all else follows.
 
     ``L L^T = K_mm`` and, with ``A = L^-1 K_mn R``, ``B = I + A A^T / s``. The diagonal of ``R`` are
-    the ``roots``, by which the targets ``y`` are multiplied too.
+    the ``roots``, by which the targets are multiplied too. A ``LinAlgError`` is raised if there are
+    no factors.
     """
 
-    def __init__(
-        self,
-        L: FloatArray,
-        gram: FloatArray,
-        b: FloatArray,
-        *,
-        noise: float,
-        y: FloatArray,
-        roots: FloatArray,
-        variances: float,
-    ) -> None:
-        self.L, self.noise, self.roots = L, noise, roots
-        self.B = gram / noise
-        self.B[np.diag_indices(len(gram))] += 1.0
+    def __init__(self, likelihood: InducingLikelihood, theta: FloatArray) -> None:
+        self.params, s, data = np.exp(theta[:-1]), np.exp(theta[-1]), likelihood.data
+        self.noise, self.roots = float(s), np.sqrt(s / data.noise.variance(s))
+        y, n, m = self.roots * data.y, len(data.y), len(likelihood.points)
+        packed = likelihood.between.forward(self.params).copy()
+        diagonal = packed_diagonal(m)
+        packed[diagonal] += _JITTER * packed[diagonal].mean()
+        total = float(np.sum(likelihood.variances.forward(self.params) * self.roots**2))
+        if not (np.isfinite(total) and np.all(np.isfinite(packed))):
+            raise LinAlgError("the covariance has entries that are not finite")
+        self.L = cholesky(unpack(packed, m), lower=True, overwrite_a=True)
+        gram, b = np.zeros((m, m)), np.zeros(m)
+        for rows, A in self.projections(likelihood):
+            gram += A @ A.T
+            b += A @ y[rows]
+        self.B = gram / self.noise
+        self.B[np.diag_indices(m)] += 1.0
         self.L_B = cholesky(self.B, lower=True)
-        self.whitened = self.solve_b(b) / noise
-        self.weights = solve_triangular(L, self.whitened, lower=True, trans="T")
-        self.unexplained = variances - float(np.trace(gram))
-        n = len(y)
+        self.whitened = self.solve_b(b) / self.noise
+        self.weights = solve_triangular(self.L, self.whitened, lower=True, trans="T")
+        self.unexplained = total - float(np.trace(gram))
         self.log_determinant = float(
-            2 * np.log(np.diag(self.L_B)).sum() + n * np.log(noise) - 2 * np.log(roots).sum()
+            2 * np.log(np.diag(self.L_B)).sum() + n * np.log(s) - 2 * np.log(self.roots).sum()
         )  # of Q and the noise
-        fit = (y @ y - b @ self.whitened) / noise
-        likelihood = -0.5 * (fit + self.log_determinant + n * np.log(2 * np.pi))
-        self.bound = float(likelihood - 0.5 * self.unexplained / noise)
+        fit = (y @ y - b @ self.whitened) / self.noise
+        value = -0.5 * (fit + self.log_determinant + n * LOG_2PI)
+        self.bound = float(value - 0.5 * self.unexplained / self.noise)
+
+    def projections(self, likelihood: InducingLikelihood) -> Iterator[tuple[slice, FloatArray]]:
+        """Yield blocks of rows with their columns of ``A``."""
+        for rows, _, C in likelihood.sweep(self):
+            yield rows, solve_triangular(self.L, C.T, lower=True, check_finite=False)
 
     def solve_b(self, right: FloatArray) -> FloatArray:
         """Solve ``B x = right``."""
@@ -225,24 +193,25 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     the second bound tight. Noise that differs between rows takes the place of ``s I``.
     """
     try:
-        at = likelihood.condition(theta)
+        at = Conditioned(likelihood, theta)
     except LinAlgError:
         return np.inf
-    y, n, s = likelihood.data.y, len(likelihood.data.y), at.noise
-    X, step = likelihood.data.inputs, max(1, _COVARIANCES_PER_BLOCK // n)
-    projected = likelihood.whitened(theta, at)  # (n_inducing, n), L^-1 K_mn R
-    noise, roots = likelihood.data.noise.variance(s), at.roots
+    data, y, n, s = likelihood.data, likelihood.data.y, len(likelihood.data.y), at.noise
+    A = np.empty((len(likelihood.points), n))
+    for rows, of_rows in at.projections(likelihood):
+        A[:, rows] = of_rows
+    noise, roots = data.noise.variance(s), at.roots
 
     def covariance() -> Iterator[FloatArray]:
-        for first in range(0, n, step):
-            rows = cross_covariance(likelihood.expression, X[first : first + step], X)
-            yield rows.forward(np.exp(theta[:-1]))
+        for rows in gen_batches(n, max(1, _COVARIANCES_PER_BLOCK // n)):
+            K = cross_covariance(likelihood.expression, data.inputs[rows], data.inputs)
+            yield K.forward(at.params)
 
     kept = list(covariance()) if n**2 <= _MAX_KEPT_COVARIANCES else None
 
     def precondition(v: FloatArray) -> FloatArray:
         v = roots * v
-        return roots * (v - projected.T @ at.solve_b(projected @ v) / s) / s
+        return roots * (v - A.T @ at.solve_b(A @ v) / s) / s
 
     def noisy(v: FloatArray) -> FloatArray:
         return np.concatenate([block @ v for block in kept or covariance()]) + noise * v
@@ -257,8 +226,8 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
         M=LinearOperator(shape, matvec=precondition, dtype=float),
     )
     data_fit = 0.5 * a @ noisy(a) - a @ y
-    bound = data_fit - 0.5 * (at.log_determinant + n * np.log(2 * np.pi))
-    bound += likelihood.data.noise.correction(theta[-1])
+    bound = data_fit - 0.5 * (at.log_determinant + n * LOG_2PI)
+    bound += data.noise.correction(theta[-1])
     return float(bound) if np.isfinite(bound) else np.inf
 
 
@@ -279,7 +248,7 @@ class InducingPredictor(GlobalPredictor):
         points = data.inputs[some[chosen]]
         super().__init__(expression, theta, data, block=_COVARIANCES_PER_BLOCK // len(points))
         self.text = f"{len(points)} inducing points"
-        at = InducingLikelihood(expression, data, points).condition(theta)
+        at = Conditioned(InducingLikelihood(expression, data, points), theta)
         self.knots, self._L, self._L_B, self.weights = points, at.L, at.L_B, at.weights
 
     def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 
 import numpy as np
+from scipy.linalg import LinAlgError
 
 from autokernel.expression import Expression, Leaf, Operation, Slot, fold_nodes
 from autokernel.inference.covariance import Covariance
@@ -92,5 +93,8 @@ class LeafValues:
                 K *= slope
             K += constant
             K[likelihood.diagonal] += likelihood.diagonal_noise(np.exp(theta[-1]))
-            found[number] = likelihood.value_of(K, theta[-1])
+            try:
+                found[number], *_ = likelihood.value_of(K, theta[-1])
+            except LinAlgError:
+                found[number] = -np.inf
         return found

@@ -4,10 +4,12 @@ from collections.abc import Iterator
 
 import numpy as np
 from scipy.spatial import KDTree
+from sklearn.utils import gen_batches
 
 from autokernel.data import Inputs
+from autokernel.data.noise import LOG_2PI
 from autokernel.expression import Expression, View
-from autokernel.inference.base import Likelihood, Predictor
+from autokernel.inference.base import Likelihood, Predictor, finite
 from autokernel.inference.covariance import (
     MAX_KEPT_LEAF_VALUES,
     cross_covariance,
@@ -55,10 +57,9 @@ class NearestRows:
         """Choose rows (n, n_neighbours) for n points, in ascending order."""
         n_near = min(len(self._X), _NEAR_CANDIDATES * n_neighbours)
         n_candidates = len(self._X) if self._tree is None else n_near + _RANDOM_CANDIDATES
-        step = max(1, _CORRELATIONS_PER_BLOCK // n_candidates)
         found = np.empty((len(points), n_neighbours), dtype=np.intp)
-        for first in range(0, len(points), step):
-            some = points[first : first + step]
+        for batch in gen_batches(len(points), max(1, _CORRELATIONS_PER_BLOCK // n_candidates)):
+            some = points[batch]
             candidates = self._candidates(some, n_near)
             covariance = paired_covariance(
                 self._expression, some, self._X, np.s_[:, None], candidates
@@ -67,7 +68,7 @@ class NearestRows:
             correlation = np.where(candidates < 0, -1.0, correlation)
             chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
             rows = np.take_along_axis(candidates, chosen, axis=1)
-            found[first : first + step] = np.sort(rows, axis=1)
+            found[batch] = np.sort(rows, axis=1)
         return found
 
     def _candidates(self, points: Inputs, n_near: int) -> IntArray:
@@ -138,12 +139,9 @@ class Blocks:
     def value(self, params: FloatArray, y: FloatArray) -> float:
         """Sum the log densities of the last targets given the others, for all (n_blocks, n_rows).
 
-        It is ``-inf`` if a matrix is not positive definite.
+        A ``LinAlgError`` is raised if a matrix is not positive definite.
         """
-        try:
-            w = self.last_columns(params)
-        except np.linalg.LinAlgError:
-            return -np.inf
+        w = self.last_columns(params)
         return _log_density(w[:, -1], np.einsum("ij,ij->i", w, y))
 
     def value_and_gradient(self, params: FloatArray, y: FloatArray) -> tuple[float, FloatArray]:
@@ -153,16 +151,10 @@ class Blocks:
         density along a symmetric change D of the matrix is ``w^T D v``, where
         ``v = r u - (1 / w_last + r^2) w / 2``.
         """
-        failure = -np.inf, np.zeros(len(params))
-        try:
-            solved = self.solve(params, np.stack([self._last, y], axis=-1))
-        except np.linalg.LinAlgError:
-            return failure
+        solved = self.solve(params, np.stack([self._last, y], axis=-1))
         w, u = solved[..., 0], solved[..., 1]
         precision, weighted = w[:, -1], u[:, -1]
         value = _log_density(precision, weighted)
-        if not np.isfinite(value):
-            return failure
         residual = (weighted / precision)[:, None]
         v = residual * u - 0.5 * (1 / precision[:, None] + residual**2) * w
         adjoint = w[:, self._i] * v[:, self._j]
@@ -187,8 +179,7 @@ class Blocks:
 def _log_density(precision: FloatArray, weighted: FloatArray) -> float:
     """Compute the log density of residuals ``weighted / precision``, in nats."""
     with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-        logs = 0.5 * (np.log(precision) - weighted**2 / precision - np.log(2 * np.pi))
-    return float(logs.sum()) if np.isfinite(logs).all() else -np.inf
+        return finite(0.5 * (np.log(precision) - weighted**2 / precision - LOG_2PI).sum())
 
 
 def draw_neighbourhoods(
@@ -233,8 +224,7 @@ class NeighbourLikelihood(Likelihood):
     :func:`draw_neighbourhoods`.
 
     The approximation is that of Vecchia (1988, J. Royal Statistical Society B 50). One call takes
-    O(n_head^3 + n_blocks n_neighbours^3). If a matrix is not positive definite, the value is
-    ``-inf`` and the gradient is zero.
+    O(n_head^3 + n_blocks n_neighbours^3).
     """
 
     def __init__(
@@ -264,14 +254,14 @@ class NeighbourLikelihood(Likelihood):
             return self
         return NeighbourLikelihood(self.expression, self.data, self.head, self._blocks[::step])
 
-    def value(self, theta: FloatArray) -> float:
+    def _value(self, theta: FloatArray) -> float:
         params, value = np.exp(theta), self._head.value(theta)
         value += self.rows_for_each * self._tail.noise.correction(theta[-1])
         for blocks, y in self._sweep():
             value += self.rows_for_each * blocks.value(params, y)
-        return value
+        return finite(value)
 
-    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
+    def _value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         value, gradient = self._head.value_and_gradient(theta)
         for blocks, y in self._sweep():
             of_blocks, slopes = blocks.value_and_gradient(np.exp(theta), y)
@@ -279,7 +269,7 @@ class NeighbourLikelihood(Likelihood):
             gradient = gradient + self.rows_for_each * slopes
         value += self.rows_for_each * self._tail.noise.correction(theta[-1])
         gradient[-1] += self.rows_for_each * self._tail.noise.slope_of_correction(theta[-1])
-        return (value, gradient) if np.isfinite(value) else (-np.inf, np.zeros(len(theta)))
+        return finite(value), gradient
 
     def _sweep(self) -> Iterator[tuple[Blocks, FloatArray]]:
         """Yield blocks with their targets (n_blocks, n_neighbours + 1)."""

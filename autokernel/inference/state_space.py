@@ -11,7 +11,7 @@ zero; what the state before it changes is linear in the means, and adds to covar
 Saerkkae and Garcia-Fernandez (2021, IEEE Trans. Automatic Control 66).
 """
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import ceil, sqrt
 from types import MappingProxyType
@@ -23,8 +23,9 @@ from scipy.linalg import LinAlgError, block_diag, cholesky, solve_triangular
 from scipy.special import factorial, gammainc, ive
 
 from autokernel.data import Inputs
+from autokernel.data.noise import LOG_2PI
 from autokernel.expression import IDENTITY, Expression, Leaf, View
-from autokernel.inference.base import Likelihood, Predictor
+from autokernel.inference.base import Likelihood, Predictor, finite
 from autokernel.inference.data import TrainingData
 from autokernel.kernels import ADD, BaseKernel
 from autokernel.kernels.built_in import Linear, Matern32, Periodic, Seasonal
@@ -36,7 +37,7 @@ from autokernel.kernels.series import (
     RandomWalk,
     mean_reversion,
 )
-from autokernel.typing import BoolArray, FloatArray
+from autokernel.typing import FloatArray
 
 MAX_HARMONICS = 48  # of a season; what varies faster is left out of it
 _LEAST_WEIGHT = 1e-14  # share of the variance of a season below which harmonics are left out
@@ -236,27 +237,47 @@ def _n_harmonics(lengthscale: float, most: float) -> int:
     return int(np.count_nonzero(weights >= _LEAST_WEIGHT)) - 1
 
 
-class Filter:
-    """Gains of a Kalman filter on rows in blocks, arrays (n_steps, n_blocks, ...).
+class Rows:
+    """The rows of a series in blocks, arrays (n_steps, n_blocks, ...).
 
-    Row ``step + n_steps * block`` in ascending order of the column has the transition and the
-    covariance of the noise that lead to its state, and its observation has the variance ``V``. The
-    ``start`` is the covariance of the first state. Rows at the end that are no rows have none.
+    In ascending order of the column, row ``step + n_steps * block`` is at (step, block). Entries at
+    the end may be no rows.
     """
 
-    def __init__(
-        self,
-        transitions: FloatArray,
-        noises: FloatArray,
-        *,
-        start: FloatArray,
-        level: FloatArray,
-        V: FloatArray,
-        is_row: BoolArray,
-    ) -> None:
-        self.level, self.observed = level, is_row
+    def __init__(self, data: TrainingData, view: View) -> None:
+        x, n = data.inputs.view(view), len(data.y)
+        order = np.argsort(x, kind="stable")
+        self.view, self.n_steps, self.in_order = view, ceil(sqrt(n)), x[order]
+        place = np.arange(self.n_steps)[:, None] + self.n_steps * np.arange(ceil(n / self.n_steps))
+        self.is_row, place = place < n, np.minimum(place, n - 1)
+        self.rows = order[place]
+        self.x, self.y = x[self.rows] * self.is_row, data.y[self.rows] * self.is_row
+        self.noise = data.noise.take(self.rows)
+        # most series have a few lengths of steps, as rounding makes several of one
+        lengths = np.diff(self.in_order, prepend=self.in_order[0])
+        self.lengths, which = np.unique(lengths, return_inverse=True)
+        self.which = which[place]
+        apart = lengths[lengths > 0]  # the shortest of them may be an exception
+        self.short_step = float(np.quantile(apart, 0.01)) if len(apart) else 0.0
+
+    def sum_by_length(self, of_next: FloatArray) -> FloatArray:
+        """Sum over the rows after which the step is of one length, for each of them."""
+        found = np.empty((len(self.lengths), *of_next.shape[2:]))
+        which = _next(self.which, np.zeros((), dtype=int)).ravel()
+        for entry in np.ndindex(found.shape[1:]):
+            found[:, *entry] = np.bincount(which, of_next[..., *entry].ravel(), len(found))
+        return found
+
+
+class Filter:
+    """Gains of a Kalman filter on rows in blocks, see :class:`Rows`, with the noise variance s."""
+
+    def __init__(self, space: StateSpace, rows: Rows, s: float) -> None:
+        self.level, self.observed, level = space.level, rows.is_row, space.level
+        V = np.where(self.observed, rows.noise.variance(s), 0.0)
         n_steps, n_blocks = V.shape
         eye = np.eye(len(level))
+        transitions, noises = space.steps(rows.lengths)[:, rows.which]  # that lead to each row
         self.next = A = _next(transitions, eye)
         Q = _next(noises, 0 * eye)
         # from a state that is known to be zero at the beginning of each block
@@ -271,7 +292,7 @@ class Filter:
             Phi[n + 1] = A[n] @ (kept @ Phi[n])
             P = kept @ P0[n] @ kept.mT + (V[n][:, None] * k)[:, :, None] * k[:, None]
             P0[n + 1] = A[n] @ P @ A[n].mT + Q[n]
-        starts = [start]
+        starts = [space.start(rows.in_order[0])]
         for block in range(n_blocks - 1):
             P = starts[-1]
             more = Phi[-1, block] @ _given_rows(P, J[-1, block]) @ Phi[-1, block].T
@@ -286,31 +307,13 @@ class Filter:
         self.filtered = self.kept @ self.P @ self.kept.mT
         self.filtered += (V[..., None] * self.k)[..., None] * self.k[..., None, :]
 
-    @cached_property
-    def _after(self) -> FloatArray:
-        """How the state at the beginning of a block moves those within, and of the next one."""
-        found = np.empty((len(self.M) + 1, *self.M.shape[1:]))
-        found[0] = np.eye(len(self.level))
-        for n, M in enumerate(self.M):
-            np.matmul(M, found[n], out=found[n + 1])
-        return found
-
     def forward(self, Y: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Filter columns Y (n_steps, n_blocks, n_columns), which are zero where there is no row.
 
         Returns predicted states (n_steps, n_blocks, n_states, n_columns) and innovations like Y.
         """
-        n_steps, n_blocks, n_columns = Y.shape
-        states = np.zeros((n_steps + 1, n_blocks, len(self.level), n_columns))
-        for n in range(n_steps):
-            np.matmul(self.M[n], states[n], out=states[n + 1])
-            states[n + 1] += self.gain[n][..., None] * Y[n][:, None]
-        after = self._after
-        starts = np.zeros(states.shape[1:])
-        for block in range(1, n_blocks):
-            starts[block] = states[-1, block - 1] + after[-1, block - 1] @ starts[block - 1]
-        states = states[:-1]
-        states += after[:-1] @ starts
+        added = (gain[..., None] * row[:, None] for gain, row in zip(self.gain, Y, strict=True))
+        states, _ = _scanned(self.M, added, n_columns=Y.shape[-1])
         innovations = Y - np.einsum("q,nbqc->nbc", self.level, states)
         innovations[~self.observed] = 0.0
         return states, innovations
@@ -321,20 +324,10 @@ class Filter:
         Returns these slopes (n_steps, n_blocks, n_states, n_columns), and (n_states, n_columns)
         those in the state of the first row.
         """
-        scaled = innovations / self.f[..., None]
-        n_steps, n_blocks, n_columns = innovations.shape
-        slopes = np.zeros((n_steps + 1, n_blocks, len(self.level), n_columns))
-        M = self.M.mT
-        for n in range(n_steps - 1, -1, -1):
-            np.matmul(M[n], slopes[n + 1], out=slopes[n])
-            slopes[n] += self.level[:, None] * scaled[n][:, None]
-        before, ends = self._before, np.zeros(slopes.shape[1:])
-        for block in range(n_blocks - 2, -1, -1):
-            ends[block] = slopes[0, block + 1] + before[0, block + 1] @ ends[block + 1]
-        first = slopes[0, 0] + before[0, 0] @ ends[0]
-        slopes = slopes[1:]
-        slopes += before[1:] @ ends
-        return slopes, first
+        scaled = _reversed(innovations / self.f[..., None])
+        added = (self.level[:, None] * row[:, None] for row in scaled)
+        slopes, first = _scanned(_reversed(self.M.mT), added, n_columns=scaled.shape[-1])
+        return _reversed(slopes), first
 
     def whitened(self, innovations: FloatArray) -> FloatArray:
         """Return innovations with variance one, one row after another (n, n_columns)."""
@@ -342,32 +335,51 @@ class Filter:
         return white.reshape(-1, white.shape[-1])
 
     @cached_property
-    def _before(self) -> FloatArray:
-        """How slopes after the last row of a block move those before each row and after it."""
-        found = np.empty((len(self.M) + 1, *self.M.shape[1:]))
-        found[-1] = np.eye(len(self.level))
-        M = self.M.mT
-        for n in range(len(M) - 1, -1, -1):
-            np.matmul(M[n], found[n + 1], out=found[n])
-        return found
-
-    @cached_property
     def information(self) -> tuple[FloatArray, FloatArray]:
         """The information of later rows on the state after each row, and of all on the first one.
 
         They are (n_steps, n_blocks, n_states, n_states) and (n_states, n_states).
         """
-        found = np.zeros((len(self.M) + 1, *self.M.shape[1:]))
         of_row = np.where(self.observed, 1 / self.f, 0.0)[..., None, None]
-        of_row = of_row * np.outer(self.level, self.level)
-        for n in range(len(self.M) - 1, -1, -1):
-            found[n] = self.M[n].mT @ found[n + 1] @ self.M[n] + of_row[n]
-        before, ends = self._before, np.zeros(found.shape[1:])
-        for block in range(len(ends) - 2, -1, -1):
-            move = before[0, block + 1]
-            ends[block] = found[0, block + 1] + move @ ends[block + 1] @ move.T
-        first = found[0, 0] + before[0, 0] @ ends[0] @ before[0, 0].T
-        return found[1:] + before[1:] @ ends @ before[1:].mT, first
+        added = _reversed(of_row * np.outer(self.level, self.level))
+        moves, n_states = _reversed(self.M.mT), len(self.level)
+        found, first = _scanned(moves, added, n_columns=n_states, both_sides=True)
+        return _reversed(found), first
+
+
+def _reversed(of_rows: FloatArray) -> FloatArray:
+    """Return what belongs to rows in blocks from the last row to the first one."""
+    return of_rows[::-1, ::-1]
+
+
+def _scanned(
+    moves: FloatArray, added: Iterable[FloatArray], *, n_columns: int, both_sides: bool = False
+) -> tuple[FloatArray, FloatArray]:
+    """Return states before all steps in blocks of rows, and the one after the last step.
+
+    The first state is zero. A step multiplies by its move, for ``both_sides`` also by its transpose
+    from the right, and adds something.
+    """
+
+    def moved(move: FloatArray, state: FloatArray) -> FloatArray:
+        return move @ state @ move.mT if both_sides else move @ state
+
+    n_steps, n_blocks, n_states, _ = moves.shape
+    states = np.zeros((n_steps + 1, n_blocks, n_states, n_columns))
+    products = np.empty((n_steps + 1, *moves.shape[1:]))  # of the moves since a block began
+    products[0] = np.eye(n_states)
+    for n, (move, more) in enumerate(zip(moves, added, strict=True)):
+        np.matmul(move, products[n], out=products[n + 1])
+        np.matmul(move, states[n], out=states[n + 1])
+        if both_sides:
+            states[n + 1] = states[n + 1] @ move.mT
+        states[n + 1] += more
+    starts = [np.zeros((n_states, n_columns))]
+    for state, product in zip(states[-1], products[-1], strict=True):
+        starts.append(state + moved(product, starts[-1]))
+    states = states[:-1]
+    states += moved(products[:-1], np.array(starts[:-1]))
+    return states, starts[-1]
 
 
 def _next(of_rows: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
@@ -387,38 +399,6 @@ def _given_rows(P: FloatArray, J: FloatArray) -> FloatArray:
     return root @ np.linalg.solve(inner, root.mT)
 
 
-class Rows:
-    """The rows of a series in ascending order, in blocks as those of :class:`Filter`."""
-
-    def __init__(self, data: TrainingData, view: View) -> None:
-        x, n = data.inputs.view(view), len(data.y)
-        order = np.argsort(x, kind="stable")
-        self.view, self.n_steps, self.in_order = view, ceil(sqrt(n)), x[order]
-        place = np.arange(self.n_steps)[:, None] + self.n_steps * np.arange(ceil(n / self.n_steps))
-        self.is_row, place = place < n, np.minimum(place, n - 1)
-        self.rows = order[place]
-        self.x, self.y = x[self.rows] * self.is_row, data.y[self.rows] * self.is_row
-        self.noise = data.noise.take(self.rows)
-        # most series have a few lengths of steps, as rounding makes several of one
-        lengths = np.diff(self.in_order, prepend=self.in_order[0])
-        self.lengths, which = np.unique(lengths, return_inverse=True)
-        self.which = which[place]
-        apart = lengths[lengths > 0]  # the shortest of them may be an exception
-        self.short_step = float(np.quantile(apart, 0.01)) if len(apart) else 0.0
-
-    def variance(self, s: float) -> FloatArray:
-        """Compute the noise variances (n_steps, n_blocks), zero where there is no row."""
-        return np.where(self.is_row, self.noise.variance(s), 0.0)
-
-    def sum_by_length(self, of_next: FloatArray) -> FloatArray:
-        """Sum over the rows after which the step is of one length, for each of them."""
-        found = np.empty((len(self.lengths), *of_next.shape[2:]))
-        which = _next(self.which, np.zeros((), dtype=int)).ravel()
-        for entry in np.ndindex(found.shape[1:]):
-            found[:, *entry] = np.bincount(which, of_next[..., *entry].ravel(), len(found))
-        return found
-
-
 class Filtered:
     """Rows of a series that are filtered with a kernel at its parameters theta.
 
@@ -429,13 +409,7 @@ class Filtered:
     def __init__(self, expression: Expression, theta: FloatArray, data: TrainingData) -> None:
         self.rows = rows = Rows(data, expression.leaves[0].view)
         self.space = space = StateSpace(expression, np.exp(theta[:-1]), step=rows.short_step)
-        self.filter = Filter(
-            *space.steps(rows.lengths)[:, rows.which],
-            start=space.start(rows.in_order[0]),
-            level=space.level,
-            V=rows.variance(float(np.exp(theta[-1]))),
-            is_row=rows.is_row,
-        )
+        self.filter = Filter(space, rows, float(np.exp(theta[-1])))
         self.F = space.functions(rows.x) * rows.is_row[..., None]
         columns = np.concatenate([rows.y[..., None], self.F], axis=-1)
         self.states, innovations = self.filter.forward(columns)
@@ -453,7 +427,7 @@ class Filtered:
         residual = self.filter.whitened(self.innovations[..., :1])
         quadratic = float((residual**2).sum() + self.beta @ self.beta)
         log_determinant = float(np.log(self.filter.f).sum() + 2 * np.log(np.diag(L)).sum())
-        self.value = -0.5 * (quadratic + log_determinant + len(data.y) * np.log(2 * np.pi))
+        self.value = -0.5 * (quadratic + log_determinant + len(data.y) * LOG_2PI)
 
     def after(self, row: Any, states: Any) -> FloatArray:
         """Return some states after some rows (..., n_states, n_columns), for mixed columns."""
@@ -525,28 +499,21 @@ class Filtered:
 class StateSpaceLikelihood(Likelihood):
     """The exact log likelihood of a series in O(n_samples), for kernels with a state space.
 
-    One call takes O(n_samples n_functions (n_states + n_functions)). If a variance is not positive,
-    the value is ``-inf`` and the gradient is zero.
+    One call takes O(n_samples n_functions (n_states + n_functions)).
     """
 
-    def value(self, theta: FloatArray) -> float:
+    def _value(self, theta: FloatArray) -> float:
         return self._filtered(theta)[0]
 
-    def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
+    def _value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         value, found = self._filtered(theta)
-        if found is None:
-            return value, np.zeros(len(theta))
         gradient = found.gradient(float(np.exp(theta[-1])))
         gradient[-1] += self.data.noise.slope_of_correction(theta[-1])
         return value, gradient
 
-    def _filtered(self, theta: FloatArray) -> tuple[float, Filtered | None]:
-        try:
-            found = Filtered(self.expression, theta, self.data)
-        except LinAlgError:
-            return -np.inf, None
-        value = found.value + self.data.noise.correction(theta[-1])
-        return (value, found) if np.isfinite(value) else (-np.inf, None)
+    def _filtered(self, theta: FloatArray) -> tuple[float, Filtered]:
+        found = Filtered(self.expression, theta, self.data)
+        return finite(found.value + self.data.noise.correction(theta[-1])), found
 
 
 class StateSpacePredictor(Predictor):
