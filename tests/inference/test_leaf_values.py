@@ -49,13 +49,6 @@ def test_they_know_gaps_scales_and_a_target_on_a_scale():
     check_every_leaf(kernel, data, rng)
 
 
-def test_a_memory_that_is_full_forgets_the_oldest_values(monkeypatch):
-    monkeypatch.setattr(leaf_values, "MAX_KEPT_BYTES", 1000)
-    rng = np.random.default_rng(0)
-    data = TrainingData(rng.uniform(size=(20, 2)), rng.normal(size=20))
-    check_every_leaf(parse_expression("SE[0] * RQ[1] + PER[0]"), data, rng)
-
-
 class Counting(OrnsteinUhlenbeck):
     """Notes the lengthscales at which it is computed."""
 

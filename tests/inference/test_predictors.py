@@ -367,15 +367,3 @@ def test_noise_alone_predicts_zero_from_any_number_of_rows():
     draws = predictor.samples(data.X[:3], 20_000, np.random.RandomState(0))
     limit = 5 * 0.4 * np.sqrt(2 / 20_000)  # five standard errors of a variance, 2 s^2 / n
     np.testing.assert_allclose(np.cov(draws), 0.4 * np.eye(3), atol=limit)
-
-
-def test_predictions_of_many_rows_are_not_kept():
-    data = table(25)
-    predictor = ExactPredictor(WHOLE, THETA, data)
-    X_new = np.random.default_rng(0).uniform(size=(40_000, 2))
-    predictor.mean(X_new[:20])
-    tracemalloc.start()
-    predictor.mean(X_new)
-    kept, _ = tracemalloc.get_traced_memory()
-    tracemalloc.stop()
-    assert kept < X_new.nbytes / 2

@@ -88,28 +88,6 @@ def distribution_function(value, means, stds, weights):
     )
 
 
-def heavy():
-    """The same mixture with heavy tails."""
-    return MixturePredictor(components(), data(), ExactPredictor, tail_share=0.1)
-
-
-def test_heavy_tails_are_a_tenth_of_three_times_the_deviation(mixture):
-    np.testing.assert_array_equal(heavy().moments(X_NEW), mixture.moments(X_NEW))
-    parts = [one.mean_and_variance(X_NEW) for one in mixture.predictors]
-    means = np.array([mean for mean, _ in parts] * 2)
-    stds = np.sqrt([variance for _, variance in parts])
-    stds, weights = np.concatenate([stds, 3 * stds]), np.outer([0.9, 0.1], mixture.weights).ravel()
-    levels = np.array([0.01, 0.3, 0.975])
-    below = distribution_function(
-        heavy().quantiles(X_NEW, levels), means[..., None], stds[..., None], weights
-    )
-    # the tolerance of the root
-    np.testing.assert_allclose(below, np.broadcast_to(levels, below.shape), rtol=1e-7)
-    y = np.linspace(-2, 2, len(X_NEW))
-    density = weights @ norm.pdf(y, means, stds)
-    np.testing.assert_allclose(heavy().log_density(X_NEW, y), np.log(density), rtol=1e-9)
-
-
 @pytest.mark.parametrize("share", [0.0, 0.2])
 def test_the_share_of_tails_is_that_of_the_rows_left_out(share):
     rng = np.random.default_rng(0)
@@ -156,10 +134,11 @@ def test_tails_are_given_without_another_factorisation():
     assert (one.tail_share, other.tail_share) == (0.0, 0.1)
 
 
-def test_draws_have_heavy_tails():
-    n, levels = 20_000, np.array([0.005, 0.5, 0.995])
-    draws = heavy().samples(X_NEW, n, np.random.RandomState(0))
-    for level, end in zip(levels, heavy().quantiles(X_NEW, levels).T, strict=True):
+def test_draws_have_heavy_tails_and_moments_have_not(mixture):
+    n, levels, heavy = 20_000, np.array([0.005, 0.5, 0.995]), mixture.with_tails(0.1)
+    np.testing.assert_array_equal(heavy.moments(X_NEW), mixture.moments(X_NEW))
+    draws = heavy.samples(X_NEW, n, np.random.RandomState(0))
+    for level, end in zip(levels, heavy.quantiles(X_NEW, levels).T, strict=True):
         share = (draws < end[:, None]).mean(axis=1)
         np.testing.assert_allclose(share, level, rtol=0, atol=5 * np.sqrt(level * (1 - level) / n))
 
@@ -253,21 +232,40 @@ def test_a_sample_is_of_one_component_at_all_rows():
     assert abs(draws[0].sum() - 200) < 4 * np.sqrt(100)
 
 
+@pytest.fixture(params=[0.0, 0.1], ids=["normal", "heavy tails"])
+def with_tails(request, mixture, parts):
+    """The mixture with a share of tails, and the normal distributions of which it consists."""
+    means, covariances, _ = parts
+    stds, share = np.sqrt([np.diag(C) for C in covariances]), request.param
+    weights = np.outer([1 - share, share], WEIGHTS).ravel()
+    every = np.concatenate([means, means]), np.concatenate([stds, 3 * stds]), weights
+    return mixture.with_tails(share), *every
+
+
 LEVELS = np.array([1e-6, 0.01, 0.025, 0.3, 0.5, 0.77, 0.975, 0.999, 1 - 1e-6])
 
 
-def test_quantiles_invert_the_distribution_function(mixture, parts):
-    means, covariances, _ = parts
+def test_quantiles_invert_the_distribution_function(with_tails):
+    mixture, means, stds, weights = with_tails
     found = mixture.quantiles(X_NEW, LEVELS)
     assert found.shape == (len(X_NEW), len(LEVELS))
     assert np.all(np.diff(found, axis=1) > 0)
-    stds = np.sqrt([np.diag(C) for C in covariances])
     for row in range(len(X_NEW)):
-        probabilities = distribution_function(found[row], means[:, row], stds[:, row], WEIGHTS)
+        probabilities = distribution_function(found[row], means[:, row], stds[:, row], weights)
         np.testing.assert_allclose(probabilities, LEVELS, atol=1e-8)
         # the slope is small in the tails: probabilities there, of either side, to many digits
         np.testing.assert_allclose(probabilities[:2], LEVELS[:2], rtol=1e-8)
         np.testing.assert_allclose(1 - probabilities[-2:], 1 - LEVELS[-2:], rtol=1e-8)
+
+
+def test_log_densities_are_those_of_the_sum(with_tails):
+    mixture, means, stds, weights = with_tails
+    y = np.linspace(-2, 3, len(X_NEW))
+    expected = np.log(weights @ norm.pdf(y, means, stds))
+    np.testing.assert_allclose(mixture.log_density(X_NEW, y), expected, rtol=1e-9)
+    far = mixture.log_density(X_NEW, np.full(len(X_NEW), 1e4))
+    assert np.isfinite(far).all()
+    assert far.max() < -1e5
 
 
 @pytest.mark.parametrize(
@@ -295,17 +293,6 @@ def test_extreme_quantiles_of_all_kinds_of_mixtures(moments, weights):
     )
     errors = 1e-8 * levels + 2e-15
     assert np.all((below - errors <= levels) & (levels <= above + errors))
-
-
-def test_log_densities_are_those_of_the_sum(mixture, parts):
-    means, covariances, _ = parts
-    stds = np.sqrt([np.diag(C) for C in covariances])
-    y = np.linspace(-2, 3, len(X_NEW))
-    expected = np.log(np.array(WEIGHTS) @ norm.pdf(y, means, stds))
-    np.testing.assert_allclose(mixture.log_density(X_NEW, y), expected, rtol=1e-9)
-    far = mixture.log_density(X_NEW, np.full(len(X_NEW), 1e4))
-    assert np.isfinite(far).all()
-    assert far.max() < -1e5
 
 
 def test_a_pickle_predicts_the_same_bit_for_bit_and_holds_no_factor():
