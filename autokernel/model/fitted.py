@@ -34,10 +34,8 @@ def condition(
 ) -> MixturePredictor:
     """Return the mixture that predicts with one kernel at its parameters, from some rows.
 
-    Raises
-    ------
-    EvaluationError
-        If the kernel could not be fitted, or if it cannot be conditioned on the data.
+    An ``EvaluationError`` is raised if the kernel could not be fitted, or if it cannot be
+    conditioned on the data.
     """
     expression, n = evaluation.expression, len(data.y)
     if not np.isfinite(evaluation.log_posterior):
@@ -92,10 +90,7 @@ class FittedModel:
     def at_best(self, evaluation: Evaluation) -> MixturePredictor:
         """Return the mixture of one kernel at its best parameters, given the same rows.
 
-        Raises
-        ------
-        EvaluationError
-            If the kernel cannot be conditioned on them.
+        An ``EvaluationError`` is raised if the kernel cannot be conditioned on them.
         """
         mixture = self.mixture
         if mixture.is_of(evaluation.expression, evaluation.theta):
@@ -114,25 +109,12 @@ class FittedModel:
 
         All parameters stay. The probability of a kernel is multiplied by the joint density of the
         rows: the mean over its components, or that at its best parameters if it has none. The best
-        kernel stays the best, and its score grows by the log density at its best parameters.
+        kernel stays the best, and its score grows by the log density at its best parameters,
+        ``of_best``. If there are no rows, only the levels of columns are added.
 
-        Parameters
-        ----------
-        rows : TrainingData
-            In the units of the model. If there are none, only the levels of columns are added.
-        numbers : ndarray of shape (n_rows,)
-            The rows as they are counted in ``X``.
-        joint : sequence of Moments
-            What the components of the mixture predict for them.
-        of_best : float
-            Their joint log density by the best kernel at its best parameters, in nats.
-        outliers : Outliers
-            All outliers.
-
-        Raises
-        ------
-        EvaluationError
-            If the components cannot be conditioned on the rows.
+        The rows, in the units of the model, are counted by ``numbers`` (n_rows,) in ``X``, and the
+        components of the mixture predict their moments ``joint``. An ``EvaluationError`` is raised
+        if the components cannot be conditioned on them.
         """
         mixture = self.mixture
         with kernel_errors("the rows cannot join the model"):
@@ -297,8 +279,10 @@ class FittedModel:
         Given are the moments of the components of the mixture.
         """
         X, u, inverse = self.scaled(X), self.target.forward(y), self.target.inverse
-        mean, quantiles, log_density = self.mixture.outcomes(X, u, joint, probabilities)
-        return inverse(mean), inverse(quantiles), log_density - np.log(self.target.width)
+        marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
+        quantiles = inverse(self.mixture.quantiles(X, probabilities, marginal))
+        log_density = self.mixture.log_density(X, u, marginal) - np.log(self.target.width)
+        return inverse(self.mixture.moments(X, marginal)[0]), quantiles, log_density
 
     def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
         """Draw what ``mean`` would be with another function of the posterior, (n_draws, n)."""

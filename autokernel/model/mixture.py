@@ -151,16 +151,6 @@ class MixturePredictor:
         every = zip(self.predictors, joint, strict=True)
         return np.array([one.log_density(rows, moments) for one, moments in every])
 
-    def outcomes(
-        self, X: FloatArray, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Compute what is predicted of targets (n,): means, quantiles and log densities."""
-        marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
-        every = zip(self._on_scales, marginal, strict=True)
-        means = np.array([scale.moments(*moments)[0] for (scale, _), moments in every])
-        quantiles = self.quantiles(X, probabilities, marginal)
-        return self.weights @ means, quantiles, self.log_density(X, y, marginal)
-
     def with_rows(self, rows: TrainingData, log_densities: FloatArray) -> "MixturePredictor":
         """Return the mixture that is also given new rows, with these densities.
 
@@ -213,15 +203,16 @@ class MixturePredictor:
         ]
         return self.weights @ np.array(means)
 
-    def moments(self, X: FloatArray, *, noise: bool = True) -> tuple[FloatArray, FloatArray]:
+    def moments(
+        self, X: FloatArray, marginal: _Marginal | None = None, *, noise: bool = True
+    ) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and the variance (n,), of the function itself without noise.
 
         On another scale of the target, that function is the mean of the target given the one on the
         scale.
         """
-        both = []
-        for scale, one in self._on_scales:
-            mean, variance = one.mean_and_variance(X)
+        both, marginal = [], marginal or self._marginal(X)
+        for (scale, one), (mean, variance) in zip(self._on_scales, marginal, strict=True):
             centre, spread = scale.moments(mean, variance)
             if not noise:
                 spread = scale.variance_of_function(mean, variance, one.noise_at(X, mean))
@@ -367,6 +358,9 @@ class MixturePredictor:
         scales = (self.data.target.scale_of(one.expression) for one in self.components)
         return list(zip(scales, self.predictors, strict=True))
 
+    def _marginal(self, X: FloatArray) -> _Marginal:
+        return [one.mean_and_variance(X) for one in self.predictors]
+
     def _normals(
         self, X: FloatArray, marginal: _Marginal | None, *, rounded: bool = True
     ) -> Iterator[tuple[IntArray, _Normals]]:
@@ -375,9 +369,7 @@ class MixturePredictor:
         There are two of each component with tails, and as many for each case of noise that is not
         known, if the rows have such cases.
         """
-        is_new = self._is_new(X)
-        if marginal is None:
-            marginal = [one.mean_and_variance(X) for one in self.predictors]
+        is_new, marginal = self._is_new(X), marginal or self._marginal(X)
         for rows in filter(len, (np.flatnonzero(~is_new), np.flatnonzero(is_new))):
             weights, scales, means, stds = [], [], [], []
             for weight, (scale, one), (mean, variance) in zip(
