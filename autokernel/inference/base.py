@@ -216,6 +216,13 @@ class GlobalPredictor(Predictor):
         return {}
 
     @abstractmethod
+    def _projected(self, cross: FloatArray) -> tuple[FloatArray, ...]:
+        """Project covariances with the knots (n, n_knots), which may be overwritten.
+
+        The squares of the first projection (n_knots, n) are what the data explain, and those of a
+        second one what they leave uncertain at the knots.
+        """
+
     def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean (n,) and covariance (n, n) of linear functionals of the function.
 
@@ -226,10 +233,9 @@ class GlobalPredictor(Predictor):
         prior : ndarray of shape (n, n)
             Their prior covariances.
         """
-
-    @abstractmethod
-    def variance_of_function(self, cross: FloatArray, prior: FloatArray) -> FloatArray:
-        """Compute only the variances (n,) of linear functionals with prior variances (n,)."""
+        mean = cross @ self.weights
+        explained, *left = self._projected(cross)
+        return mean, sum((V.T @ V for V in left), start=prior - explained.T @ explained)
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features).
@@ -268,7 +274,8 @@ class GlobalPredictor(Predictor):
         cross = self._whole.cross(X, self.knots)
         mean = cross @ self.weights
         prior = diagonal_covariance(self._whole.expression, X).forward(self._whole.params)
-        return mean, self.variance_of_function(cross, prior)
+        explained, *left = (np.einsum("ij,ij->j", V, V) for V in self._projected(cross))
+        return mean, sum(left, start=np.maximum(prior - explained, 0.0))
 
     def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
         mean, variance = self._function_of_block(X)

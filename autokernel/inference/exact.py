@@ -190,14 +190,8 @@ class ExactPredictor(GlobalPredictor):
         except LinAlgError:
             return _factorise(expression, theta, rows)
 
-    def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        mean = cross @ self.weights
-        V = self._cholesky.half_solve(cross.T)  # which overwrites them
-        return mean, prior - V.T @ V
-
-    def variance_of_function(self, cross: FloatArray, prior: FloatArray) -> FloatArray:
-        V = self._cholesky.half_solve(cross.T)
-        return np.maximum(prior - np.einsum("ij,ij->j", V, V), 0.0)
+    def _projected(self, cross: FloatArray) -> tuple[FloatArray, ...]:
+        return (self._cholesky.half_solve(cross.T),)
 
 
 def _factorise(

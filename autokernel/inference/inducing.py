@@ -251,18 +251,7 @@ class InducingPredictor(GlobalPredictor):
         at = Conditioned(InducingLikelihood(expression, data, points), theta)
         self.knots, self._L, self._L_B, self.weights = points, at.L, at.L_B, at.weights
 
-    def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
-        prior_part, posterior_part = self._project(cross)
-        K = prior - prior_part.T @ prior_part + posterior_part.T @ posterior_part
-        return cross @ self.weights, K
-
-    def variance_of_function(self, cross: FloatArray, prior: FloatArray) -> FloatArray:
-        prior_part, posterior_part = self._project(cross)
-        explained = np.einsum("ij,ij->j", prior_part, prior_part)
-        kept = np.einsum("ij,ij->j", posterior_part, posterior_part)
-        return np.maximum(prior - explained, 0.0) + kept
-
-    def _project(self, cross: FloatArray) -> tuple[FloatArray, FloatArray]:
+    def _projected(self, cross: FloatArray) -> tuple[FloatArray, ...]:
         """Compute ``L^-1 k`` and ``L_B^-1 L^-1 k``, both of shape (n_inducing, n)."""
         prior_part = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
         return prior_part, solve_triangular(self._L_B, prior_part, lower=True, check_finite=False)

@@ -25,7 +25,7 @@ from autokernel.inference import (
     TrainingData,
     one_blas_thread,
 )
-from autokernel.model.averaging import MixtureComponent
+from autokernel.model.averaging import MixtureComponent, systematic
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
@@ -260,8 +260,7 @@ class MixturePredictor:
     def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
         """Draw the mean of the target given the function (n_draws, n), each from one component."""
         rng, draws = np.random.default_rng(0), []
-        ends = np.floor(n_draws * np.cumsum(self.weights) + 0.5).astype(int)
-        counts = np.diff(ends, prepend=0).tolist()
+        counts = np.bincount(systematic(self.weights, n_draws), minlength=len(self.weights))
         for (scale, one), count in zip(self._on_scales, counts, strict=True):
             mean, covariance = one.mean_and_covariance(X)
             noise = one.noise_at(X, mean)
