@@ -14,6 +14,7 @@ from scipy.special import gammaln, poch
 from scipy.stats import mode, norm, poisson
 
 from autokernel.data import RowNoise
+from autokernel.data.noise import LOG_2PI
 from autokernel.data.scales import MIN_DISTINCT, mean_and_variance
 from autokernel.data.shared import shared_by
 from autokernel.deadline import NEVER, Deadline
@@ -54,7 +55,6 @@ _N_STARTS = 6  # of each fit, besides the end of the last one
 _FIRST_STEPS, _STEPS = 25, 6  # of the first fit, and of those after rows are freed
 _ACCURACY = 1e-2  # nats
 _MEDIAN = float(norm.ppf(0.75))  # of the size of a standard normal number
-_LOG_2PI = float(np.log(2 * np.pi))
 
 
 def find_outliers(
@@ -418,7 +418,7 @@ def _gains(deviations: FloatArray) -> FloatArray:
 
 def _log_normal_at_best(sum_of_squares: FloatArray, n: IntArray | int = 1) -> FloatArray:
     """Compute the log likelihood of n normal numbers whose variance is as likely as possible."""
-    return -0.5 * n * (_LOG_2PI + np.log(sum_of_squares / n) + 1)
+    return -0.5 * n * (LOG_2PI + np.log(sum_of_squares / n) + 1)
 
 
 def _next_rows(fit: _Fit, n: int, is_judged: BoolArray) -> IntArray:
@@ -447,7 +447,7 @@ def _next_rows(fit: _Fit, n: int, is_judged: BoolArray) -> IntArray:
         variances = np.diagonal(covariances, axis1=1, axis2=2)
         fits = np.einsum("ni,ni->n", errors, alpha[rows]) - np.linalg.slogdet(blocks)[1]
         own = _log_normal_at_best(np.maximum(errors**2, variances)).sum(axis=1)
-        gains += ((0.5 * (fits + size * _LOG_2PI) + own) / size).tolist()
+        gains += ((0.5 * (fits + size * LOG_2PI) + own) / size).tolist()
         groups += list(rows)
     chosen: list[int] = []
     may_go = is_judged[fit.kept]

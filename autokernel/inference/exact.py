@@ -25,12 +25,13 @@ from autokernel.inference.packed import (
 )
 from autokernel.typing import FloatArray
 
-ROWS_OF_LEAF = 100  # with as many rows more, a factor takes the time of the values of a leaf
-
 
 def exact_work(n_samples: int, n_leaves: int) -> float:
-    """Return how long an exact gradient takes, compared with others; a factor takes a third."""
-    return n_samples**2 * (n_samples + ROWS_OF_LEAF * n_leaves) if n_leaves else n_samples
+    """Return how long an exact gradient takes, compared with others; a factor takes a third.
+
+    The values of a leaf take the time by which a factor grows with a hundred rows more.
+    """
+    return n_samples**2 * (n_samples + 100 * n_leaves) if n_leaves else n_samples
 
 
 class ExactLikelihood(Likelihood):
@@ -137,9 +138,7 @@ class ExactLikelihood(Likelihood):
         return self._noise.variance(variance)
 
 
-_MAX_ROWS_AS_IN_LIKELIHOOD = 2000  # with more, the covariance is computed by blocks of rows
 _COVARIANCES_PER_BLOCK = 2**15  # so that the arrays of a block stay in the cache
-_MIN_ROWS_PER_BLOCK = 64  # the variances of a block read the whole factor
 
 
 class ExactPredictor(GlobalPredictor):
@@ -167,7 +166,8 @@ class ExactPredictor(GlobalPredictor):
             self._cholesky, jitter = _factorise(expression, theta, rows)
         else:
             self._cholesky, jitter = first._extended(expression, theta, rows)
-        block = max(_MIN_ROWS_PER_BLOCK, _COVARIANCES_PER_BLOCK // len(rows.X))
+        # at least 64 rows, as the variances of a block read the whole factor
+        block = max(64, _COVARIANCES_PER_BLOCK // len(rows.X))
         super().__init__(expression, theta, data, jitter=jitter, block=block)
         self.knots, self.weights = rows.inputs, self._cholesky.solve(rows.y)
 
@@ -199,13 +199,14 @@ def _factorise(
 ) -> tuple[PackedCholesky, float]:
     """Factorise the covariance matrix, and return the jitter that was needed.
 
-    A large matrix is computed by blocks of rows, without the arrays of each base kernel.
+    With more than 2000 rows, the matrix is computed by blocks of rows, without the arrays of each
+    base kernel. Otherwise it is that of the likelihood.
     """
     n, params = len(data.X), np.exp(theta)
     noise = data.noise.variance(params[-1])
     diagonal = diagonal_covariance(expression, data.inputs).forward(params[:-1]) + noise
     magnitude = float(diagonal.mean())
-    if n <= _MAX_ROWS_AS_IN_LIKELIHOOD:
+    if n <= 2000:
         likelihood = ExactLikelihood(expression, data)
         return factorise_with_jitter(partial(likelihood.matrix, theta), magnitude=magnitude)
 

@@ -22,12 +22,8 @@ from autokernel.inference.data import TrainingData
 from autokernel.inference.packed import pack, packed_diagonal, unpack
 from autokernel.typing import FloatArray, IntArray
 
-_COVARIANCES_PER_SWEEP_BLOCK = 2**19  # of rows with inducing points, values and gradients
-_COVARIANCES_PER_BLOCK = 2**20  # values only
-_MAX_KEPT_COVARIANCES = 2**26  # entries of K that stay between two steps of conjugate gradients
+_COVARIANCES_PER_BLOCK = 2**20  # of rows with points or rows, in memory at the same time
 _JITTER = 1e-8  # fraction of the mean diagonal that is added to the covariance of the points
-_CANDIDATE_ROWS = 2**13  # rows among which a predictor chooses inducing points
-_SEED = 0  # of the order of these rows, so that equal data have equal predictions
 
 
 class InducingLikelihood(Likelihood):
@@ -48,7 +44,8 @@ class InducingLikelihood(Likelihood):
         self.between = Covariance(expression, TrainingData(points, np.zeros(len(points))).pairs)
         self.variances = diagonal_covariance(expression, data.inputs)
         n, m = len(data.y), len(points)
-        self._rows = list(gen_batches(n, max(1, _COVARIANCES_PER_SWEEP_BLOCK // m)))
+        # half of them, as there are gradients too
+        self._rows = list(gen_batches(n, max(1, _COVARIANCES_PER_BLOCK // 2 // m)))
         keeps = n * m * expression.n_leaves <= MAX_KEPT_LEAF_VALUES
         self._kept = [self._with_points(rows) if keeps else None for rows in self._rows]
 
@@ -207,7 +204,8 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
             K = cross_covariance(likelihood.expression, data.inputs[rows], data.inputs)
             yield K.forward(at.params)
 
-    kept = list(covariance()) if n**2 <= _MAX_KEPT_COVARIANCES else None
+    # half a gigabyte at most stays between two steps of conjugate gradients
+    kept = list(covariance()) if n**2 <= 2**26 else None
 
     def precondition(v: FloatArray) -> FloatArray:
         v = roots * v
@@ -243,7 +241,8 @@ class InducingPredictor(GlobalPredictor):
     def __init__(
         self, expression: Expression, theta: FloatArray, data: TrainingData, n_inducing: int
     ) -> None:
-        some = np.random.default_rng(_SEED).permutation(len(data.X))[:_CANDIDATE_ROWS]
+        # candidates for points: seeded, so that equal data have equal predictions
+        some = np.random.default_rng(0).permutation(len(data.X))[: 2**13]
         chosen = choose_inducing(expression, theta, data.inputs[some], n_inducing)
         points = data.inputs[some[chosen]]
         super().__init__(expression, theta, data, block=_COVARIANCES_PER_BLOCK // len(points))

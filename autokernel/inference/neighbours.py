@@ -21,15 +21,8 @@ from autokernel.inference.exact import ExactLikelihood, ExactPredictor
 from autokernel.typing import FloatArray, IntArray
 
 _MAX_ROWS_ALL_CANDIDATES = 4096  # with more rows, candidates are near rows and some at random
-_NEAR_CANDIDATES = 4  # for each neighbour that is chosen
 _RANDOM_CANDIDATES = 500  # of which those of the same phase may be chosen
-_CORRELATIONS_PER_BLOCK = 2**18
-_PROBE_STEP = 1e-4  # along a column, whose extent is one, for the derivatives of a kernel
-_PROBE_ROWS = 200  # at which the derivatives are averaged
 _PAIRS_PER_BLOCK = 2**17  # so that the arrays of the covariances stay in the cache
-_SEGMENT_GROWTH = 1.5  # factor between the numbers of rows among which neighbours are sought
-_MAX_JOINT_ROWS = 2048  # training rows of the joint distribution of several new rows
-_SEED = 0  # of the candidates that are drawn, so that equal rows have equal predictions
 
 
 class NearestRows:
@@ -55,10 +48,10 @@ class NearestRows:
 
     def of(self, points: Inputs, n_neighbours: int) -> IntArray:
         """Choose rows (n, n_neighbours) for n points, in ascending order."""
-        n_near = min(len(self._X), _NEAR_CANDIDATES * n_neighbours)
+        n_near = min(len(self._X), 4 * n_neighbours)
         n_candidates = len(self._X) if self._tree is None else n_near + _RANDOM_CANDIDATES
         found = np.empty((len(points), n_neighbours), dtype=np.intp)
-        for batch in gen_batches(len(points), max(1, _CORRELATIONS_PER_BLOCK // n_candidates)):
+        for batch in gen_batches(len(points), max(1, 2 * _PAIRS_PER_BLOCK // n_candidates)):
             some = points[batch]
             candidates = self._candidates(some, n_near)
             covariance = paired_covariance(
@@ -88,14 +81,14 @@ class NearestRows:
 
     def _falls_along_views(self, rng: np.random.Generator) -> FloatArray:
         """Compute how fast (n_views,) the correlation falls along the views nearby."""
-        rows = rng.choice(len(self._X), min(_PROBE_ROWS, len(self._X)), replace=False)
+        rows = rng.choice(len(self._X), min(200, len(self._X)), replace=False)  # for an average
         columns = self._X.columns
         at = columns.scaled(self._X[rows].filled)
         here = diagonal_covariance(self._expression, at).forward(self._params)
         of_categories = {one.view for one in self._expression.leaves if one.kernel.is_categorical}
         falls = np.zeros(len(self._views))
         for number, view in enumerate(self._views):
-            step = _PROBE_STEP
+            step = 1e-4  # of a finite difference along a column, whose extent is one
             if view in of_categories:  # from a level to the next
                 step = float(np.diff(np.unique(self._X.known(View(view.column)))).min(initial=1.0))
             values = at.values.copy()
@@ -206,7 +199,7 @@ def draw_neighbourhoods(
     neighbours = np.empty((n_blocks, n_neighbours), dtype=np.intp)
     n_earlier = n_head
     while n_earlier < len(X):
-        up_to = int(_SEGMENT_GROWTH * n_earlier)
+        up_to = int(1.5 * n_earlier)  # so that there are few sets of rows to choose among
         now = (positions >= n_earlier) & (positions < up_to)
         if now.any() and n_neighbours:
             earlier = order[:n_earlier]
@@ -294,10 +287,12 @@ class NeighbourPredictor(Predictor):
         super().__init__(expression, theta, data, block=_PAIRS_PER_BLOCK // n_pairs)
         self._expression, self._theta = expression, theta
         self._data = data.seen_by(expression)
-        self._nearest = NearestRows(expression, theta, data.inputs, np.random.default_rng(_SEED))
+        rng = np.random.default_rng(0)  # so that equal rows have equal predictions
+        self._nearest = NearestRows(expression, theta, data.inputs, rng)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        n_each = max(1, min(self._n_neighbours, _MAX_JOINT_ROWS // max(1, len(X))))
+        # at most 2048 training rows by convention, unless there are more new rows
+        n_each = max(1, min(self._n_neighbours, 2048 // max(1, len(X))))
         rows = np.unique(self._nearest.of(self._columns.scaled(X), n_each))
         joint = ExactPredictor(self._expression, self._theta, self._data.take(rows))
         _, covariance = joint.mean_and_covariance(X)

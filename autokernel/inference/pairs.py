@@ -10,9 +10,6 @@ from autokernel.inference.packed import pack, packed_gram
 from autokernel.kernels import DistinctLags, Gaps, Pairs
 from autokernel.typing import BoolArray, FloatArray
 
-_LAG_TOLERANCE = 1e-13  # fraction of the extent by which equal lags differ through rounding
-_MIN_PAIRS_PER_LAG = 8  # from which a lookup is faster
-
 Made = TypeVar("Made", bound=Pairs)
 
 
@@ -84,9 +81,9 @@ class PackedPairs(Pairs):
         """The distinct lags; None unless there are many pairs for each of them."""
         lags = np.sqrt(self.squared_distance)
         order = np.argsort(lags)
-        new = np.diff(lags[order], prepend=-np.inf) > _LAG_TOLERANCE * lags.max()
-        n_lags = np.count_nonzero(new)
-        if n_lags * _MIN_PAIRS_PER_LAG > len(lags):
+        # equal ones differ through rounding, by some EPS of the extent
+        new = np.diff(lags[order], prepend=-np.inf) > 1e-13 * lags.max()
+        if 8 * np.count_nonzero(new) > len(lags):  # with fewer pairs a lookup is not faster
             return None
         indices = np.empty(len(lags), dtype=np.intp)
         indices[order] = np.cumsum(new) - 1

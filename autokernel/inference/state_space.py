@@ -40,10 +40,8 @@ from autokernel.kernels.series import (
 from autokernel.typing import FloatArray
 
 MAX_HARMONICS = 48  # of a season; what varies faster is left out of it
-_LEAST_WEIGHT = 1e-14  # share of the variance of a season below which harmonics are left out
 _SERIES = 3 + np.arange(16)  # powers of the noise of a level, where its closed form loses digits
 _COEFFICIENTS = (-1.0) ** _SERIES * (4 - 2.0**_SERIES) / factorial(_SERIES)
-_BLOCK = 2**12  # rows that are predicted at a time
 _COLUMNS = 32  # functions of the joint distribution of new rows that are filtered at a time
 
 
@@ -234,7 +232,7 @@ class StateSpace:
 def _n_harmonics(lengthscale: float, most: float) -> int:
     shown = round(np.clip(most, 1, MAX_HARMONICS))
     weights = ive(np.arange(shown + 1), 1 / (4 * lengthscale**2))
-    return int(np.count_nonzero(weights >= _LEAST_WEIGHT)) - 1
+    return int(np.count_nonzero(weights >= 1e-14)) - 1  # of the variance, which rounding hides
 
 
 class Rows:
@@ -532,7 +530,7 @@ class StateSpacePredictor(Predictor):
                 "a state space needs rows with a time, from the first of the fit on: call fit "
                 "with all rows"
             )
-        super().__init__(expression, theta, data, block=_BLOCK)
+        super().__init__(expression, theta, data, block=2**12)
         self._inputs = data.inputs
         self._at = Filtered(expression, theta, data.seen_by(expression))
 

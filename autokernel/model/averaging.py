@@ -26,13 +26,12 @@ from autokernel.expression import Expression
 from autokernel.kernels import WANDERING, BaseKernel
 from autokernel.typing import FloatArray, IntArray
 
+# Conventions: of the eight components of a mixture, a kernel with a tenth of the probability has at
+# most one, and with a hundredth none.
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
 _MAX_KERNELS = 12
 _MIN_PROBABILITY = 1e-3
-_N_DRAWS = 256  # at most of each kernel
 _PROBABLE = 0.1  # a kernel; others are taken at their best parameters
-_N_KEPT_DRAWS = 100  # of each kernel
-_MAX_EXCHANGES = 20  # sweeps over the chosen draws
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: draws is an array
@@ -95,7 +94,7 @@ _Drawn = tuple[float, FloatArray, float]  # log_score, draws and pareto_k of a k
 
 def _draw(evaluator: Evaluator, one: Evaluation, *, deadline: Deadline) -> _Drawn:
     try:
-        sample = evaluator.sample(one, max_draws=_N_DRAWS, deadline=deadline)
+        sample = evaluator.sample(one, max_draws=256, deadline=deadline)
     except EvaluationError as error:
         if np.isfinite(one.log_evidence):  # else it is a rough fit or a saddle
             text = f"{one.expression} has only its best parameters in the average ({error})"
@@ -104,7 +103,7 @@ def _draw(evaluator: Evaluator, one: Evaluation, *, deadline: Deadline) -> _Draw
     log_score = one.score
     if evaluator.score_is_laplace and len(one.theta) > 1:  # that of noise alone is exact
         log_score += sample.log_evidence - one.log_evidence
-    draws = sample.theta[systematic(sample.weights, _N_KEPT_DRAWS)]
+    draws = sample.theta[systematic(sample.weights, 100)]
     return log_score, draws, sample.pareto_k
 
 
@@ -200,7 +199,7 @@ def support_points(draws: FloatArray, n: int) -> IntArray:
     for number in range(1, n + 1):
         chosen.append(nearest(number))
         to_chosen += distances[chosen[-1]]
-    for _ in range(_MAX_EXCHANGES):
+    for _ in range(20):  # sweeps, most of which end before
         before = list(chosen)
         for position, old in enumerate(before):
             to_chosen -= distances[old]

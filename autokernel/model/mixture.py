@@ -32,14 +32,11 @@ TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
 TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
 MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
 MAX_LOST = 0.01  # of all weights, that fail without a warning
-_PRIOR_ROWS = 20.0  # that the prior of the share counts as
 Made = TypeVar("Made")
 _Normals = tuple[FloatArray, list[Scale], FloatArray, FloatArray]
 """Weights (n_normals, n), scales of the target, and means and deviations (n_normals, n) on them."""
 _Marginal = Sequence[tuple[FloatArray, FloatArray]]
 """Means (n,) and variances (n,) of new rows by each component."""
-
-_SHARES = (np.arange(400) + 0.5) / 400  # of a grid
 
 
 def share_of_tails(probabilities: FloatArray, n_outliers: float) -> float:
@@ -47,14 +44,14 @@ def share_of_tails(probabilities: FloatArray, n_outliers: float) -> float:
 
     It is the posterior mean given the ``probabilities`` (n,) of smaller targets for rows that are
     predicted from all others, and outliers, which surely have it. The prior is a beta distribution
-    whose mean is :data:`TAIL_SHARE`.
+    whose mean is :data:`TAIL_SHARE`, and counts as much as twenty rows.
     """
-    z = ndtri(np.clip(probabilities, 1e-12, 1 - 1e-12))
-    far = norm.pdf(z, scale=TAIL_FACTOR)[:, None] * _SHARES
-    near = norm.pdf(z)[:, None] * (1 - _SHARES)
-    a, b = TAIL_SHARE * _PRIOR_ROWS, (1 - TAIL_SHARE) * _PRIOR_ROWS
-    log_posterior = np.log(far + near).sum(axis=0) + beta.logpdf(_SHARES, a + n_outliers, b)
-    return float(np.average(_SHARES, weights=np.exp(log_posterior - log_posterior.max())))
+    z, shares = ndtri(np.clip(probabilities, 1e-12, 1 - 1e-12)), (np.arange(400) + 0.5) / 400
+    far = norm.pdf(z, scale=TAIL_FACTOR)[:, None] * shares
+    near = norm.pdf(z)[:, None] * (1 - shares)
+    a, b = 20 * TAIL_SHARE, 20 * (1 - TAIL_SHARE)
+    log_posterior = np.log(far + near).sum(axis=0) + beta.logpdf(shares, a + n_outliers, b)
+    return float(np.average(shares, weights=np.exp(log_posterior - log_posterior.max())))
 
 
 def made_for_each(
