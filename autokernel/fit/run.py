@@ -75,7 +75,6 @@ class Run:
             n_iter=arguments.n_iter,
             seed=self.seed,
             batch_size=arguments.batch_size,
-            tol=arguments.tol,
             store=self.store,
             is_over=first.is_over,
         )

@@ -10,9 +10,6 @@ from autokernel.search.acquisition import (
     ThompsonSampling,
     UpperConfidenceBound,
 )
-from autokernel.search.arc import Arc
-from autokernel.search.boms import BOMS
-from autokernel.search.greedy import SKC, Greedy
 from autokernel.search.history import (
     CUT,
     EARLY,
@@ -25,12 +22,15 @@ from autokernel.search.history import (
     words_of,
 )
 from autokernel.search.loop import Observer, Search
-from autokernel.search.random_walks import RandomWalks
-from autokernel.search.series import SeriesKernels
-from autokernel.search.sot import SOT
+from autokernel.search.methods.arc import Arc
+from autokernel.search.methods.boms import BOMS
+from autokernel.search.methods.greedy import SKC, Greedy
+from autokernel.search.methods.random_walks import RandomWalks
+from autokernel.search.methods.series import SeriesKernels
+from autokernel.search.methods.sot import SOT
+from autokernel.search.methods.tree_gep import TreeGEP
 from autokernel.search.store import Store
 from autokernel.search.strategy import Strategy, Task
-from autokernel.search.tree_gep import TreeGEP
 from autokernel.search.workers import evaluate_in_parallel
 
 STRATEGIES: Mapping[str, type[Strategy]] = MappingProxyType(

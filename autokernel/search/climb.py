@@ -95,7 +95,7 @@ class Climb:
         near, expected = self._task.near(fit.expression), dict[str, float]()
         known = self._gains | self._new_gains
         for text, one in near.items():
-            of_paths, of_leaves = self._changes.keys(Edge(fit.expression, one))
+            of_paths, of_leaves = self._changes.keys((fit.expression, one))
             expected[text] = known.get(of_paths, known.get(of_leaves, np.inf))
         needed = max([above.score + least - fit.score, *filter(np.isfinite, expected.values())])
         max_rise += np.inf if len(near) < MANY_NEIGHBOURS else SHARE_OF_RISE * max(0.0, needed)
@@ -145,7 +145,7 @@ class Climb:
             return []
         scores, std = np.array([one.score for one in new]), np.full(len(new), ERROR_OF_ESTIMATES)
         if self._errors is not None:
-            edges = [Edge(fit.expression, one.expression) for one in new]
+            edges = [(fit.expression, one.expression) for one in new]
             errors, of_errors = self._errors.predict(edges)
             scores, std = scores + errors, np.hypot(of_errors, self._errors.noise)
         gains = expected_improvement(scores, std, best=above.score)
@@ -185,7 +185,7 @@ def _gains_of(
     gains: dict[float, float] = {}
     for one in estimates:
         gain = round(float(one.score - fit.score), 1)
-        for key in map(float, changes.keys(Edge(fit.expression, one.expression))):
+        for key in map(float, changes.keys((fit.expression, one.expression))):
             gains[key] = max(gain, gains.get(key, -np.inf))
     return {key: gain for key, gain in gains.items() if np.isfinite(gain)}
 

@@ -3,7 +3,6 @@
 from collections import Counter
 from collections.abc import Iterator
 from itertools import chain
-from typing import NamedTuple
 from zlib import crc32
 
 import numpy as np
@@ -13,12 +12,8 @@ from autokernel.expression import IDENTITY, Expression, Operation, Tree
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
-
-class Edge(NamedTuple):
-    """A change of one expression into another."""
-
-    parent: Expression
-    child: Expression
+Edge = tuple[Expression, Expression]
+"""A change of one expression into another."""
 
 
 class SOTKernel(FrequencyKernel[Expression]):
@@ -61,7 +56,7 @@ class EdgeKernel(FrequencyKernel[Edge]):
 
     def frequencies(self, change: Edge) -> tuple[Frequencies, Frequencies]:
         """Count the leaves and the paths that a change adds, and subtract those it removes."""
-        (leaves, paths), (before, paths_before) = _counts(change.child), _counts(change.parent)
+        (before, paths_before), (leaves, paths) = map(_counts, change)
         leaves.subtract(before)
         paths.subtract(paths_before)
         return leaves, paths

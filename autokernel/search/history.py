@@ -162,7 +162,7 @@ class History:
         """
         before = np.append(-np.inf, np.maximum.accumulate(self.scores))  # the best so far
         return [
-            (Edge(one.parent, fit.expression), fit.score - one.score)
+            ((one.parent, fit.expression), fit.score - one.score)
             for trial, fit, best in zip(self.trials, self.evaluations, before[:-1], strict=True)
             if (one := trial.proposal) is not None
             and one.parent is not None

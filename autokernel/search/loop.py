@@ -71,14 +71,13 @@ class Observer:
 class Search:
     """Evaluates the initial design of a strategy and its proposals, and prunes the best after each.
 
-    Trials are appended to the history, which is empty at first, as they end. After the initial
-    design ``n_iter`` kernels are evaluated. The kernels of a batch are proposed together and can be
-    evaluated in parallel; each batch has its own random stream, numbered by the trials before it.
-    The search goes on as long as the last ``PATIENCE`` kernels have gained ``tol`` nats together.
     The ``design`` is that of the task, that of the strategy, and noise alone on each scale of the
-    target. Proposals that are in the ``store`` are read instead of made again. The function
-    ``is_over`` of the history may end the search too, on rows that are not all. After the design
-    and at its end, a search may :meth:`go_on` with other data.
+    target. ``n_iter`` kernels follow, as long as the last ``PATIENCE`` ones have gained the ``tol``
+    of the task together. Those of a batch are proposed together, from a random stream that the
+    trials before it number, and can be evaluated in parallel. Proposals that are in the ``store``
+    are read instead of made again. The function ``is_over`` of the history may end the search too,
+    on rows that are not all. After the design and at its end, a search may :meth:`go_on` with other
+    data.
     """
 
     def __init__(
@@ -90,13 +89,12 @@ class Search:
         n_iter: int,
         seed: int,
         batch_size: int = 1,
-        tol: float = 0.0,
         store: Store | None = None,
         is_over: Callable[[History], bool] | None = None,
     ) -> None:
         self._strategy, self.task, self._history = strategy, task, history
         self._store, self._is_over = store or Store(), is_over
-        self._n_iter, self._seed, self._batch_size, self._tol = n_iter, seed, batch_size, tol
+        self._n_iter, self._seed, self._batch_size = n_iter, seed, batch_size
         targets = task.grammar.targets
         self._noise = [NOISE.on(target) for target in targets]
         self.expected_improvement = self._left = np.nan  # nats that a kernel may gain at a maximum
@@ -225,7 +223,7 @@ class Search:
         return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
 
     def _has_converged(self) -> bool:
-        if self._history.has_converged(self._tol, max_steps=self._max_steps):
+        if self._history.has_converged(self.task.tol, max_steps=self._max_steps):
             return True
         return self._is_over is not None and self._is_over(self._history)
 

@@ -58,9 +58,6 @@ class DiscreteKernel(ABC, Generic[Item]):
 KernelKernel = DiscreteKernel[Expression]
 """A kernel between expressions."""
 
-Objective = Callable[[FloatArray], tuple[float, FloatArray]]
-"""Function of theta that returns its value and gradient."""
-
 
 class FrequencyKernel(DiscreteKernel[Item]):
     """A kernel whose distances are total variations between the frequencies of elements.
@@ -147,9 +144,10 @@ class SurrogateGP(Generic[Item]):
         start = np.zeros(len(bounds))
         start[_LOG_NOISE] = np.log(kernel.start_noise)
         variances = np.broadcast_to(variances, y.shape)
-        objective = negative_log_likelihood(kernel, distances, y, variances)
+        flat = np.zeros(len(bounds)), np.full(len(bounds), np.inf)
+        objective = negative_log_posterior(kernel, distances, y, variances, prior=prior or flat)
         if prior is not None:
-            (start, stds), objective = prior, _with_prior(objective, *prior)
+            start, stds = prior
             bounds = list(zip(start - MAX_STDS * stds, start + MAX_STDS * stds, strict=True))
         limits = {"maxiter": MAX_FIT_STEPS, "ftol": 1e-7}
         fit = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
@@ -220,37 +218,32 @@ class SurrogateGP(Generic[Item]):
         return values
 
     def _offsets(self, items: Sequence[Item]) -> FloatArray:
-        """Compute the part of the scores (n,) that is known beforehand."""
         return np.array([self._offset(item) for item in items])
 
     def _covariance(self, distances: FloatArray) -> FloatArray:
-        """Compute the noise-free covariance at the fitted hyperparameters."""
         return np.exp(self.theta[_LOG_VARIANCE] - np.tensordot(self.weights, distances, axes=1))
 
 
-def _with_prior(objective: Objective, means: FloatArray, stds: FloatArray) -> Objective:
-    """Subtract the log density of normal priors from an objective, up to a constant."""
-
-    def with_prior(theta: FloatArray) -> tuple[float, FloatArray]:
-        value, gradient = objective(theta)
-        off = (theta - means) / stds
-        return value + 0.5 * float(off @ off), gradient + off / stds
-
-    return with_prior
-
-
-def negative_log_likelihood(
+def negative_log_posterior(
     kernel: DiscreteKernel[Any],
     distances: FloatArray,
     y: FloatArray,
     variances: FloatArray | float = 0.0,
-) -> Objective:
-    """Build the negative log likelihood with its gradient; a call takes O(n^3)."""
+    *,
+    prior: tuple[FloatArray, FloatArray],
+) -> Callable[[FloatArray], tuple[float, FloatArray]]:
+    """Build the negative log posterior, but for constants of the prior, with its gradient.
+
+    The prior is normal, with these means and standard deviations. A call takes O(n^3).
+    """
+    means, stds = prior
     packed = np.stack([pack(D) for D in distances])
     diagonal = packed_diagonal(len(y))
     variances = np.broadcast_to(variances, y.shape)[rows_of_diagonal(len(y))]
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
+        off = (theta - means) / stds
+        of_prior = 0.5 * float(off @ off)
         weights, jacobian = kernel.weights(theta[_KERNEL])
         K = np.exp(theta[_LOG_VARIANCE] - weights @ packed)
         noise = np.exp(theta[_LOG_NOISE])
@@ -259,7 +252,7 @@ def negative_log_likelihood(
         try:
             factor = PackedCholesky(noisy)
         except LinAlgError:
-            return 1e12, np.zeros(len(theta))
+            return 1e12 + of_prior, off / stds
         residual = y - theta[_MEAN]
         alpha = factor.solve(residual)
         constant = len(y) * np.log(2 * np.pi)
@@ -269,6 +262,6 @@ def negative_log_likelihood(
         per_weight = -(packed @ by_kernel)  # d log K / d weight_i = -D_i
         of_noise = noise * adjoint[diagonal].sum()
         gradient = [by_kernel.sum(), *(per_weight @ jacobian), of_noise, alpha.sum()]
-        return -value, -np.array(gradient)
+        return of_prior - value, off / stds - np.array(gradient)
 
     return objective

@@ -16,8 +16,8 @@ from autokernel.evidence.starts import Magnitudes
 from autokernel.expression import Grammar, addends, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance
 from autokernel.kernels import ADD, FEW_COLUMNS, Operator
-from autokernel.search.arc import ArcKernel
-from autokernel.search.boms import HellingerKernel
+from autokernel.search.methods.arc import ArcKernel
+from autokernel.search.methods.boms import HellingerKernel
 from autokernel.search.distances import SOTKernel
 from tests.batteries import EVERY_OPERATOR, expressions, inputs_of, numerical_gradient, seeds
 from tests.fits import PLAIN, assert_predicts_as_its_kernel

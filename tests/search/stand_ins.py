@@ -14,6 +14,7 @@ from autokernel.search import (
     SKC,
     SOT,
     Arc,
+    ExpectedImprovement,
     Greedy,
     History,
     Phase,
@@ -82,6 +83,24 @@ class Diary:
 
     def abandon(self):
         self.lines.append("abandon")
+
+
+class Noting(ExpectedImprovement):
+    """Expected improvement that remembers what it was given, and the values that it gave."""
+
+    def __init__(self):
+        self.beliefs, self.found = [], []
+
+    def values(self, belief):
+        self.beliefs.append(belief)
+        improvement = super().values(belief)
+
+        def values(expressions):
+            found = improvement(expressions)
+            self.found.extend(zip(expressions, found, strict=True))
+            return found
+
+        return values
 
 
 def planted(expression):
@@ -180,6 +199,7 @@ def task_of(
     columns=None,
     reduces=False,
     estimate=None,
+    tol=0.05,
 ):
     """Build a task on a number of columns; a function estimates the scores of neighbours."""
     grammar = Grammar(
@@ -198,7 +218,7 @@ def task_of(
         found = (Estimate(one, estimate(one), fit.expression) for one in near.values())
         return sorted(found, key=lambda one: -one.score)
 
-    return Task(grammar, TrainingData(X, np.zeros(len(X))), estimates)
+    return Task(grammar, TrainingData(X, np.zeros(len(X))), estimates, tol=tol)
 
 
 def proposed(strategy, task, history, n_proposals=1, *, seed=0):

@@ -14,27 +14,14 @@ from autokernel import parse_expression
 from autokernel.deadline import Deadline
 from autokernel.evidence import Estimate
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import Grammar
-from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
-from autokernel.search import BOMS, SOT, ExpectedImprovement, History, Phase, Trial
-from autokernel.search.bayesian import UNIT, evolve, nats_to_gain, surrogate_below, warped
-from autokernel.search.boms import HellingerKernel
+from autokernel.search import BOMS, SOT, Acquisition, History, Phase, Trial
 from autokernel.search.distances import SOTKernel
-from tests.search.stand_ins import fit_of, proposed, task_of, walks_of
+from autokernel.search.methods.boms import HellingerKernel
+from autokernel.search.methods.sot import UNIT, nats_to_gain, surrogate_below, warped
+from tests.search.stand_ins import Noting, fit_of, history_of, proposed, task_of, walks_of
 
 SMALL = SOT(population_size=10)
 either = pytest.mark.parametrize("strategy", [SMALL, BOMS()], ids=["evolution", "candidates"])
-
-
-class Noting(ExpectedImprovement):
-    """Keeps what it is given."""
-
-    def __init__(self):
-        self.beliefs = []
-
-    def values(self, belief):
-        self.beliefs.append(belief)
-        return super().values(belief)
 
 
 DESIGN = [
@@ -85,66 +72,26 @@ def test_each_next_kernel_is_sought_where_those_before_it_are_believed(strategy)
         assert after.best == max(before.best, mean[0])
 
 
-GRAMMAR = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0, 1), max_leaves=6)
-ONE_COLUMN = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0,), max_leaves=6)
+class Nearness(Acquisition):
+    """Minus the distance to a target, in shape and in size."""
+
+    target = parse_expression("SE[0] * PER[0] + LIN[0]")
+
+    def values(self, belief):
+        def values(expressions):
+            in_shape = SOTKernel().distances(expressions, [self.target]).sum(axis=(0, 2))
+            in_size = np.array([abs(e.n_leaves - self.target.n_leaves) for e in expressions])
+            return -in_shape - 0.3 * in_size
+
+        return values
 
 
-class Nearness:
-    """Minus the distance to a target, in shape and in size; remembers what it was given."""
-
-    def __init__(self, target):
-        self.target = parse_expression(target)
-        self.asked = []
-
-    def __call__(self, expressions):
-        self.asked.extend(expressions)
-        in_shape = SOTKernel().distances(expressions, [self.target]).sum(axis=(0, 2))
-        in_size = np.array([abs(e.n_leaves - self.target.n_leaves) for e in expressions])
-        return -in_shape - 0.3 * in_size
-
-
-def evolved(acquisition, *, seed=0, population=GRAMMAR.leaves, **sizes):
-    return evolve(
-        acquisition,
-        replace(task_of(), grammar=sizes.pop("grammar", GRAMMAR)),
-        population,
-        rng=np.random.default_rng(seed),
-        **{"n_survivors": 20, "n_offspring": 4, "n_generations": 12, **sizes},
-    )
-
-
-def test_it_finds_a_planted_maximum():
-    target = "SE[0] * PER[0] + LIN[0]"
-    found = [
-        evolved(
-            Nearness(target),
-            seed=seed,
-            grammar=ONE_COLUMN,
-            population=ONE_COLUMN.leaves,
-            n_survivors=40,
-        )[0].canonical
-        for seed in range(5)
-    ]
-    # no operation takes a leaf away, so that some runs end near it: 2 of 60 with other seeds
-    assert found.count(parse_expression(target).canonical) >= 4
-
-
-def test_all_that_was_met_comes_once_in_the_order_of_its_values():
-    acquisition = Nearness("PER[0] * PER[1] * SE[0] + LIN[1] * LIN[0]")
-    found = evolved(acquisition, n_generations=2)
-    values = acquisition(found)
-    assert np.all(np.diff(values) <= 0)
-    assert values[0] < 0
-    assert sorted(e.canonical for e in found) == sorted({e.canonical for e in acquisition.asked})
-
-
-def test_offspring_come_from_the_best_alone():
-    acquisition = Nearness("SE[0]")
-    evolved(acquisition, n_survivors=1, n_offspring=50, n_generations=1)
-    offspring = acquisition.asked[len(GRAMMAR.leaves) :]
-    assert 0 < len(offspring) <= 50
-    # a base kernel has two leaves after growing, and it is a part of what grew from it
-    assert all("SE[0]" in map(str, child.leaves) for child in offspring)
+def test_evolution_finds_a_planted_maximum():
+    strategy, task = SOT(acquisition=Nearness(), population_size=200), task_of(max_leaves=6)
+    history = history_of(("PER[0]", -1.0), ("RQ[0]", -2.0))
+    found = [proposed(strategy, task, history, seed=seed)[0].canonical for seed in range(5)]
+    # no operation takes a leaf away, so that some runs end near it
+    assert found.count(Nearness.target.canonical) >= 4
 
 
 @pytest.mark.parametrize(("mean", "std"), [(-3.0, 1.0), (-0.5, 0.2), (1.0, 0.7)])

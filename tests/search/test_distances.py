@@ -15,8 +15,9 @@ from autokernel.evidence.starts import sobol_points
 from autokernel.expression import Grammar, arrange
 from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
-from autokernel.search.arc import N_DEPTHS, ArcKernel
-from autokernel.search.boms import (
+from autokernel.search.distances import SOTKernel
+from autokernel.search.methods.arc import N_DEPTHS, ArcKernel
+from autokernel.search.methods.boms import (
     JITTER,
     MAX_CACHED_EXPRESSIONS,
     N_SOBOL_DIMENSIONS,
@@ -24,7 +25,6 @@ from autokernel.search.boms import (
     HellingerKernel,
     log_determinants,
 )
-from autokernel.search.distances import SOTKernel
 from tests.batteries import covariance, reshuffled
 from tests.search.stand_ins import walks_of
 

@@ -206,7 +206,7 @@ def test_a_search_ends_where_its_last_kernels_have_gained_nothing(improvements, 
         return gains[number] if number in improvements else gains[number] - 1.0
 
     laboratory = Laboratory(script_of(proposals=proposals), task_of(), score)
-    assert laboratory.search(n_iter=80, tol=0.05).reason == StopReason.CONVERGED
+    assert laboratory.search(n_iter=80).reason == StopReason.CONVERGED
     assert laboratory.history.n_searched == n_searched
 
 

@@ -136,7 +136,7 @@ def test_generations_follow_one_another():
 @pytest.mark.parametrize(("max_leaves", "max_depth"), [(30, 3), (6, 10)])
 def test_children_keep_to_the_limits_of_leaves_and_depth(max_leaves, max_depth):
     strategy = TreeGEP(population_size=10, max_depth=max_depth)
-    laboratory = Laboratory(strategy, task_of(2, max_leaves=max_leaves)).search(n_iter=40)
+    laboratory = Laboratory(strategy, task_of(2, max_leaves=max_leaves, tol=0.0)).search(n_iter=40)
     children = [t.evaluation.expression for t in laboratory.history if t.phase is Phase.SEARCH]
     assert max(child.depth for child in children) == min(max_depth, max_leaves - 1)
     assert max(child.n_leaves for child in children) <= max_leaves

@@ -1,36 +1,34 @@
 """Bayesian optimisation with symbolical optimal transport."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import cycle, islice
 from typing import Any, ClassVar
 
 import numpy as np
+from scipy.special import ndtr
 from sklearn.utils._param_validation import StrOptions
 
-from autokernel.evidence import Estimate
+from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression
 from autokernel.search.acquisition import Acquisition, Belief, Values
-from autokernel.search.bayesian import (
-    STD_OF_ESTIMATES,
-    BayesianStrategy,
-    evolve,
-    nats_to_gain,
-    parents_of,
-    surrogate_below,
-    warped,
-)
 from autokernel.search.climb import SMALLEST_TOL, Climb
 from autokernel.search.distances import SOTKernel
 from autokernel.search.history import History
+from autokernel.search.methods.bayesian import BayesianStrategy, parents_of
 from autokernel.search.strategy import AT_LEAST_ONE, Task
-from autokernel.search.surrogate import KernelKernel
+from autokernel.search.surrogate import KernelKernel, SurrogateGP
+from autokernel.typing import FloatArray
 
 N_PARENTS = 10  # best kernels with neighbours in the first generation
 N_OFFSPRING = 4  # of each survivor of a generation
 N_GENERATIONS = 3  # after a climb
 MAX_ROUNDS, N_ESTIMATED = 3, 10  # kernels of high acquisition value that are estimated in each
 MAX_JUDGED = 60  # kernels of high acquisition value
+MAX_KNOWN = 200  # scores and estimates of a surrogate
+UNIT = 0.5  # nats, the unit of warped scores
+STD_OF_ESTIMATES = 0.25  # of the errors of warped estimates
+LOG_VARIANCE, LOG_NOISE, MEAN = 2.2, -1.8, -5.3  # of warped scores, in the mean of fifty searches
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
@@ -69,7 +67,7 @@ class SOT(BayesianStrategy):
     they still promise ``tol``, fitted. Otherwise the search ends.
     """
 
-    _kernel_kernel: ClassVar[type[KernelKernel]] = SOTKernel
+    _kernel_type: ClassVar[type[KernelKernel]] = SOTKernel
     """The kernel between expressions."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
@@ -90,41 +88,68 @@ class SOT(BayesianStrategy):
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> Sequence[Expression | Estimate]:
-        """Choose the kernels of highest acquisition value, fewer where no more are left."""
+        """Climb, or choose the kernels of highest acquisition value; fewer if no more are left."""
         if self.climbs(reduces=task.grammar.reduces) and history.best_first():
             climb = Climb(task, history, self._resolve_acquisition(), rng)
             return climb.steps()[:n_proposals]
+        return super().propose(task, history, n_proposals=n_proposals, rng=rng)
 
-        def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
-            excluded = frozenset(expression.canonical for expression in known)
-            found = self._evolved(values, task, history, rng)
-            return next((one for one in found if one.canonical not in excluded), None)
+    def _kernel_kernel(self, task: Task) -> KernelKernel:
+        return task.cached(self._kernel_type, self._kernel_type)
 
-        kernel_kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
-        return self.propose_by_surrogate(
-            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
-        )
+    def _highest(
+        self,
+        values: Values,
+        known: Sequence[Expression],
+        task: Task,
+        history: History,
+        rng: np.random.Generator,
+    ) -> Expression | None:
+        excluded = frozenset(expression.canonical for expression in known)
+        n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
+        found = self._evolved(values, task, history, n_generations, rng)
+        return next((one for one in found if one.canonical not in excluded), None)
 
     def _evolved(
-        self, values: Values, task: Task, history: History, rng: np.random.Generator
+        self,
+        acquisition: Values,
+        task: Task,
+        history: History,
+        n_generations: int,
+        rng: np.random.Generator,
     ) -> list[Expression]:
-        """Search kernels of high acquisition value by evolution, the best first."""
-        n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
-        if self.climbs(reduces=task.grammar.reduces):
-            n_generations = N_GENERATIONS
-        parents = parents_of(task, history)[:N_PARENTS]
+        """Search kernels of high acquisition value by evolution (SOT, algorithm 2), best first.
+
+        Offspring are one operation of the grammar away from their parent. There is one expression
+        for each canonical text.
+        """
+        values: dict[str, float] = {}
+        met: dict[str, Expression] = {}
+
+        def judge(expressions: Iterable[Expression]) -> list[Expression]:
+            """Compute the values of new expressions, one for each canonical text."""
+            task.deadline.check()
+            new = {e.canonical: e for e in expressions if e.canonical not in met}
+            if new:
+                met.update(new)
+                values.update(zip(new, acquisition(list(new.values())).tolist(), strict=True))
+            return list(new.values())
+
+        def best_first(expressions: Iterable[Expression]) -> list[Expression]:
+            return sorted(expressions, key=lambda e: (-values[e.canonical], e.canonical))
+
         n_walks = self.population_size // 2  # the others are neighbours of the best kernels
-        some = islice(cycle(parents), self.population_size - n_walks)
+        parents = cycle(parents_of(task, history)[:N_PARENTS])
+        some = islice(parents, self.population_size - n_walks)
         neighbours = [task.grammar.random_neighbour(parent, rng) for parent in some]
-        return evolve(
-            values,
-            task,
-            [*task.grammar.random_walks(n_walks, rng), *neighbours],
-            n_survivors=max(1, self.population_size // (N_OFFSPRING + 1)),
-            n_offspring=N_OFFSPRING,
-            n_generations=n_generations,
-            rng=rng,
-        )
+        generation = judge([*task.grammar.random_walks(n_walks, rng), *neighbours])
+        for _ in range(n_generations):
+            n_survivors = max(1, self.population_size // (N_OFFSPRING + 1))
+            survivors = best_first(generation)[:n_survivors]
+            offspring = [one for one in survivors for _ in range(N_OFFSPRING)]
+            new = judge([task.grammar.random_neighbour(one, rng) for one in offspring])
+            generation = survivors + new
+        return best_first(met.values())
 
     def propose_far(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
@@ -137,18 +162,17 @@ class SOT(BayesianStrategy):
         not noise alone; the kernels of a batch may be similar.
         """
         fits = [one for one in history.best_first() if task.grammar.spans(one.expression)]
-        if not (fits and self.climbs(reduces=task.grammar.reduces)):
+        if not fits:
             return []
         best, known, least = fits[0], history.canonical_texts(), task.tol or SMALLEST_TOL
         near = task.neighbours(best, {*task.near(best.expression)} - known)
         near = [one for one in near if np.isfinite(one.score)]
         estimates = {one.expression.canonical: one for one in near}
-        kernel = task.cached(self._kernel_kernel, self._kernel_kernel)
         acquisition = self._resolve_acquisition()
-        surrogate = surrogate_below(best.score, [*fits, *near], kernel)
+        surrogate = surrogate_below(best.score, [*fits, *near], self._kernel_kernel(task))
         values = acquisition.values(Belief(surrogate, 0.0, rng))
         focused = replace(task, grammar=task.focus(best.expression.columns))
-        found = self._evolved(values, focused, history, rng)
+        found = self._evolved(values, focused, history, N_GENERATIONS, rng)
         found = [one for one in found if one.canonical not in known][:MAX_JUDGED]
         if not found:
             return []
@@ -172,3 +196,41 @@ class SOT(BayesianStrategy):
             replace(estimates.get(found[n].canonical, Estimate(found[n])), expected=float(gains[n]))
             for n in steps[:n_proposals]
         ]
+
+
+def warped(best: float, scores: Sequence[float]) -> FloatArray:
+    """Take the logs of distances (n,) from the best score, with their signs.
+
+    So kernels far below the best one differ little, and all estimates have similar errors.
+    """
+    behind = (best - np.asarray(scores)) / UNIT
+    return -np.sign(behind) * np.log1p(np.abs(behind))
+
+
+def nats_to_gain(mean: FloatArray, std: FloatArray) -> FloatArray:
+    """Compute the expected improvements (n,) over the best score from those of warped scores."""
+    z, std = mean / np.maximum(std, 1e-12), np.maximum(std, 1e-12)
+    return UNIT * (np.exp(mean + 0.5 * std**2) * ndtr(z + std) - ndtr(z))
+
+
+def surrogate_below(
+    best: float, known: Sequence[Evaluation | Estimate], kernel: KernelKernel
+) -> SurrogateGP[Expression]:
+    """Fit a Gaussian process to scores and estimates, warped by :func:`warped`.
+
+    Of very many kernels the best ones are used, and some of the others.
+    """
+    kept = sorted(known, key=lambda one: -one.score)
+    n_best = MAX_KNOWN // 2
+    others = np.linspace(n_best, len(kept) - 1, MAX_KNOWN - n_best).astype(int)
+    kept = kept if len(kept) <= MAX_KNOWN else kept[:n_best] + [kept[n] for n in others]
+    means = np.array([LOG_VARIANCE, *np.zeros(len(kernel.bounds)), LOG_NOISE, MEAN])
+    stds = np.array([0.5, *np.ones(len(kernel.bounds)), 0.5, 0.5])
+    errors = [STD_OF_ESTIMATES * isinstance(one, Estimate) for one in kept]
+    return SurrogateGP(
+        kernel,
+        [one.expression for one in kept],
+        warped(best, [one.score for one in kept]),
+        prior=(means, stds),
+        variances=np.square(errors),
+    )

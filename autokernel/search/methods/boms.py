@@ -16,15 +16,14 @@ from autokernel.expression import Expression, arranged
 from autokernel.inference import TrainingData, paired_covariance
 from autokernel.kernels import Priors
 from autokernel.search.acquisition import Acquisition, Values
-from autokernel.search.bayesian import BayesianStrategy, parents_of
 from autokernel.search.history import History, Phase
+from autokernel.search.methods.bayesian import BayesianStrategy, parents_of
 from autokernel.search.strategy import AT_LEAST_ONE, Task
 from autokernel.search.surrogate import LOG_BOUNDS, KernelKernel
 from autokernel.typing import FloatArray, IntArray
 
 N_FIRST_STEPS = 5  # steps of the walk from each base kernel before the first proposal
 N_INPUTS = 20  # inputs of the comparison, BOMS section 4.4
-SEED = 0  # of the choice of inputs and the scrambling of the Sobol points
 N_SOBOL_DIMENSIONS = 256  # further parameters reuse the first dimensions
 MIN_DRAW = 1e-50  # of a parameter; the largest is 1 / this: products of a few draws stay finite
 DISTANCE_OF_TARGETS = 0.1  # between kernels that differ only in the scale of the target
@@ -84,23 +83,22 @@ class BOMS(BayesianStrategy):
     n_candidates: int = 600
     initial_design: str = "default"
 
-    def propose(
-        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
-    ) -> list[Expression]:
-        """Choose the candidates of highest acquisition value, fewer if none are left."""
-        candidates = self._candidates(task, history)
-
-        def maximise(values: Values, known: Sequence[Expression]) -> Expression | None:
-            texts = {expression.canonical for expression in known}
-            unknown = [e for e in candidates if e.canonical not in texts]
-            return unknown[int(np.argmax(values(unknown)))] if unknown else None
-
-        kernel_kernel = task.cached(
+    def _kernel_kernel(self, task: Task) -> "HellingerKernel":
+        return task.cached(
             HellingerKernel, lambda: HellingerKernel(task.data, task.priors, deadline=task.deadline)
         )
-        return self.propose_by_surrogate(
-            task, history, kernel_kernel, maximise, n_proposals=n_proposals, rng=rng
-        )
+
+    def _highest(
+        self,
+        values: Values,
+        known: Sequence[Expression],
+        task: Task,
+        history: History,
+        rng: np.random.Generator,  # noqa: ARG002 - candidates depend only on the history
+    ) -> Expression | None:
+        texts = {expression.canonical for expression in known}
+        unknown = [e for e in self._candidates(task, history) if e.canonical not in texts]
+        return unknown[int(np.argmax(values(unknown)))] if unknown else None
 
     def _candidates(self, task: Task, history: History) -> list[Expression]:
         """Collect the candidates that this and earlier batches add, the latest first."""
@@ -166,7 +164,7 @@ class HellingerKernel(KernelKernel):
         n_samples: int = 100,
         deadline: Deadline = NEVER,
     ) -> None:
-        rng = np.random.default_rng(SEED)
+        rng = np.random.default_rng(0)  # of the choice of inputs, and that scrambles Sobol points
         n = len(data.y)
         self._data = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
         self._columns, self._rows = np.triu_indices(len(self._data.y))

@@ -7,7 +7,7 @@ from scipy.special import expit
 
 from autokernel.expression import IDENTITY, Expression, Operation, arrange
 from autokernel.search.distances import operator_text
-from autokernel.search.sot import SOT
+from autokernel.search.methods.sot import SOT
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
@@ -71,4 +71,4 @@ class Arc(SOT):
     :class:`SOT`, also the priors with which that is fitted after a climb.
     """
 
-    _kernel_kernel = ArcKernel
+    _kernel_type = ArcKernel

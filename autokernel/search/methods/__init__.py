@@ -1,0 +1,1 @@
+"""Search strategies, each a file; the engine does not import them."""
