@@ -16,9 +16,9 @@ from autokernel.evidence.starts import Magnitudes
 from autokernel.expression import Grammar, addends, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance
 from autokernel.kernels import ADD, FEW_COLUMNS, Operator
+from autokernel.search.distances import SOTKernel
 from autokernel.search.methods.arc import ArcKernel
 from autokernel.search.methods.boms import HellingerKernel
-from autokernel.search.distances import SOTKernel
 from tests.batteries import EVERY_OPERATOR, expressions, inputs_of, numerical_gradient, seeds
 from tests.fits import PLAIN, assert_predicts_as_its_kernel
 from tests.kernels.gate import EXACT_GATE, GATE, Gate
