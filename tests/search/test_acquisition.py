@@ -15,8 +15,6 @@ from autokernel.search.distances import SOTKernel
 from autokernel.search.surrogate import SurrogateGP
 from tests.search.stand_ins import walks_of
 
-N_PARAMS = {"SE": 2, "LIN": 2, "PER": 3, "RQ": 3}
-
 
 def improvement(mean, std, best):
     return expected_improvement(np.atleast_1d(mean), np.full(np.size(mean), std), best=best)

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from autokernel.expression import parse_expression
-from autokernel.search import SOT, Acquisition, ExpectedImprovement, StopReason
+from autokernel.search import SOT, Acquisition, Arc, ExpectedImprovement, StopReason
 from autokernel.search.history import Phase
 from autokernel.search.loop import Observer
 from autokernel.search.store import Store
@@ -54,13 +54,50 @@ def search_of(
     return laboratory, asked
 
 
-def test_it_finds_the_best_terms_and_estimates_all_their_neighbours():
-    found, asked = search_of(additive)
+@pytest.mark.parametrize("strategy", [SOT(), Arc()], ids=["sot", "arc"])
+@pytest.mark.parametrize("start", ["SE[0] + LIN[1]", "PER[0] * PER[0]"])
+def test_it_finds_the_best_terms_and_estimates_all_their_neighbours(start, strategy):
+    found, asked = search_of(additive, start=start, strategy=strategy)
     best = found.history.best.expression
     assert set(WORTH) - {"LIN[0] * PER[2]"} <= {term.canonical for term in best.children}
     assert found.reason is StopReason.LOCAL_MAXIMUM
     near = {one.canonical for one in found.task.grammar.neighbours(best)}
     assert near <= {*asked, best.canonical}
+    steps = [trial for trial in found.history if trial.phase is Phase.SEARCH]
+    assert all(trial.estimate == trial.evaluation.score for trial in steps)  # they are right
+
+
+@pytest.mark.parametrize(
+    ("heights", "steps"),
+    [
+        # every change of the best kernel is worse; two steps from PER lead higher
+        (
+            {"PER[0]": 0.0, "LIN[0] * PER[0]": 5.0, "LIN[0] * PER[0] + RQ[0]": 20.0},
+            ["LIN[0] * PER[0]", "LIN[0] * PER[0] + RQ[0]"],
+        ),
+        # the best neighbour of both is the same one; another neighbour of RQ leads higher
+        (
+            {
+                "PER[0]": 0.0,
+                "RQ[0]": -1.0,
+                "PER[0] + RQ[0]": 5.0,
+                "LIN[0] * RQ[0]": 3.0,
+                "LIN[0] * RQ[0] + SE[0]": 20.0,
+            },
+            ["PER[0] + RQ[0]", "LIN[0] * RQ[0]"],
+        ),
+    ],
+)
+def test_it_climbs_from_two_base_kernels_too_and_never_past_the_same_kernel(heights, steps):
+    heights = {"LIN[0] + PER[0] * SE[0] + SE[0]": 10.0, **heights}  # of the design
+
+    def score(expression):
+        return heights.get(expression.canonical, -9.0 - expression.n_leaves)
+
+    task = task_of(reduces=True, max_leaves=6, estimate=score)
+    found = Laboratory(SOT(population_size=20), task, score).search(n_iter=20)
+    assert found.texts_of(Phase.SEARCH)[:2] == steps
+    assert found.history.best.score == 20.0
 
 
 def test_it_leaves_a_trap_by_way_of_the_next_best_kernel():

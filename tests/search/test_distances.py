@@ -6,7 +6,6 @@ from math import exp, sqrt
 
 import numpy as np
 import pytest
-from mpmath import mp
 from scipy.integrate import dblquad
 from scipy.special import gammaincinv
 
@@ -23,7 +22,6 @@ from autokernel.search.methods.boms import (
     N_SOBOL_DIMENSIONS,
     NOISE_VARIANCE,
     HellingerKernel,
-    log_determinants,
 )
 from tests.batteries import covariance, reshuffled
 from tests.search.stand_ins import walks_of
@@ -125,6 +123,24 @@ def test_jacobian_of_the_weights_is_that_of_finite_differences(seed, kernel_kern
         assert np.isfinite(jacobian).all()
 
 
+def sigmoid(logits):
+    return 1 / (1 + np.exp(-logits))
+
+
+@pytest.mark.parametrize("name", KERNEL_KERNELS)
+def test_weights_are_those_of_the_papers(name):
+    params = random_params(KERNEL_KERNELS[name], 0)
+    lengthscale, shares = np.exp(params[0] / 2), sigmoid(params[1:])
+    gammas = [1 / lengthscale, *shares]  # that of the root first
+    expected = {
+        "sot": shares / shares.sum() / lengthscale**2,  # SOT appendix A.5: sigmoids, normalised
+        "hellinger": [1 / (2 * lengthscale**2)],  # BOMS eq. 8
+        "arc": np.cumprod(gammas) ** 2,  # of all levels down to this one
+    }[name]
+    computed, _ = KERNEL_KERNELS[name].weights(params)
+    np.testing.assert_allclose(computed, expected, rtol=1e-12)  # rounding of ten factors
+
+
 # SOT, with a second implementation in exact fractions, and without any text as a key.
 
 FIRST = "LIN[0] * (PER[0] * SE[0] + SE[0])"
@@ -198,18 +214,6 @@ def test_sot_distances_of_examples(one, other, expected):
     assert found == pytest.approx(expected, rel=1e-12)  # sums of a few fractions, to rounding
 
 
-def sigmoid(logits):
-    return 1 / (1 + np.exp(-logits))
-
-
-def test_weights_of_sot_are_shares_over_the_squared_lengthscale():
-    params = np.array([0.8, -2.0, 0.5, 3.0])
-    # SOT appendix A.5: sigmoids, normalised
-    shares = [sigmoid(logit) / sum(map(sigmoid, params[1:])) for logit in params[1:]]
-    computed, _ = SOTKernel().weights(params)
-    np.testing.assert_allclose(computed, np.array(shares) / np.exp(0.8), rtol=1e-12)  # rounding
-
-
 # Arc.
 
 
@@ -245,14 +249,6 @@ def test_arc_distances_are_those_of_the_definition_at_every_position():
     expected = np.array([[by_definition(e, f) for f in kernels] for e in kernels])
     computed = 2 * KERNEL_KERNELS["arc"].distances(kernels)
     np.testing.assert_array_equal(computed, np.moveaxis(expected, -1, 0))  # whole numbers
-
-
-def test_weights_of_arc_are_products_of_squared_gammas_down_to_the_level():
-    params = random_params(ArcKernel(), 0)
-    gammas = [np.exp(-params[0] / 2), *sigmoid(params[1:])]  # the root's one over the lengthscale
-    expected = [np.prod(gammas[: level + 1]) ** 2 for level in range(10)]
-    computed, _ = ArcKernel().weights(params)
-    np.testing.assert_allclose(computed, expected, rtol=1e-12)  # rounding of ten factors
 
 
 # Hellinger, by the likelihood engine and from its definition.
@@ -306,29 +302,6 @@ def test_hellinger_distances_are_those_of_the_definition():
     np.testing.assert_allclose(computed, expected, atol=1e-8)
 
 
-def test_a_hellinger_distance_has_twelve_digits():
-    texts = ("SE[0]", "RQ[1] * SE[0]")
-    P, Q = (sampled_covariances(parse_expression(text), n_samples=2) for text in texts)
-    with mp.workdps(50):
-        terms = []
-        for p, q in zip(P, Q, strict=True):
-            det_p, det_q, det = (mp.det(mp.matrix(K.tolist())) for K in (p, q, (p + q) / 2))
-            terms.append(1 - mp.sqrt(mp.sqrt(det_p * det_q) / det))
-        expected = float(sum(terms) / 2)
-    # the covariances themselves are given in double precision, by another way
-    assert hellinger(*texts, n_samples=2) == pytest.approx(expected, rel=1e-12)
-
-
-@pytest.mark.parametrize("n", [1, 2, 7, 20])
-def test_log_determinants_are_those_of_numpy(n):
-    A = np.random.default_rng(n).normal(size=(30, n, n + 2))
-    K = A @ A.swapaxes(1, 2)
-    columns, rows = np.triu_indices(n)
-    packed = np.ascontiguousarray(K[:, rows, columns].T)
-    # rounding, times the condition of the matrices
-    np.testing.assert_allclose(log_determinants(packed), np.linalg.slogdet(K)[1], atol=1e-10)
-
-
 def test_hellinger_distances_do_not_depend_on_what_is_cached():
     kernels = list({kernel.canonical: kernel for kernel in walks(25, seed=9)}.values())
     many = [parse_expression(f"SE[{column}]") for column in range(MAX_CACHED_EXPRESSIONS + 100)]
@@ -352,19 +325,6 @@ def test_the_noise_prior_does_not_matter_and_the_others_do():
     assert default == hellinger("SE[0]", "LIN[0]", priors={"noise_variance": (1, 100)})
     assert default != hellinger("SE[0]", "LIN[0]", priors={"lengthscale": (3, 1)})
     assert default != hellinger("SE[0]", "LIN[0]", priors=PRESETS["paper"])  # of the slope
-
-
-def test_priors_may_be_so_wide_that_variances_vanish():
-    priors = {"variance": (1e-3, 1), "lengthscale": (1e-3, 1)}
-    kernels = [parse_expression(text) for text in ("SE[0]", " * ".join(["SE[0]"] * 10), "LIN[0]")]
-    D = hellinger_distances(kernels, priors=priors)
-    assert np.isfinite(D).all()
-
-
-def test_weight_of_hellinger_is_half_the_inverse_of_the_squared_lengthscale():
-    lengthscale = 0.3
-    computed, _ = KERNEL_KERNELS["hellinger"].weights(np.array([2 * np.log(lengthscale)]))
-    assert computed == pytest.approx([1 / (2 * lengthscale**2)], rel=1e-12)  # BOMS eq. 8
 
 
 def test_a_kernel_whose_covariances_overflow_is_far_from_all_others():

@@ -33,7 +33,6 @@ from tests.search.stand_ins import (
     every_kernel,
     every_strategy,
     history_of,
-    planted,
     proposed,
     task_of,
     texts,
@@ -239,79 +238,6 @@ def test_every_acquisition_function_goes_with_every_strategy_that_has_one(name, 
     history = Laboratory(strategy, task_of()).search(n_iter=2, batch_size=2).history
     assert history.n_searched == 2
     assert len(history.canonical_texts()) == len(history)
-
-
-@pytest.mark.parametrize("name", ["sot", "arc"])
-@pytest.mark.parametrize("start", ["SE[0]", "PER[0] * PER[0]"])
-def test_it_climbs_by_estimates_until_no_neighbour_is_promising(name, start):
-    """Estimates are right: every kernel is better than the last, up to a local maximum."""
-    task = task_of(reduces=True, max_leaves=6, estimate=planted)
-    task = replace(task, start=(parse_expression(start),))
-    found = Laboratory(QUICK[name], task).search(n_iter=60)
-    assert found.reason is StopReason.LOCAL_MAXIMUM
-    steps = [trial for trial in found.history if trial.phase is Phase.SEARCH]
-    for trial in steps:
-        assert trial.estimate == trial.evaluation.score
-    best = found.history.best
-    for neighbour in task.grammar.neighbours(best.expression):
-        assert planted(neighbour) <= best.score
-
-
-def test_it_climbs_from_base_kernels_too_so_that_one_trap_is_not_the_end():
-    """Every change of the best kernel is worse; two steps from PER lead higher."""
-    trap, step, top = (
-        "LIN[0] + PER[0] * SE[0] + SE[0]",
-        "LIN[0] * PER[0]",
-        "LIN[0] * PER[0] + RQ[0]",
-    )
-    heights = {trap: 10.0, "PER[0]": 0.0, step: 5.0, top: 20.0}
-
-    def score(expression):
-        return heights.get(expression.canonical, -9.0 - expression.n_leaves)
-
-    task = task_of(reduces=True, max_leaves=6, estimate=score)
-    found = Laboratory(QUICK["sot"], task, score).search(n_iter=20).history
-    estimated = [t.evaluation.score for t in found if np.isfinite(t.estimate)]
-    assert estimated[:2] == [5.0, 20.0]
-
-
-def test_climbs_from_two_base_kernels_do_not_pass_the_same_kernel():
-    """The best neighbour of both is the same one; another neighbour of RQ leads higher."""
-    heights = {
-        "LIN[0] + PER[0] * SE[0] + SE[0]": 10.0,
-        "PER[0]": 0.0,
-        "RQ[0]": -1.0,
-        "PER[0] + RQ[0]": 5.0,
-        "LIN[0] * RQ[0]": 3.0,
-        "LIN[0] * RQ[0] + SE[0]": 20.0,
-    }
-
-    def score(expression):
-        return heights.get(expression.canonical, -9.0 - expression.n_leaves)
-
-    task = task_of(reduces=True, max_leaves=6, estimate=score)
-    found = Laboratory(QUICK["sot"], task, score).search(n_iter=20)
-    assert found.texts_of(Phase.SEARCH)[:2] == ["PER[0] + RQ[0]", "LIN[0] * RQ[0]"]
-    assert found.history.best.score == 20.0
-
-
-def test_with_a_tol_of_zero_it_goes_on_until_enough_kernels_are_evaluated():
-    task = task_of(reduces=True, max_leaves=6, estimate=planted, tol=0.0)
-    assert Laboratory(QUICK["sot"], task).search(n_iter=40).reason is StopReason.N_ITER
-
-
-def test_estimates_are_corrected_by_the_errors_of_earlier_ones():
-    """They are three nats too high: after some fits no neighbour is promising."""
-
-    def too_high(expression):
-        return planted(expression) + 3.0
-
-    def n_steps(estimate):
-        task = task_of(reduces=True, max_leaves=6, estimate=estimate)
-        history = Laboratory(QUICK["sot"], task).search(n_iter=60).history
-        return sum(np.isfinite(trial.estimate) for trial in history)
-
-    assert n_steps(planted) < n_steps(too_high) < 60
 
 
 # Searches that go on from a history.
