@@ -74,22 +74,21 @@ def test_base_kernels_come_first_and_then_two_operations_from_each(n_features):
             assert bases[number // 2] in expression.leaves
 
 
-@pytest.mark.parametrize(("n_features", "n_grown"), [(1, 2), (2, 8), (3, 0)])
-def test_base_kernels_follow_what_a_person_would_try_first_where_columns_are_few(
-    n_features, n_grown
-):
-    task = task_of(n_features)
-    design = design_of("default", task)
-    n_classics = len(classics(task))
-    assert texts(design[:n_classics]) == classics(task)
-    assert len(design) == n_classics + n_grown
-    assert set(design) >= set(task.grammar.leaves) or n_features > 2
-    assert 5 <= len(design) <= 14
-
-
-def test_where_no_such_kernel_is_allowed_base_kernels_are_the_design():
-    task = task_of(3, base_kernels=("PER",))
-    assert design_of("default", task) == list(task.grammar.leaves)
+@pytest.mark.parametrize(
+    ("limits", "n_bases"),
+    [
+        ({}, 2),  # without those that are classics
+        ({"n_features": 2}, 8),
+        ({"n_features": 3}, 0),
+        ({"n_features": 3, "base_kernels": ("PER",)}, 3),  # of which no classic is made
+    ],
+)
+def test_base_kernels_follow_what_a_person_would_try_first_where_columns_are_few(limits, n_bases):
+    task = task_of(**limits)
+    design = texts(design_of("default", task))
+    assert design[: len(classics(task))] == classics(task)
+    assert len(design) == len(classics(task)) + n_bases
+    assert set(design) >= set(texts(task.grammar.leaves)) or not n_bases
 
 
 def test_of_very_many_columns_the_design_has_those_that_matter_also_by_a_product_only():

@@ -89,15 +89,6 @@ def test_the_best_kernel_of_the_design_is_pruned_and_then_that_of_the_search():
     assert subject.history.n_searched == 2  # pruning does not count
 
 
-@pytest.mark.parametrize("batch_size", [1, 3])
-@pytest.mark.parametrize("n_trials", [3, 6])
-def test_an_observer_ends_the_pruning(n_trials, batch_size):
-    subject, diary = laboratory({BIG: 0.0}), Diary(n_trials)
-    assert subject.search(batch_size=batch_size, observer=diary).reason is StopReason.CALLBACK
-    assert len(subject.history) == n_trials
-    assert diary.lines[-1] == f"end {n_trials}"
-
-
 @pytest.mark.parametrize("n_trials", [2, 4])
 def test_a_deadline_ends_the_pruning(n_trials):
     subject, deadline = laboratory({BIG: 0.0}), Deadline(np.inf)
@@ -159,21 +150,12 @@ def test_what_is_estimated_as_best_is_tried_first_and_what_is_hopeless_not_at_al
     assert removals == [{4}, {3, 4}, {2, 4}, {1, 4}]
 
 
-def test_leaves_that_are_each_useless_are_removed_together():
-    def score(expression):
-        return -3.0 * expression.n_leaves - 50.0 * ("SE[2]" not in str(expression))
-
-    big = " + ".join(f"SE[{column}]" for column in range(8))
-    given = {"n_features": 8, "reduces": True, "estimate": score}
-    pruned = laboratory(score, fixed=[big], **given).search().texts_of(Phase.PRUNING)
-    assert pruned == ["SE[2]"]
-
-
-def test_a_prior_against_kernels_in_between_does_not_hide_useless_leaves():
-    """Eight columns or one are as probable; with seven the score is lower."""
+@pytest.mark.parametrize("of_prior", [0.0, -2.0])
+def test_leaves_that_are_each_useless_are_removed_together(of_prior):
+    """Also if a prior is against numbers of columns between all and one."""
 
     def prior(expression):
-        return 0.0 if expression.n_leaves in (1, 8) else -2.0
+        return 0.0 if expression.n_leaves in (1, 8) else of_prior
 
     def score(expression):
         is_lost = "SE[2]" not in str(expression)
