@@ -54,7 +54,7 @@ class Observer:
     def begin(self, phase: Phase) -> None:
         """React to the begin of a trial."""
 
-    def end(self, history: History) -> bool:  # noqa: ARG002 - for other observers
+    def end(self, history: History) -> bool:
         """React to the end of the last trial in the history; return True to end the search."""
         return False
 

@@ -268,7 +268,7 @@ class Strategy(ABC, BaseEstimator):
     is_of_series: ClassVar[bool] = False
     """Whether a fit averages a few kernels that forecast a series, and searches no others."""
 
-    def climbs(self, *, reduces: bool) -> bool:  # noqa: ARG002 - for other strategies
+    def climbs(self, *, reduces: bool) -> bool:
         """Whether it goes from a good kernel to better ones, of normal forms if it ``reduces``."""
         return False
 
@@ -294,12 +294,7 @@ class Strategy(ABC, BaseEstimator):
         """
 
     def propose_far(
-        self,
-        task: Task,  # noqa: ARG002 - for other strategies
-        history: History,  # noqa: ARG002
-        *,
-        n_proposals: int,  # noqa: ARG002
-        rng: np.random.Generator,  # noqa: ARG002
+        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> Sequence[Estimate]:
         """Choose kernels where :meth:`propose` has none left, each with its ``expected`` gain."""
         return ()

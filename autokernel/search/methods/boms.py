@@ -94,7 +94,7 @@ class BOMS(BayesianStrategy):
         known: Sequence[Expression],
         task: Task,
         history: History,
-        rng: np.random.Generator,  # noqa: ARG002 - candidates depend only on the history
+        rng: np.random.Generator,
     ) -> Expression | None:
         texts = {expression.canonical for expression in known}
         unknown = [e for e in self._candidates(task, history) if e.canonical not in texts]

@@ -38,7 +38,7 @@ class SeriesKernels(Strategy):
 
     is_of_series: ClassVar[bool] = True
 
-    def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:  # noqa: ARG002 - nothing is drawn
+    def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
         found = kernels_of_series(task.grammar, *task.series)
         if task.series.time is None and task.grammar.columns:
             raise ValueError(
@@ -58,12 +58,7 @@ class SeriesKernels(Strategy):
         return tuple(reversed(first)) if has_effects else tuple(found)
 
     def propose(
-        self,
-        task: Task,
-        history: History,
-        *,
-        n_proposals: int,
-        rng: np.random.Generator,  # noqa: ARG002 - nothing is drawn
+        self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> Sequence[Estimate]:
         best, (time, groups) = history.best, task.series
         if len(task.grammar.columns) < 2 or best is None or not best.expression.leaves:
