@@ -1,5 +1,7 @@
 """Cheap stand-ins for evaluated kernels, tasks, and searches that note what happens in them."""
 
+from zlib import crc32
+
 import numpy as np
 import pytest
 
@@ -107,6 +109,16 @@ def planted(expression):
     """Score a kernel by what its text holds, in the size of nats for ten samples."""
     text = expression.canonical
     return 3.0 * ("PER" in text) + 2.0 * ("+" in text) - 0.7 * expression.n_leaves
+
+
+def rough(expression, what=""):
+    """Return a normal random number that is always the same for a kernel."""
+    return np.random.default_rng(crc32(f"{what}{expression.canonical}".encode())).normal()
+
+
+def landscape(heights, *, sea=-1.0):
+    """Score some kernels by their texts, and the others lower the larger they are."""
+    return lambda expression: heights.get(expression.canonical, sea - expression.n_leaves)
 
 
 class Laboratory:

@@ -62,17 +62,6 @@ def test_fifty_neighbours_of_the_best_and_fifteen_walks_are_candidates():
     assert 8 <= len(added - neighbours) <= 15
 
 
-def test_candidates_of_one_task_are_those_that_a_fresh_task_would_have():
-    histories = [improving(DESIGN, SEARCHED[:n]) for n in (0, 2, 1)]
-    settings = [{}, {"n_walks": 3, "n_neighbours": 7}]
-    task, alphabet = replace(WIDE), Alphabet()
-    for history in histories:
-        for params in settings:
-            boms = BOMS(acquisition=alphabet, **params)
-            proposed(boms, task, history)
-            assert set(alphabet.asked[-1]) == candidates(history, **params)
-
-
 def test_candidates_stay_until_there_are_too_many():
     before = candidates(improving(DESIGN))
     for n_searched in (1, 2, 3):

@@ -1,7 +1,6 @@
 """The climb by estimates: what is estimated, and what their errors teach."""
 
 from dataclasses import replace
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -11,9 +10,10 @@ from autokernel.search import SOT, Acquisition, Arc, ExpectedImprovement, StopRe
 from autokernel.search.history import Phase
 from autokernel.search.loop import Observer
 from autokernel.search.store import Store
-from tests.search.stand_ins import Laboratory, history_of, task_of
+from tests.search.stand_ins import Laboratory, history_of, landscape, rough, task_of
 
 BASES = ("SE", "LIN", "RQ", "PER")
+TRAP, STEP, TOP = "LIN[0] + SE[1]", "LIN[0] * PER[0] + SE[1]", "LIN[0] * PER[0] + RQ[0] + SE[1]"
 WORTH = {"SE[0]": 4.0, "LIN[1]": 3.0, "PER[2]": 5.0, "RQ[3]": 2.0, "LIN[0] * PER[2]": 2.5}
 
 
@@ -21,9 +21,7 @@ def additive(expression):
     """A score of terms, most of which cost more than they bring, with a little roughness."""
     terms = [term.canonical for term in getattr(expression, "children", ()) or (expression,)]
     gain = sum(WORTH.get(text, 0.0) - 1.0 for text in dict.fromkeys(terms))
-    n_leaves = expression.n_leaves
-    rough = np.random.default_rng(crc32(expression.canonical.encode())).normal()
-    return gain - 0.5 * n_leaves + 0.1 * rough
+    return gain - 0.5 * expression.n_leaves + 0.1 * rough(expression)
 
 
 def search_of(
@@ -90,10 +88,7 @@ def test_it_finds_the_best_terms_and_estimates_all_their_neighbours(start, strat
 )
 def test_it_climbs_from_two_base_kernels_too_and_never_past_the_same_kernel(heights, steps):
     heights = {"LIN[0] + PER[0] * SE[0] + SE[0]": 10.0, **heights}  # of the design
-
-    def score(expression):
-        return heights.get(expression.canonical, -9.0 - expression.n_leaves)
-
+    score = landscape(heights, sea=-9.0)
     task = task_of(reduces=True, max_leaves=6, estimate=score)
     found = Laboratory(SOT(population_size=20), task, score).search(n_iter=20)
     assert found.texts_of(Phase.SEARCH)[:2] == steps
@@ -102,29 +97,23 @@ def test_it_climbs_from_two_base_kernels_too_and_never_past_the_same_kernel(heig
 
 def test_it_leaves_a_trap_by_way_of_the_next_best_kernel():
     """Each change of the best kernel loses, and a change of a neighbour of it gains."""
-    trap, step, top = "LIN[0] + SE[1]", "LIN[0] * PER[0] + SE[1]", "LIN[0] * PER[0] + RQ[0] + SE[1]"
-    heights = {trap: 10.0, step: 9.5, top: 20.0}
+    heights = {TRAP: 10.0, STEP: 9.5, TOP: 20.0}
 
     def score(expression):
-        rough = np.random.default_rng(crc32(expression.canonical.encode())).normal()
-        return heights.get(expression.canonical, 2.0 + 1.2 * min(rough, 2.0))
+        return heights.get(expression.canonical, 2.0 + 1.2 * min(rough(expression), 2.0))
 
-    found, _ = search_of(score, n_features=2, start=trap)
-    assert found.history.best.expression.canonical == top
+    found, _ = search_of(score, n_features=2, start=TRAP)
+    assert found.history.best.expression.canonical == TOP
 
 
 @pytest.mark.parametrize("start", ["LIN[0] + SE[1]", "LIN[0]"])
 def test_it_climbs_on_other_scales_of_the_target_and_after_the_pruning(start):
     """The best kernel has no better neighbour, and on its other scale it is far from the best."""
-    trap, step, top = "LIN[0] + SE[1]", "LIN[0] * PER[0] + SE[1]", "LIN[0] * PER[0] + RQ[0] + SE[1]"
-    heights = {"LIN[0]": 5.0, trap: 10.0, f"log(y) ~ {trap}": 5.0}  # which a pruning fits
-    heights |= {f"log(y) ~ {step}": 7.0, f"log(y) ~ {top}": 20.0}
-
-    def score(expression):
-        return heights.get(expression.canonical, -1.0 - expression.n_leaves)
-
-    found, _ = search_of(score, n_features=2, start=start, targets=("identity", "log"))
-    assert found.history.best.expression.canonical == f"log(y) ~ {top}"
+    heights = {"LIN[0]": 5.0, TRAP: 10.0, f"log(y) ~ {TRAP}": 5.0}  # which a pruning fits
+    heights |= {f"log(y) ~ {STEP}": 7.0, f"log(y) ~ {TOP}": 20.0}
+    targets = ("identity", "log")
+    found, _ = search_of(landscape(heights), n_features=2, start=start, targets=targets)
+    assert found.history.best.expression.canonical == f"log(y) ~ {TOP}"
 
 
 def test_changes_that_have_lost_more_than_estimated_are_not_tried_again_and_again():
@@ -200,11 +189,7 @@ def test_what_is_left_to_gain_is_known_only_of_a_search_that_ended_there():
 def test_improvements_are_over_the_best_kernel_also_on_other_climbs():
     """The search also climbs from the best base kernel, far below the best kernel."""
     heights = {"LIN[0] + SE[1]": 10.0, "SE[0]": 2.0, "PER[0] + SE[0]": 5.0}
-
-    def score(expression):
-        return heights.get(expression.canonical, -1.0 - expression.n_leaves)
-
-    found, _ = search_of(score, n_features=2, start="LIN[0] + SE[1]")
+    found, _ = search_of(landscape(heights), n_features=2, start="LIN[0] + SE[1]")
     trials = {str(trial.evaluation.expression): trial for trial in found.history}
     assert trials["PER[0] + SE[0]"].estimate == 5.0
     assert 0.0 <= trials["PER[0] + SE[0]"].expected_improvement < 0.01

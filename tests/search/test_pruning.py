@@ -1,7 +1,6 @@
 """The end of a search: simpler forms of the best kernel."""
 
 from dataclasses import replace
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from autokernel.deadline import Deadline
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import simplifications
 from autokernel.search import History, Phase, StopReason
-from tests.search.stand_ins import Diary, Laboratory, Script, task_of
+from tests.search.stand_ins import Diary, Laboratory, Script, rough, task_of
 
 BIG = "SE[0] * PER[0] + LIN[0]"
 # in the order in which they are tried: terms of the sum go first, then factors
@@ -54,8 +53,7 @@ def test_no_simpler_form_of_the_last_best_kernel_is_better(seed, batch_size):
     """Scores are random: there are chains of any length."""
 
     def score(expression):
-        rng = np.random.default_rng([seed, crc32(expression.canonical.encode())])
-        return rng.normal() + (expression.n_leaves > 6)
+        return rough(expression, seed) + (expression.n_leaves > 6)
 
     big = "(SE[0] + LIN[0]) * PER[0] * RQ[0] + LIN[0] * RQ[0] + PER[0]"
     subject = laboratory(score, fixed=[big]).search(batch_size=batch_size)

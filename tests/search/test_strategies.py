@@ -1,7 +1,6 @@
 """What holds for every strategy: parameters, proposals, whole searches, and their continuation."""
 
 from dataclasses import replace
-from zlib import crc32
 
 import numpy as np
 import pytest
@@ -34,6 +33,7 @@ from tests.search.stand_ins import (
     every_strategy,
     history_of,
     proposed,
+    rough,
     task_of,
     texts,
 )
@@ -245,14 +245,12 @@ def test_every_acquisition_function_goes_with_every_strategy_that_has_one(name, 
 
 def random_score(expression):
     """A score with local maxima, of which larger kernels have somewhat better ones."""
-    rng = np.random.default_rng(crc32(expression.canonical.encode()))
-    return 3 * rng.normal() + expression.n_leaves
+    return 3 * rough(expression) + expression.n_leaves
 
 
 def estimated_score(expression):
     """What is known of a score beforehand: not much, and more of some than of others."""
-    rng = np.random.default_rng(crc32(f"error of {expression.canonical}".encode()))
-    return 8 + 0.2 * random_score(expression) + rng.normal()
+    return 8 + 0.2 * random_score(expression) + rough(expression, "error of ")
 
 
 def searched(strategy, *, store=None, **settings):
