@@ -168,8 +168,7 @@ class Run:
         stage, grammar = self.stages[-1], self.stages[-1].space.grammar
         scored, is_auto = stage.history.best_first(), self.arguments.noise == AUTO
         may_absorb = is_auto and len(grammar.columns) > 1 and len(grammar.targets) == 1
-        is_climb = self.arguments.strategy.climbs(reduces=grammar.reduces)
-        if not (scored and (ends or (may_absorb and is_climb))):
+        if not (scored and (ends or (may_absorb and self.loop.climbs))):
             return False
         following, fits = self.following(scored, deadline, ends=ends, is_over=is_over)
         if following is None:

@@ -97,11 +97,7 @@ class ThompsonSampling(Acquisition):
 
 
 ACQUISITIONS: Mapping[str, type[Acquisition]] = MappingProxyType(
-    {
-        "ei": ExpectedImprovement,
-        "ucb": UpperConfidenceBound,
-        "thompson": ThompsonSampling,
-    }
+    {"ei": ExpectedImprovement, "ucb": UpperConfidenceBound, "thompson": ThompsonSampling}
 )
 
 

@@ -24,23 +24,15 @@ from autokernel.kernels import (
     Seasonal,
 )
 
-DESIGNS = ("default", "paper")
-
 MAX_COLUMNS_WITH_BASES = 2  # with which the default design has every base kernel
 MAX_GROWTHS = 20  # operations tried for a result that is not yet in the design
 
 
-def initial_design(
-    name: str, grammar: Grammar, *, rng: np.random.Generator
-) -> tuple[Expression, ...]:
-    """Build the design with this name.
+def default_design(grammar: Grammar) -> tuple[Expression, ...]:
+    """List the kernels of series, the classic ones and those of groups.
 
-    ``"paper"`` is every base kernel on every column, and two random operations from each.
-    ``"default"`` is :func:`kernels_of_series`, :func:`classic_kernels`, :func:`kernels_of_groups`
-    and, for up to :data:`MAX_COLUMNS_WITH_BASES` columns or without any classic, every base kernel.
+    For few columns, or if there are none of these, every base kernel follows.
     """
-    if name == "paper":
-        return tuple(grown_kernels(grammar, rng=rng))
     time = grammar.columns[0] if len(grammar.columns) == 1 else None
     design = [*kernels_of_series(grammar, time, ()), *classic_kernels(grammar)]
     design += kernels_of_groups(grammar)
@@ -123,14 +115,14 @@ def kernels_of_groups(grammar: Grammar) -> list[Expression]:
     return [one for one in found if grammar.spans(one.on(grammar.targets[0]))]
 
 
-def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> list[Expression]:
+def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> tuple[Expression, ...]:
     """Return every base kernel on every column, then two random operations from each."""
     grown = {base.canonical: base for base in grammar.bases}
     for base in [base for base in grammar.bases for _ in range(2)]:
         draws = (grammar.random_neighbour(base, rng) for _ in range(MAX_GROWTHS))
         new = (kernel for kernel in draws if kernel.canonical not in grown)
         grown |= {kernel.canonical: kernel for kernel in islice(new, 1)}
-    return list(grown.values())
+    return tuple(grown.values())
 
 
 def _over_columns(operator: Operator, kernel: BaseKernel, grammar: Grammar) -> Expression:

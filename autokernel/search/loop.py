@@ -108,8 +108,8 @@ class Search:
         self.design = (*map(self._plain, start), *design, *self._noise)
         self._chooses = not strategy.is_of_series and task.has_many_columns and not design
         self._max_steps = MAX_VAIN_STEPS if self._chooses else np.inf
-        climbs = strategy.climbs(reduces=task.grammar.reduces)
-        self._goes_on = climbs or strategy.is_of_series  # from kernels that are known
+        self.climbs = strategy.climbs(reduces=task.grammar.reduces)
+        self._goes_on = self.climbs or strategy.is_of_series  # from kernels that are known
 
     def _designed(self, target: str) -> list[Expression]:
         """Return the design of the strategy, with kernels that have no scale on this one."""

@@ -37,7 +37,7 @@ from autokernel.expression import (
 from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, LINEAR, MULTIPLY, PRESETS, SMOOTH, Priors, definition
 from autokernel.search.columns import MAX_COLUMNS
-from autokernel.search.design import DESIGNS, initial_design
+from autokernel.search.design import default_design, grown_kernels
 from autokernel.search.history import History
 
 Cached = TypeVar("Cached")
@@ -304,14 +304,16 @@ class DesignedStrategy(Strategy):
     """A strategy with an initial design that the user can choose."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        "initial_design": [StrOptions(set(DESIGNS))]
+        "initial_design": [StrOptions({"default", "paper"})]
     }
 
     initial_design: str
 
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
-        grammar = task.grammar if self.initial_design == "paper" else task.focus()
-        return initial_design(self.initial_design, grammar, rng=rng) if grammar.columns else ()
+        if self.initial_design == "paper":
+            return grown_kernels(task.grammar, rng=rng)
+        grammar = task.focus()
+        return default_design(grammar) if grammar.columns else ()
 
 
 def draw_unknown(

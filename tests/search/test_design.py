@@ -11,7 +11,7 @@ from autokernel.expression import NOISE
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.search import SOT, History, Search, Store, evaluate_in_parallel
-from autokernel.search.design import classic_kernels, grown_kernels
+from autokernel.search.design import classic_kernels
 from tests.search.stand_ins import task_of, texts
 
 ARD, ROUGH = "SE[0] * SE[1] * SE[2]", "RQ[0] * RQ[1] * RQ[2]"
@@ -22,12 +22,7 @@ def classics(task):
     return texts(classic_kernels(task.grammar))
 
 
-def grown(task):
-    rng = np.random.default_rng(0)
-    return grown_kernels(task.grammar, rng=rng)
-
-
-def design_of(name, task):
+def design_of(task, name="default"):
     strategy = SOT(initial_design=name)
     *design, last = Search(strategy, task, History(10), n_iter=0, seed=0).design
     assert last == NOISE
@@ -63,10 +58,10 @@ def test_classics_keep_to_base_kernels_operators_and_size(limits, expected):
 @pytest.mark.parametrize("n_features", [1, 3])
 def test_base_kernels_come_first_and_then_two_operations_from_each(n_features):
     task = task_of(n_features)
-    bases = task.grammar.leaves
-    assert grown(task)[: len(bases)] == list(bases)
+    bases, design = task.grammar.leaves, design_of(task, "paper")
+    assert design[: len(bases)] == list(bases)
     if n_features > 1:  # enough kernels that none is met twice
-        rest = grown(task)[len(bases) :]
+        rest = design[len(bases) :]
         assert len(rest) == 2 * len(bases)
         for number, expression in enumerate(rest):
             # in this space an exchange gives a base kernel again, which is in the design already
@@ -85,7 +80,7 @@ def test_base_kernels_come_first_and_then_two_operations_from_each(n_features):
 )
 def test_base_kernels_follow_what_a_person_would_try_first_where_columns_are_few(limits, n_bases):
     task = task_of(**limits)
-    design = texts(design_of("default", task))
+    design = texts(design_of(task))
     assert design[: len(classics(task))] == classics(task)
     assert len(design) == len(classics(task)) + n_bases
     assert set(design) >= set(texts(task.grammar.leaves)) or not n_bases
