@@ -27,6 +27,9 @@ from autokernel.search import (
     TreeGEP,
     Trial,
 )
+from autokernel.search.distances import SOTKernel
+from autokernel.search.methods.arc import ArcKernel
+from autokernel.search.methods.boms import HellingerKernel
 from tests.batteries import every_tree
 from tests.fits import evaluation_of
 
@@ -124,9 +127,8 @@ def landscape(heights, *, sea=-1.0):
 class Laboratory:
     """Searches in which a function scores kernels, with None where time does not suffice."""
 
-    def __init__(self, strategy, task, score=planted, *, lengthscales=None):
+    def __init__(self, strategy, task, score=planted):
         self.strategy, self.task, self.score = strategy, task, score
-        self.lengthscales = lengthscales  # of every fit, by column
         self.history = History(10)
         self.reason = self.expected_improvement = None
         self.fits = []  # the text of each kernel, and the texts of what was known
@@ -153,9 +155,7 @@ class Laboratory:
         for expression in expressions:
             self.fits.append((str(expression), texts(one.expression for one in known)))
             score = self.score(expression)
-            yield (
-                None if score is None else fit_of(expression, score, lengthscales=self.lengthscales)
-            )
+            yield None if score is None else fit_of(expression, score)
 
     @property
     def trials(self):
@@ -172,19 +172,13 @@ def texts(expressions):
     return [str(expression) for expression in expressions]
 
 
-def fit_of(kernel, score, *, seconds=0.25, lengthscales=None):
-    """Build an evaluation with a score and, by column, lengthscales."""
+def fit_of(kernel, score):
+    """Build an evaluation with a score."""
     expression = parse_expression(kernel) if isinstance(kernel, str) else kernel
-    theta = [
-        np.log((lengthscales or {}).get(leaf.column, 1.0))
-        if parameter.name == "lengthscale"
-        else 0.0
-        for leaf in expression.leaves
-        for parameter in leaf.parameters
-    ]
+    theta = np.zeros(1 + sum(len(leaf.parameters) for leaf in expression.leaves))
+    theta[-1] = -5.0
     status = "ok" if np.isfinite(score) else "no factor"
-    theta = np.array([*theta, -5.0])
-    return evaluation_of(expression, theta, score=score, status=status, seconds=seconds)
+    return evaluation_of(expression, theta, score=score, status=status, seconds=0.25)
 
 
 def history_of(*rows, n_design=2):
@@ -250,6 +244,17 @@ def walks_of(n, *, n_features, seed):
         grammar.random_walk(bases[number % len(bases)], int(rng.integers(8)), rng)
         for number in range(n)
     ]
+
+
+def distinct_walks(n, *, n_walks, n_features=2):
+    """Build n expressions that differ, out of so many walks."""
+    return list(dict.fromkeys(walks_of(n_walks, n_features=n_features, seed=0)))[:n]
+
+
+def kernel_kernels(X):
+    """Build the kernel between expressions of each strategy that has one."""
+    hellinger = HellingerKernel(TrainingData(X, np.zeros(len(X))), {})
+    return {"sot": SOTKernel(), "hellinger": hellinger, "arc": ArcKernel()}
 
 
 def every_kernel(grammar):

@@ -13,7 +13,7 @@ from autokernel.search.acquisition import (
 )
 from autokernel.search.distances import SOTKernel
 from autokernel.search.surrogate import SurrogateGP
-from tests.search.stand_ins import walks_of
+from tests.search.stand_ins import distinct_walks
 
 
 def improvement(mean, std, best):
@@ -39,8 +39,7 @@ def test_without_uncertainty_it_is_the_improvement_of_the_mean():
     np.testing.assert_allclose(improvement([1.0, 2.0, 5.0], 0.0, 2.0), [0, 0, 3], atol=1e-12)
 
 
-# distinct
-EXPRESSIONS = list(dict.fromkeys(walks_of(120, n_features=2, seed=0)))[:70]
+EXPRESSIONS = distinct_walks(70, n_walks=120)
 KNOWN, NEW = EXPRESSIONS[:40], EXPRESSIONS[40:]
 
 
@@ -52,21 +51,23 @@ def surrogate():
     return SurrogateGP(SOTKernel(), KNOWN, scores)
 
 
-def values_of(acquisition, surrogate, expressions, *, seed=0):
-    belief = Belief(surrogate, -0.5, np.random.default_rng(seed))
-    return acquisition.values(belief)(expressions)
-
-
-def test_values_are_those_of_the_surrogate(surrogate):
-    mean, std = surrogate.predict(EXPRESSIONS)
-    improvement = expected_improvement(mean, std, best=-0.5)
+@pytest.mark.parametrize("kind", ["surrogate", "estimates"])
+def test_values_are_those_of_the_surrogate_or_of_estimates_with_errors(kind, surrogate):
+    mean, std = surrogate.predict(NEW)
+    known, rng = surrogate, np.random.default_rng(0)
+    if kind == "surrogate":
+        drawn = surrogate.draw(rng)(NEW)
+    else:
+        pairs = zip(mean, std, strict=True)
+        known, drawn = CorrectedEstimates(dict(zip(NEW, pairs, strict=True))), rng.normal(mean, std)
     for acquisition, expected in [
-        (ExpectedImprovement(), improvement),
+        (ExpectedImprovement(), expected_improvement(mean, std, best=-0.5)),
         (UpperConfidenceBound(kappa=0), mean),
         (UpperConfidenceBound(kappa=0.5), mean + 0.5 * std),
-        (ThompsonSampling(), surrogate.draw(np.random.default_rng(0))(EXPRESSIONS)),
+        (ThompsonSampling(), drawn),
     ]:
-        np.testing.assert_array_equal(values_of(acquisition, surrogate, EXPRESSIONS), expected)
+        values = acquisition.values(Belief(known, -0.5, np.random.default_rng(0)))(NEW)
+        np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 
 @pytest.mark.parametrize("kappa", [-1e-9, np.inf, "2"])
@@ -74,16 +75,3 @@ def test_a_kappa_that_is_no_finite_number_from_zero_is_an_error_that_says_so(kap
     expected = rf"'kappa' parameter of UpperConfidenceBound must be a float in .*Got {kappa!r}"
     with pytest.raises(ValueError, match=expected):
         UpperConfidenceBound(kappa=kappa)._validate_params()
-
-
-def test_estimates_with_errors_stand_in_place_of_a_surrogate(surrogate):
-    mean, std = surrogate.predict(NEW)
-    estimates = CorrectedEstimates(dict(zip(NEW, zip(mean, std, strict=True), strict=True)))
-    backwards = NEW[::-1]
-    for acquisition, expected in [
-        (ExpectedImprovement(), expected_improvement(mean, std, best=-0.5)),
-        (UpperConfidenceBound(kappa=0.5), mean + 0.5 * std),
-        (ThompsonSampling(), np.random.default_rng(0).normal(mean, std)),
-    ]:
-        values = values_of(acquisition, estimates, backwards)[::-1]
-        np.testing.assert_allclose(values, expected, rtol=1e-12)

@@ -18,7 +18,7 @@ from autokernel.search import BOMS, SOT, Acquisition, History, Phase, Trial
 from autokernel.search.distances import SOTKernel
 from autokernel.search.methods.boms import HellingerKernel
 from autokernel.search.methods.sot import UNIT, nats_to_gain, surrogate_below, warped
-from tests.search.stand_ins import Noting, fit_of, history_of, proposed, task_of, walks_of
+from tests.search.stand_ins import Noting, distinct_walks, fit_of, history_of, proposed, task_of
 
 SMALL = SOT(population_size=10)
 either = pytest.mark.parametrize("strategy", [SMALL, BOMS()], ids=["evolution", "candidates"])
@@ -113,7 +113,7 @@ def test_warped_scores_grow_with_scores_and_are_odd_about_the_best_one():
 
 
 def test_of_very_many_kernels_the_surrogate_has_the_best_and_some_of_the_others():
-    kernels = list(dict.fromkeys(walks_of(600, n_features=2, seed=0)))[:300]
+    kernels = distinct_walks(300, n_walks=600)
     scores = -0.1 * np.arange(300)
     known = [Estimate(one, score) for one, score in zip(kernels, scores, strict=True)]
     kernel = SOTKernel()

@@ -15,7 +15,7 @@ from autokernel.expression import Grammar, arrange
 from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS
 from autokernel.search.distances import SOTKernel
-from autokernel.search.methods.arc import N_DEPTHS, ArcKernel
+from autokernel.search.methods.arc import N_DEPTHS
 from autokernel.search.methods.boms import (
     JITTER,
     MAX_CACHED_EXPRESSIONS,
@@ -24,18 +24,14 @@ from autokernel.search.methods.boms import (
     HellingerKernel,
 )
 from tests.batteries import covariance, reshuffled
-from tests.search.stand_ins import walks_of
+from tests.search.stand_ins import kernel_kernels, walks_of
 
 GRAMMAR = Grammar(
     tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2), max_leaves=10
 )
 X = np.random.default_rng(0).uniform(size=(20, 3))  # as many as are used: none is drawn
 EXPRESSIONS = walks_of(100, n_features=2, seed=0)  # some of them equal
-KERNEL_KERNELS = {
-    "sot": SOTKernel(),
-    "hellinger": HellingerKernel(TrainingData(X[:5, :2], np.zeros(5)), {}),
-    "arc": ArcKernel(),
-}
+KERNEL_KERNELS = kernel_kernels(X[:5, :2])
 ROUNDING = 1e-13  # of log determinants of 20 pivots between 0.01 and 20
 
 

@@ -5,22 +5,13 @@ from scipy.stats import multivariate_normal, norm
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar
-from autokernel.inference import TrainingData
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
-from autokernel.search.distances import EdgeKernel, SOTKernel
-from autokernel.search.methods.arc import ArcKernel
-from autokernel.search.methods.boms import HellingerKernel
+from autokernel.search.distances import EdgeKernel
 from autokernel.search.surrogate import SurrogateGP, negative_log_posterior
-from tests.search.stand_ins import walks_of
+from tests.search.stand_ins import distinct_walks, kernel_kernels
 
-SOT = SOTKernel()
-KERNEL_KERNELS = {
-    "sot": SOT,
-    "hellinger": HellingerKernel(
-        TrainingData(np.random.default_rng(0).uniform(size=(5, 2)), np.zeros(5)), {}
-    ),
-    "arc": ArcKernel(),
-}
+KERNEL_KERNELS = kernel_kernels(np.random.default_rng(0).uniform(size=(5, 2)))
+SOT = KERNEL_KERNELS["sot"]
 
 
 def decay(distances, weights):
@@ -28,8 +19,7 @@ def decay(distances, weights):
     return np.exp(-np.tensordot(weights, distances, axes=1))
 
 
-# distinct
-EXPRESSIONS = list(dict.fromkeys(walks_of(220, n_features=2, seed=0)))[:120]
+EXPRESSIONS = distinct_walks(120, n_walks=220)
 DISTANCES = SOT.distances(EXPRESSIONS)
 
 
@@ -94,7 +84,7 @@ def standardise(values, scores):
     return (values - scores.mean()) / scores.std()
 
 
-def test_to_believe_predictions_leaves_the_mean_where_it_was(conditioned):
+def test_predictions_are_those_of_the_dense_formulas_and_may_be_believed(conditioned):
     n, m = 60, 65
     before, _ = conditioned.predict(EXPRESSIONS[n:])
     believing = conditioned.given(EXPRESSIONS[n:m], before[: m - n])
@@ -128,12 +118,6 @@ def test_scores_with_errors_of_known_size_count_less():
         np.testing.assert_allclose(std**2, np.diag(P - gain @ P[:known]), atol=1e-8)
 
 
-@pytest.fixture(scope="module")
-def precise():
-    """A surrogate of 80 scores; it finds the smallest noise."""
-    return SurrogateGP(SOT, EXPRESSIONS[:80], SCORES[:80])
-
-
 @pytest.mark.parametrize(("n_believed", "sizes"), [(0, [40]), (4, [1, 39]), (4, [17, 3, 20])])
 def test_a_draw_is_the_mean_and_a_factor_of_the_covariance_times_normal_numbers(
     sizes, n_believed, conditioned
@@ -154,7 +138,8 @@ def test_a_draw_is_the_mean_and_a_factor_of_the_covariance_times_normal_numbers(
     np.testing.assert_allclose(standardise(values, SCORES[:60]), expected, atol=1e-7)
 
 
-def test_a_draw_gives_the_same_value_whenever_it_is_called(precise):
+def test_a_draw_gives_the_same_value_whenever_it_is_called():
+    precise = SurrogateGP(SOT, EXPRESSIONS[:80], SCORES[:80])  # it finds the smallest noise
     function = precise.draw(np.random.default_rng(0))
     first = function(EXPRESSIONS)
     shuffled = np.random.default_rng(1).permutation(120)
