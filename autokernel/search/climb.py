@@ -174,7 +174,7 @@ def _last_gains(history: History) -> dict[float, float]:
     """Return the gains of changes when they were last estimated, by their keys."""
     gains: dict[float, float] = {}
     for trial in history:
-        gains |= trial.proposal.gains if trial.proposal else ()
+        gains |= trial.proposal.gains
     return gains
 
 

@@ -70,21 +70,11 @@ class Trial:
     """One evaluated kernel, with its phase and times."""
 
     evaluation: Evaluation
+    proposal: Estimate  # without the start of the fit
     phase: Phase
     proposal_seconds: float  # seconds of its proposal, a share of those of the batch
     elapsed: float  # seconds from the start of the search to the end of the evaluation
     start: int = 0  # number of search trials on which its proposal was based
-    proposal: Estimate | None = None  # without the start of the fit
-
-    @property
-    def estimate(self) -> float:
-        """The score before the fit, in nats; nan unless it was estimated."""
-        return np.nan if self.proposal is None else self.proposal.score
-
-    @property
-    def expected_improvement(self) -> float:
-        """The gain over the best score before the fit, in nats; nan unless it was predicted."""
-        return np.nan if self.proposal is None else self.proposal.expected
 
 
 @dataclass
@@ -115,7 +105,7 @@ class History:
             return False
         best = int(np.argmax(self.scores > self.scores.max() - tol))
         later = [one for one in self.trials[best + 1 :] if one.phase == Phase.SEARCH]
-        n_guesses = int(np.isnan([trial.estimate for trial in later]).sum())
+        n_guesses = int(np.isnan([trial.proposal.score for trial in later]).sum())
         return n_guesses >= PATIENCE or len(later) - n_guesses >= max_steps
 
     def before(self, n_searched: int) -> "History":
@@ -132,9 +122,10 @@ class History:
                 str(trial.evaluation.expression),
                 str(trial.phase),
                 trial.start,
-                *(float(nats).hex() for nats in (trial.estimate, trial.evaluation.score)),
+                *(float(nats).hex() for nats in (trial.proposal.score, trial.evaluation.score)),
                 trial.evaluation.theta.tobytes(),
-                *((str(one.parent), one.gains) if (one := trial.proposal) else ()),
+                str(trial.proposal.parent),
+                trial.proposal.gains,
             )
             for trial in self.trials
         )
@@ -164,8 +155,7 @@ class History:
         return [
             ((one.parent, fit.expression), fit.score - one.score)
             for trial, fit, best in zip(self.trials, self.evaluations, before[:-1], strict=True)
-            if (one := trial.proposal) is not None
-            and one.parent is not None
+            if (one := trial.proposal).parent is not None
             and one.score > best - _NEAR_BEST
             and np.isfinite(fit.score)
         ]
@@ -189,6 +179,7 @@ class History:
     def to_columns(self, text_of: Callable[[Expression], str] = str) -> dict[str, npt.NDArray[Any]]:
         """Build a dict of arrays (n_trials,), ready for ``pandas.DataFrame``."""
         fits, scores = self.evaluations, self.scores
+        proposals = [trial.proposal for trial in self.trials]
         return {
             "kernel": np.array([text_of(fit.expression) for fit in fits], dtype=object),
             "score": scores,
@@ -202,15 +193,15 @@ class History:
             "fit_seconds": _column(fits, "seconds"),
             "proposal_seconds": _column(self.trials, "proposal_seconds"),
             "elapsed": _column(self.trials, "elapsed"),
-            "estimate": _column(self.trials, "estimate"),
-            "expected_improvement": _column(self.trials, "expected_improvement"),
+            "estimate": _column(proposals, "score"),
+            "expected_improvement": _column(proposals, "expected"),
             "standard_error": _column(fits, "standard_error"),
             "pareto_k": _column(fits, "pareto_k"),
             "upper_bound": _column(fits, "upper_bound"),
         }
 
 
-def _column(records: Sequence[Evaluation | Trial], name: str) -> npt.NDArray[Any]:
+def _column(records: Sequence[Evaluation | Estimate | Trial], name: str) -> npt.NDArray[Any]:
     return np.array([getattr(record, name) for record in records])
 
 

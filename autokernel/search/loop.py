@@ -170,9 +170,8 @@ class Search:
                             break  # what is known can still be pruned
                         elapsed = time.perf_counter() - self._began
                         shared = batch.phase, batch.proposal_seconds, elapsed, batch.start
-                        self._history.trials.append(
-                            Trial(evaluation, *shared, replace(kernel, start=None))
-                        )
+                        proposal = replace(kernel, start=None)
+                        self._history.trials.append(Trial(evaluation, proposal, *shared))
                         if observer.end(self._history):
                             return StopReason.CALLBACK
         self._reason = self._reason_to_stop()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autokernel import parse_expression
-from autokernel.evidence import Evaluator
+from autokernel.evidence import Estimate, Evaluator
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
 from autokernel.many_rows.left_out import MAX_INVISIBLE_STEPS, LeftOut
@@ -26,11 +26,11 @@ def rows():
 
 def climb(*fits):
     """A history in which the first kernel is of the design; the score rises by a nat each step."""
-    trials = [
-        Trial(replace(one, score=one.score + n), Phase.SEARCH if n else Phase.INITIAL, 0.0, 0.0)
-        for n, one in enumerate(fits)
-    ]
-    return History(40.0, trials)
+    history = History(40.0)
+    for n, one in enumerate(fits):
+        fit, phase = replace(one, score=one.score + n), Phase.SEARCH if n else Phase.INITIAL
+        history.trials.append(Trial(fit, Estimate(fit.expression), phase, 0.0, 0.0))
+    return history
 
 
 def test_a_climb_ends_when_its_last_steps_predict_other_rows_no_better(rows):

@@ -185,7 +185,8 @@ def history_of(*rows, n_design=2):
     """Build the history, of ten samples, of pairs of a kernel and a score; the design first."""
     trials = [
         Trial(
-            fit_of(kernel, score),
+            fit := fit_of(kernel, score),
+            Estimate(fit.expression),
             Phase.INITIAL if number < n_design else Phase.SEARCH,
             proposal_seconds=0.5 * number,
             elapsed=1.0 + number,

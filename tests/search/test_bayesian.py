@@ -14,27 +14,24 @@ from autokernel import parse_expression
 from autokernel.deadline import Deadline
 from autokernel.evidence import Estimate
 from autokernel.exceptions import OutOfTimeError
-from autokernel.search import BOMS, SOT, Acquisition, History, Phase, Trial
+from autokernel.search import BOMS, SOT, Acquisition
 from autokernel.search.distances import SOTKernel
 from autokernel.search.methods.boms import HellingerKernel
 from autokernel.search.methods.sot import UNIT, nats_to_gain, surrogate_below, warped
-from tests.search.stand_ins import Noting, distinct_walks, fit_of, history_of, proposed, task_of
+from tests.search.stand_ins import Noting, distinct_walks, history_of, proposed, task_of
 
 SMALL = SOT(population_size=10)
 either = pytest.mark.parametrize("strategy", [SMALL, BOMS()], ids=["evolution", "candidates"])
 
 
-DESIGN = [
-    Trial(fit_of(text, -1.0), Phase.INITIAL, 0.0, 1.0)
-    for text in ("SE[0]", "SE[0] + SE[0]", "SE[0] + SE[0] + SE[0]")
-]
+DESIGNED = history_of(*((" + ".join(n * ["SE[0]"]), -1.0) for n in (1, 2, 3)), n_design=3)
 
 
 @either
 def test_the_clock_is_looked_at_while_a_kernel_is_proposed(strategy):
     task = replace(task_of(), deadline=Deadline(-1.0))
     with pytest.raises(OutOfTimeError):
-        proposed(strategy, task, History(10, DESIGN))
+        proposed(strategy, task, DESIGNED)
 
 
 def test_distances_take_no_longer_than_the_time_that_is_left():
@@ -51,7 +48,7 @@ def test_distances_take_no_longer_than_the_time_that_is_left():
 
 def test_nothing_is_kept_of_a_task_that_is_over():
     task = task_of()
-    proposed(BOMS(), task, History(10, DESIGN))
+    proposed(BOMS(), task, DESIGNED)
     inputs = weakref.ref(task.data)
     del task
     gc.collect()
@@ -62,7 +59,7 @@ def test_nothing_is_kept_of_a_task_that_is_over():
 def test_each_next_kernel_is_sought_where_those_before_it_are_believed(strategy):
     noting = Noting()
     strategy = clone(strategy).set_params(acquisition=noting)
-    batch = proposed(strategy, task_of(), History(10, DESIGN), 3)
+    batch = proposed(strategy, task_of(), DESIGNED, 3)
     for proposal, before, after in zip(batch, noting.beliefs, noting.beliefs[1:], strict=False):
         (mean, std), (believed, left) = (
             belief.surrogate.predict([proposal]) for belief in (before, after)

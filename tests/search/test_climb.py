@@ -62,7 +62,7 @@ def test_it_finds_the_best_terms_and_estimates_all_their_neighbours(start, strat
     near = {one.canonical for one in found.task.grammar.neighbours(best)}
     assert near <= {*asked, best.canonical}
     steps = [trial for trial in found.history if trial.phase is Phase.SEARCH]
-    assert all(trial.estimate == trial.evaluation.score for trial in steps)  # they are right
+    assert all(trial.proposal.score == trial.evaluation.score for trial in steps)  # they are right
 
 
 @pytest.mark.parametrize(
@@ -147,7 +147,7 @@ def test_the_acquisition_chooses_among_the_steps_that_may_gain():
         found, _ = search_of(additive, start="SE[0]", strategy=SOT(acquisition=acquisition))
         assert found.history.best.expression.canonical == "LIN[1] + PER[2] + RQ[3] + SE[0]"
         trials = [trial for trial in found.history if trial.phase == Phase.SEARCH]
-        return trials[0].estimate, trials[0].expected_improvement
+        return trials[0].proposal.score, trials[0].proposal.expected
 
     highest, gain = first_step("ei")
     lowest, least = first_step(LeastFirst())
@@ -167,7 +167,7 @@ def test_where_the_climb_ends_kernels_anywhere_are_judged():
     far = [trial for trial in on.history if trial.phase == Phase.SEARCH][-3:]
     near = set(on.task.near(found.history.best.expression))
     assert not near & {trial.evaluation.expression.canonical for trial in far}
-    assert all(0.0 <= trial.expected_improvement < 0.05 for trial in far)
+    assert all(0.0 <= trial.proposal.expected < 0.05 for trial in far)
 
 
 class EndsAtPruning(Observer):
@@ -191,8 +191,8 @@ def test_improvements_are_over_the_best_kernel_also_on_other_climbs():
     heights = {"LIN[0] + SE[1]": 10.0, "SE[0]": 2.0, "PER[0] + SE[0]": 5.0}
     found, _ = search_of(landscape(heights), n_features=2, start="LIN[0] + SE[1]")
     trials = {str(trial.evaluation.expression): trial for trial in found.history}
-    assert trials["PER[0] + SE[0]"].estimate == 5.0
-    assert 0.0 <= trials["PER[0] + SE[0]"].expected_improvement < 0.01
+    assert trials["PER[0] + SE[0]"].proposal.score == 5.0
+    assert 0.0 <= trials["PER[0] + SE[0]"].proposal.expected < 0.01
 
 
 class SmallFirst(Acquisition):
