@@ -1,11 +1,22 @@
+"""Surrogates of scores and of errors, and acquisition functions of what these predict."""
+
 import numpy as np
 import pytest
+from scipy.integrate import quad
 from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal, norm
 
 from autokernel import parse_expression
 from autokernel.expression import Grammar
 from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
+from autokernel.search.acquisition import (
+    Belief,
+    CorrectedEstimates,
+    ExpectedImprovement,
+    ThompsonSampling,
+    UpperConfidenceBound,
+    expected_improvement,
+)
 from autokernel.search.distances import EdgeKernel
 from autokernel.search.surrogate import SurrogateGP, negative_log_posterior
 from tests.search.stand_ins import distinct_walks, kernel_kernels
@@ -40,11 +51,11 @@ def covariance(theta, distances):
     return np.exp(theta[0]) * np.exp(-distance / np.exp(theta[1]))
 
 
-def posterior(theta, distances, y):
+def posterior(theta, distances, y, variances=0.0):
     """Mean and covariance at all expressions given the first n (R&W eqs. 2.25 and 2.26)."""
     n = len(y)
     P = covariance(theta, distances)
-    gain = np.linalg.solve(P[:n, :n] + np.exp(theta[5]) * np.eye(n), P[:n]).T
+    gain = np.linalg.solve(P[:n, :n] + (np.exp(theta[5]) + variances) * np.eye(n), P[:n]).T
     return theta[6] + gain @ (y - theta[6]), P - gain @ P[:n]
 
 
@@ -109,13 +120,11 @@ def test_scores_with_errors_of_known_size_count_less():
     first = SurrogateGP(SOT, EXPRESSIONS[:n], SCORES[:n], prior=prior, variances=variances[:n])
     both = first.given(EXPRESSIONS[n:m], SCORES[n:m], variances[n:m])
     np.testing.assert_array_equal(both.theta, first.theta)
-    P, theta = covariance(first.theta, DISTANCES), first.theta
     for surrogate, known in ((first, n), (both, m)):
-        noise = np.diag(np.exp(theta[5]) + variances[:known])
-        gain = np.linalg.solve(P[:known, :known] + noise, P[:known]).T
         mean, std = surrogate.predict(EXPRESSIONS)
-        np.testing.assert_allclose(mean, theta[6] + gain @ (SCORES[:known] - theta[6]), atol=1e-8)
-        np.testing.assert_allclose(std**2, np.diag(P - gain @ P[:known]), atol=1e-8)
+        expected, C = posterior(first.theta, DISTANCES, SCORES[:known], variances[:known])
+        np.testing.assert_allclose(mean, expected, atol=1e-8)
+        np.testing.assert_allclose(std**2, np.diag(C), atol=1e-8)
 
 
 @pytest.mark.parametrize(("n_believed", "sizes"), [(0, [40]), (4, [1, 39]), (4, [17, 3, 20])])
@@ -202,3 +211,56 @@ def test_large_errors_that_have_nothing_in_common_are_noise():
     errors = 3.0 * np.random.default_rng(5).normal(size=40)
     surrogate = SurrogateGP(CHANGES, changes_of("LIN[1] + SE[0]")[:40], errors, prior=PRIOR)
     assert 1.5 < surrogate.noise < 4.5
+
+
+# Acquisition functions.
+
+
+def improvement(mean, std, best):
+    return expected_improvement(np.atleast_1d(mean), np.full(np.size(mean), std), best=best)
+
+
+@pytest.mark.parametrize("best", [-2.0, 0.3, 1.5])
+@pytest.mark.parametrize("std", [0.2, 3.0])
+def test_expected_improvement_is_the_integral_of_its_definition(std, best):
+    value, _ = quad(
+        lambda f: (f - best) * norm.pdf(f, 0.3, std), best, np.inf, epsabs=0, epsrel=1e-10
+    )
+    assert improvement(0.3, std, best) == pytest.approx(value, rel=1e-8)  # the quadrature's error
+
+
+def test_expected_improvement_is_never_negative():
+    # far below the best, where two terms almost cancel
+    assert np.all(improvement(np.linspace(-50, 5, 100_001), 1.0, 0.0) >= 0)
+
+
+def test_without_uncertainty_it_is_the_improvement_of_the_mean():
+    # a standard deviation of zero is taken as 1e-12, of which 0.4 is left at the best itself
+    np.testing.assert_allclose(improvement([1.0, 2.0, 5.0], 0.0, 2.0), [0, 0, 3], atol=1e-12)
+
+
+@pytest.mark.parametrize("kind", ["surrogate", "estimates"])
+def test_values_are_those_of_the_surrogate_or_of_estimates_with_errors(kind, conditioned):
+    new = EXPRESSIONS[80:]
+    mean, std = conditioned.predict(new)
+    known, rng = conditioned, np.random.default_rng(0)
+    if kind == "surrogate":
+        drawn = conditioned.draw(rng)(new)
+    else:
+        pairs = zip(mean, std, strict=True)
+        known, drawn = CorrectedEstimates(dict(zip(new, pairs, strict=True))), rng.normal(mean, std)
+    for acquisition, expected in [
+        (ExpectedImprovement(), expected_improvement(mean, std, best=-0.5)),
+        (UpperConfidenceBound(kappa=0), mean),
+        (UpperConfidenceBound(kappa=0.5), mean + 0.5 * std),
+        (ThompsonSampling(), drawn),
+    ]:
+        values = acquisition.values(Belief(known, -0.5, np.random.default_rng(0)))(new)
+        np.testing.assert_allclose(values, expected, rtol=1e-12)
+
+
+@pytest.mark.parametrize("kappa", [-1e-9, np.inf, "2"])
+def test_a_kappa_that_is_no_finite_number_from_zero_is_an_error_that_says_so(kappa):
+    expected = rf"'kappa' parameter of UpperConfidenceBound must be a float in .*Got {kappa!r}"
+    with pytest.raises(ValueError, match=expected):
+        UpperConfidenceBound(kappa=kappa)._validate_params()
