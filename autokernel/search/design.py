@@ -25,7 +25,6 @@ from autokernel.kernels import (
 )
 
 MAX_COLUMNS_WITH_BASES = 2  # with which the default design has every base kernel
-MAX_GROWTHS = 20  # operations tried for a result that is not yet in the design
 
 
 def default_design(grammar: Grammar) -> tuple[Expression, ...]:
@@ -119,7 +118,7 @@ def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> tuple[Expres
     """Return every base kernel on every column, then two random operations from each."""
     grown = {base.canonical: base for base in grammar.bases}
     for base in [base for base in grammar.bases for _ in range(2)]:
-        draws = (grammar.random_neighbour(base, rng) for _ in range(MAX_GROWTHS))
+        draws = (grammar.random_neighbour(base, rng) for _ in range(20))  # some may be known
         new = (kernel for kernel in draws if kernel.canonical not in grown)
         grown |= {kernel.canonical: kernel for kernel in islice(new, 1)}
     return tuple(grown.values())

@@ -14,7 +14,6 @@ from autokernel.search.distances import Edge
 from autokernel.typing import FloatArray
 
 PATIENCE = 30  # kernels without a gain after which a search has converged
-_NEAR_BEST = 5.0  # nats below the best score, within which errors of estimates are compared
 
 
 class Phase(StrEnum):
@@ -156,7 +155,7 @@ class History:
             ((one.parent, fit.expression), fit.score - one.score)
             for trial, fit, best in zip(self.trials, self.evaluations, before[:-1], strict=True)
             if (one := trial.proposal).parent is not None
-            and one.score > best - _NEAR_BEST
+            and one.score > best - 5.0  # nats
             and np.isfinite(fit.score)
         ]
 

@@ -37,9 +37,7 @@ from autokernel.search.strategy import Strategy, Task
 DESIGN_STREAM, PROPOSAL_STREAM = 0, 1  # streams of random numbers
 N_CHOICES = 2  # of columns, of very many
 MAX_NEW_COLUMNS = 15  # that are chosen together
-MAX_VAIN_STEPS = 10  # of a climb over very many columns, after which it ends
 MAX_DESIGNED_LATER = 8  # kernels over the columns that are chosen
-SHARE_OF_DESIGN = 0.5  # of the time; the rest is for pruning and search
 MAX_VAIN_FORMS = 5  # estimated simpler forms in a row that are not better, the last of a pruning
 MAX_LOSS = 1.0  # nats below the best score by its estimate, at which a simpler kernel is fitted
 MAX_LOSS_OF_TARGET = 6.0  # the same of a kernel on another scale of the target
@@ -107,7 +105,7 @@ class Search:
         design = self._designed(targets[0])
         self.design = (*map(self._plain, start), *design, *self._noise)
         self._chooses = not strategy.is_of_series and task.has_many_columns and not design
-        self._max_steps = MAX_VAIN_STEPS if self._chooses else np.inf
+        self._max_steps = 10 if self._chooses else np.inf  # in vain, after which a climb ends
         self.climbs = strategy.climbs(reduces=task.grammar.reduces)
         self._goes_on = self.climbs or strategy.is_of_series  # from kernels that are known
 
@@ -272,7 +270,7 @@ class Search:
     ) -> Iterator["_KernelBatch"]:
         """Yield the design, and quick kernels if there is no time for it."""
         history = self._history
-        fraction = 1.0 if self._strategy.is_of_series else SHARE_OF_DESIGN
+        fraction = 1.0 if self._strategy.is_of_series else 0.5  # the rest is for pruning and search
         share = partial(self.task.deadline.share, fraction)
         yield _KernelBatch(self._left_of_design(), [], Phase.INITIAL, until=share())
         try:

@@ -46,7 +46,6 @@ AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]  # constraint of a p
 MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_LEAVES_OF_LINES = 4  # of a kernel of which a part moves while curves become lines
 MAX_MOVED = 10  # leaves of a kernel of which a part moves
-MAX_DRAWS = 200  # of a kernel that is not yet known
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field holds arrays
@@ -333,7 +332,7 @@ def draw_unknown(
     texts = {expression.canonical for expression in known}
     proposals: list[Expression] = []
     while len(proposals) < n_proposals:
-        draws = (draw() for _ in range(MAX_DRAWS))
+        draws = (draw() for _ in range(200))
         small = (e for e in draws if e.n_leaves <= task.grammar.max_leaves and e.depth <= max_depth)
         proposal = next((e for e in small if e.canonical not in texts), None)
         proposal = proposal or task.any_unknown([*known, *proposals], max_depth=max_depth)

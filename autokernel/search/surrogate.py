@@ -19,13 +19,8 @@ from autokernel.typing import FloatArray
 _LOG_VARIANCE, _LOG_NOISE, _MEAN = 0, -2, -1
 _KERNEL = slice(1, -2)
 LOG_BOUNDS = (-4.0, 4.0)  # of log variances, log squared lengthscales and logits
-MEAN_BOUNDS = (-3.0, 3.0)  # of standardised scores
-LOG_NOISE_BOUNDS = (np.log(1e-5), 0.0)  # of standardised scores
 MAX_STDS = 4.0  # of hyperparameters with a prior from its mean
 DRAW_JITTER = 1e-9  # fraction of the variance; draws at equal expressions need it
-MAX_FIT_STEPS = 60
-MAX_CACHED_TREES = 8192
-MAX_CACHED_TABLES = 4  # a search compares many generations with the same evaluated expressions
 
 Item = TypeVar("Item", bound=Hashable)
 """What a kernel is between: expressions, or changes of expressions."""
@@ -66,8 +61,9 @@ class FrequencyKernel(DiscreteKernel[Item]):
     """
 
     def __init__(self) -> None:
-        self._frequencies = lru_cache(MAX_CACHED_TREES)(self.frequencies)
-        self._tables = lru_cache(MAX_CACHED_TABLES)(self._make_tables)
+        self._frequencies = lru_cache(8192)(self.frequencies)
+        # a search compares many generations with the same evaluated expressions
+        self._tables = lru_cache(4)(self._make_tables)
 
     @abstractmethod
     def frequencies(self, item: Item, /) -> Sequence[Frequencies]:
@@ -140,7 +136,7 @@ class SurrogateGP(Generic[Item]):
             self._shift, self._scale = float(scores.mean()), float(scores.std()) or 1.0
         y: FloatArray = (scores - self._shift) / self._scale
         distances = kernel.distances(items)
-        bounds = [LOG_BOUNDS, *kernel.bounds, LOG_NOISE_BOUNDS, MEAN_BOUNDS]
+        bounds = [LOG_BOUNDS, *kernel.bounds, (np.log(1e-5), 0.0), (-3.0, 3.0)]
         start = np.zeros(len(bounds))
         start[_LOG_NOISE] = np.log(kernel.start_noise)
         variances = np.broadcast_to(variances, y.shape)
@@ -149,7 +145,7 @@ class SurrogateGP(Generic[Item]):
         if prior is not None:
             start, stds = prior
             bounds = list(zip(start - MAX_STDS * stds, start + MAX_STDS * stds, strict=True))
-        limits = {"maxiter": MAX_FIT_STEPS, "ftol": 1e-7}
+        limits = {"maxiter": 60, "ftol": 1e-7}
         fit = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
         self.theta: FloatArray = fit.x
         self.weights, _ = kernel.weights(self.theta[_KERNEL])

@@ -22,7 +22,6 @@ from autokernel.search.strategy import AT_LEAST_ONE, Task
 from autokernel.search.surrogate import LOG_BOUNDS, KernelKernel
 from autokernel.typing import FloatArray, IntArray
 
-N_FIRST_STEPS = 5  # steps of the walk from each base kernel before the first proposal
 N_INPUTS = 20  # inputs of the comparison, BOMS section 4.4
 N_SOBOL_DIMENSIONS = 256  # further parameters reuse the first dimensions
 MIN_DRAW = 1e-50  # of a parameter; the largest is 1 / this: products of a few draws stay finite
@@ -130,7 +129,7 @@ class BOMS(BayesianStrategy):
         added += task.grammar.random_walks(self.n_walks, rng)
         if is_first:
             bases = task.grammar.bases
-            added += [task.grammar.random_walk(base, N_FIRST_STEPS, rng) for base in bases]
+            added += [task.grammar.random_walk(base, 5, rng) for base in bases]
         return added
 
 

@@ -14,9 +14,6 @@ from autokernel.expression import Expression
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import AT_LEAST_ONE, DesignedStrategy, Task, draw_unknown
 
-_MUTANT_LEAVES = 4  # largest number of leaves of the random subtree of a mutant
-_SHARE_OF_NEW_TARGETS = 0.1  # of the offspring, which have a random scale of the target
-
 
 @dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class TreeGEP(DesignedStrategy):
@@ -88,14 +85,16 @@ class TreeGEP(DesignedStrategy):
     def _child(
         self, task: Task, parents: Sequence[Expression], rng: np.random.Generator
     ) -> Expression:
-        """Mutate the winner of a tournament, or cross the winners of two."""
+        """Mutate the winner of a tournament, or cross the winners of two.
+
+        A tenth of the children have a random scale of the target.
+        """
         mother, targets = self._winner(parents, rng), task.grammar.targets
         target = mother.target
-        if len(targets) > 1 and rng.uniform() < _SHARE_OF_NEW_TARGETS:
+        if len(targets) > 1 and rng.uniform() < 0.1:
             target = targets[int(rng.integers(len(targets)))]
         if rng.uniform() < self.mutation:
-            drawn = task.grammar.random_tree(int(rng.integers(1, _MUTANT_LEAVES + 1)), rng)
-            planted = drawn.tree
+            planted = task.grammar.random_tree(int(rng.integers(1, 5)), rng).tree
         else:
             father = self._winner(parents, rng)
             planted = father.subtree(int(rng.integers(father.n_subtrees)))
