@@ -12,13 +12,14 @@ The families are equal, while priors and so evidences are not: each parameter ha
 """
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from functools import partial
 from itertools import chain, combinations, permutations
 from operator import is_
 
-from autokernel.expression.parts import arrange
+from autokernel.expression.parts import arrange, with_leaves
 from autokernel.expression.tree import Expression, Leaf, Operation, Tree
 from autokernel.kernels import ADD, MULTIPLY, Operator
 
@@ -63,16 +64,17 @@ def simplifications(expression: Expression) -> list[Expression]:
 
     A step removes a term of an operation that commutes, be it a leaf or a group, or puts an operand
     of any other operation in its place, or takes a common factor out of two terms of a sum, or
-    replaces a leaf by a limit of its base kernel. If several leaves have limits, one more step
-    replaces all of them, each by its first limit.
+    replaces a leaf by a limit of its base kernel. One more step replaces all leaves that have
+    limits, each by its first one.
 
     The canonical texts differ, and none is that of the expression. Removals come first, in the
     order of the subtrees of the normal form, then common factors, then limits.
     """
     whole = normal_form(expression)
     found: dict[str, Expression] = {}
-    simpler = chain(_removals(whole.tree), factorings(whole.tree), _limits(whole.tree))
-    for form in map(normal_form, map(whole.with_tree, simpler)):
+    changes = (_everywhere(whole.tree, change) for change in (_removals, _factorings, _limits))
+    of_all_leaves = with_leaves(whole, lambda leaf: next(_limits(leaf), leaf))
+    for form in map(normal_form, (*map(whole.with_tree, chain(*changes)), of_all_leaves)):
         found.setdefault(form.canonical, form)
     found.pop(whole.canonical, None)
     return list(found.values())
@@ -83,19 +85,28 @@ def factorings(tree: Tree) -> Iterator[Tree]:
 
     Each of the two equal leaves is kept once: ``A * B + A * C`` becomes ``A * (B + C)`` twice.
     """
-    if not isinstance(tree, Operation):
+    return _everywhere(tree, _factorings)
+
+
+def _everywhere(tree: Tree, change: Callable[[Tree], Iterator[Tree]]) -> Iterator[Tree]:
+    """Yield expressions in which one subtree is changed, parents first."""
+    yield from change(tree)
+    if isinstance(tree, Operation):
+        for number, child in enumerate(tree.children):
+            for changed in _everywhere(child, change):
+                yield tree.with_child(number, changed)
+
+
+def _factorings(tree: Tree) -> Iterator[Tree]:
+    """Yield the factorings of a sum itself."""
+    if not isinstance(tree, Operation) or tree.operator != ADD:
         return
-    terms = tree.children
-    if tree.operator == ADD:
-        for (place, one), (place_of_other, other) in permutations(enumerate(terms), 2):
-            others = [t for n, t in enumerate(terms) if n not in (place, place_of_other)]
-            for leaf, rest in _leaf_factors(one):
-                for twin, rest_of_other in _leaf_factors(other):
-                    if leaf.canonical == twin.canonical:
-                        yield tree.join([*others, leaf * (rest + rest_of_other)])
-    for number, term in enumerate(terms):
-        for shared in factorings(term):
-            yield tree.join([*terms[:number], shared, *terms[number + 1 :]])
+    for (place, one), (place_of_other, other) in permutations(enumerate(tree.children), 2):
+        others = [t for n, t in enumerate(tree.children) if n not in (place, place_of_other)]
+        for leaf, rest in _leaf_factors(one):
+            for twin, rest_of_other in _leaf_factors(other):
+                if leaf.canonical == twin.canonical:
+                    yield tree.join([*others, leaf * (rest + rest_of_other)])
 
 
 def moves(tree: Tree) -> Iterator[Tree]:
@@ -106,7 +117,7 @@ def moves(tree: Tree) -> Iterator[Tree]:
     two of them and the others.
     """
     for rest, part in _parts_taken(tree):
-        yield from _with_part(rest, part)
+        yield from _everywhere(rest, partial(_joined_with, part=part))
     if isinstance(tree, Operation) and tree.operator.commutes:
         terms = tree.children
         for pair in combinations(range(len(terms)), 2) if 3 < len(terms) <= MAX_SPLIT else ():
@@ -119,32 +130,23 @@ def _parts_taken(tree: Tree) -> Iterator[tuple[Tree, Tree]]:
     """Yield an expression without one of its parts, and this part."""
     if not isinstance(tree, Operation):
         return
-    terms = tree.children
-    for number, term in enumerate(terms):
-        before, after = terms[:number], terms[number + 1 :]
+    for number, term in enumerate(tree.children):
         if tree.operator.commutes:
-            yield tree.join([*before, *after]), term
+            yield tree.with_child(number), term
         for rest, part in _parts_taken(term):
-            yield tree.join([*before, rest, *after]), part
+            yield tree.with_child(number, rest), part
 
 
-def _with_part(tree: Tree, part: Tree) -> Iterator[Tree]:
-    """Yield the sums and products of each part of an expression and another one."""
-    yield tree + part
-    yield tree * part
-    if isinstance(tree, Operation):
-        terms = tree.children
-        for number, term in enumerate(terms):
-            for joined in _with_part(term, part):
-                yield tree.join([*terms[:number], joined, *terms[number + 1 :]])
+def _joined_with(tree: Tree, part: Tree) -> Iterator[Tree]:
+    yield from (tree + part, tree * part)
 
 
 def _leaf_factors(tree: Tree) -> Iterator[tuple[Leaf, Tree]]:
     """Yield each leaf among the factors of a product, with the product of the others."""
     if isinstance(tree, Operation) and tree.operator == MULTIPLY:
-        for number, factor in enumerate(factors := tree.children):
+        for number, factor in enumerate(tree.children):
             if isinstance(factor, Leaf):
-                yield factor, tree.join([*factors[:number], *factors[number + 1 :]])
+                yield factor, tree.with_child(number)
 
 
 def without_leaves(tree: Tree, texts: AbstractSet[str]) -> Tree | None:
@@ -183,31 +185,12 @@ def _absorbs(tree: Tree, leaf: Leaf) -> bool:
 
 
 def _removals(tree: Tree) -> Iterator[Tree]:
-    """Yield expressions without one term, or with one operand in place of an operation."""
-    if not isinstance(tree, Operation):
-        return
-    terms = tree.children
-    for number, term in enumerate(terms):
-        if tree.operator.commutes:
-            yield tree.join(terms[:number] + terms[number + 1 :])
-        else:
-            yield term
-    for number, term in enumerate(terms):
-        for simpler in _removals(term):
-            yield tree.join([*terms[:number], simpler, *terms[number + 1 :]])
+    """Yield an operation without one term, or one operand in its place."""
+    if isinstance(tree, Operation):
+        for number, term in enumerate(tree.children):
+            yield tree.with_child(number) if tree.operator.commutes else term
 
 
 def _limits(tree: Tree) -> Iterator[Tree]:
-    """Yield expressions with a leaf replaced by a limit of it, then with all such leaves."""
-    places = [
-        (place, leaf)
-        for place, leaf in enumerate(tree.subtrees())
-        if isinstance(leaf, Leaf) and leaf.kernel.limits
-    ]
-    for place, leaf in places:
-        for limit in leaf.kernel.limits:
-            yield tree.replace(place, replace(leaf, kernel=limit)).tree
-    if len(places) > 1:
-        for place, leaf in places:
-            tree = tree.replace(place, replace(leaf, kernel=leaf.kernel.limits[0])).tree
-        yield tree
+    if isinstance(tree, Leaf):
+        yield from (replace(tree, kernel=limit) for limit in tree.kernel.limits)

@@ -126,9 +126,7 @@ def splits(tree: Tree) -> Iterator[tuple[Part, Part]]:
     """
     if not isinstance(tree, Operation):
         return
-    terms = tree.children
     for number, (term, start) in enumerate(_numbered(tree)):
-        before, after = terms[:number], terms[number + 1 :]
         parts: list[tuple[list[Tree], Tree, Sequence[int]]]
         if tree.operator.is_additive:
             parts = [([], term, range(len(term.nodes)))]
@@ -137,7 +135,7 @@ def splits(tree: Tree) -> Iterator[tuple[Part, Part]]:
         for left, taken, nodes in parts:
             taken_nodes = tuple(start + node for node in nodes)
             kept = tuple(n for n in range(len(tree.nodes)) if n not in taken_nodes)
-            yield (tree.join([*before, *left, *after]), kept), (taken, taken_nodes)
+            yield (tree.with_child(number, *left), kept), (taken, taken_nodes)
 
 
 def meeting_operator(tree: Tree, one: int, other: int) -> Operator:

@@ -406,6 +406,10 @@ class Operation(Tree):
             return Operation(self.operator, *terms, column=self.column)
         return reduce(lambda left, right: Operation(self.operator, left, right), terms)
 
+    def with_child(self, number: int, *new: Tree) -> Tree:
+        """Return the operation with others in the place of one of its children."""
+        return self.join([*self.children[:number], *new, *self.children[number + 1 :]])
+
     def _term_texts(self, operator: Operator) -> tuple[str, ...]:
         own = self.operator
         if (own is operator or own == operator) and own.commutes:
