@@ -110,6 +110,11 @@ class RowNoise:
         return RowNoise(self.weights, self.errors, self.rounding, self.log_slopes, log_factors)
 
     @property
+    def has_density(self) -> BoolArray:
+        """Whether the target (n_samples,) of each row has a density on the scale of the target."""
+        return np.isfinite(self.log_slopes)
+
+    @property
     def _every(self) -> tuple[FloatArray, ...]:
         return self.weights, self.errors, self.rounding, self.log_slopes, self.log_factors
 

@@ -99,8 +99,8 @@ def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatAr
     rows = [("constant", found.constant, explained.std_of_constant()), *effects, *rest]
     means = [mean for _, mean, _ in rows]
     whole = float(np.prod(means) if is_log else np.sum(means))
-    on_scale = {"identity": "prediction", "log": found.median}
-    last = on_scale.get(found.scale, f"{found.scale} of median")
+    named = {"identity": "prediction", "log": found.median}
+    last = named.get(found.scale, f"{found.scale} of median")
     rows.append((last, whole, float(explained.std_of_fit(X)[0])))
     names, values, stds = zip(*rows, strict=True)
     ends = [norm.ppf(end) * np.array(stds) for end in INTERVAL_ENDS]

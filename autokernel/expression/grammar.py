@@ -13,7 +13,7 @@ import numpy as np
 from autokernel.expression.normal_form import reduced
 from autokernel.expression.parts import with_leaves
 from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, Tree, View
-from autokernel.kernels import BaseKernel, Operator
+from autokernel.kernels import BaseKernel, Operator, definition
 
 _ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
 
@@ -93,9 +93,24 @@ class Grammar:
     def bases(self) -> tuple[Expression, ...]:
         """The leaves on the first scale of their column, and of the target."""
         return tuple(
-            leaf.on(self.targets[0])
+            self.placed(leaf)
             for leaf in self.leaves
             if leaf == self._on_scale(leaf, self._scales_of[leaf.column][0])
+        )
+
+    def placed(self, expression: Expression, target: str | None = None) -> Expression:
+        """Put an expression without a scale of the target on that of new kernels, or on another."""
+        has_none = expression.target == IDENTITY
+        return expression.on(target or self.targets[0]) if has_none else expression
+
+    @property
+    def definition(self) -> tuple[object, ...]:
+        """Texts and numbers that identify the grammar, except for ``unchanging``."""
+        return (
+            tuple(map(str, self.leaves)),
+            tuple(definition(one) for one in (*self.base_kernels, *self.operators)),
+            tuple(map(str, self.targets)),
+            (self.max_leaves, self.reduces),
         )
 
     def on_columns(self, columns: Collection[int]) -> "Grammar":

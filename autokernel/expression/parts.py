@@ -53,7 +53,7 @@ def changes_along(expression: Expression) -> set[int]:
     return {one.column for one in trees if one.column is not None and not isinstance(one, Leaf)}
 
 
-def with_leaves(expression: Expression, choose: Callable[[Leaf], Leaf]) -> Expression:
+def with_leaves(expression: Expression, choose: Callable[[Leaf], Tree]) -> Expression:
     """Return an expression with its leaves exchanged, which leaves the numbers of subtrees."""
     tree: Tree = fold_nodes(
         expression,

@@ -146,6 +146,11 @@ class Expression(ABC):
         """The columns on which it depends."""
         return frozenset(one.column for one in self.subtrees() if one.column is not None)
 
+    @property
+    def prefix(self) -> str:
+        """The scale of the target as texts begin with it, ``log(y) ~``; empty if it has none."""
+        return "" if self.target == IDENTITY else f"{self.target}(y) ~"
+
     def on(self, target: str) -> "Expression":
         """Return this kernel on a scale of the target."""
         return self.tree if target == IDENTITY else OnScale(target, self.tree)
@@ -194,7 +199,7 @@ class Expression(ABC):
                 tree.operator, tree.operands, below, written(tree.view, tree)
             ),
         )
-        return text if self.target == IDENTITY else f"{self.target}(y) ~ {text}"
+        return f"{self.prefix} {text}" if self.prefix else text
 
     def _path(self, index: int) -> "tuple[Tree, list[tuple[Operation, int]]]":
         """Return the subtree at an index, and all above it with the numbers of their operands."""
@@ -236,8 +241,8 @@ class OnScale(Expression):
     canonical: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_scale("target", self.target, (IDENTITY, *TARGET_SCALES))
-        object.__setattr__(self, "canonical", f"{self.target}(y) ~ {self.tree.canonical}")
+        _check_scale("target", self.target, (IDENTITY, *TARGET_SCALES))  # IDENTITY: that of trees
+        object.__setattr__(self, "canonical", f"{self.prefix} {self.tree.canonical}")
 
 
 class Tree(Expression):

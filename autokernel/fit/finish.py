@@ -263,5 +263,4 @@ def deviations_of(
     of_rows = RowNoise(data.noise.weights, data.noise.errors)  # new ones are rounded already
     variance = of_function + of_rows.variance(variance - of_function)
     deviations = (data.u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    has_density = np.isfinite(data.seen_by(expression).noise.log_slopes)
-    return np.where(has_density, deviations, np.inf)
+    return np.where(data.seen_by(expression).noise.has_density, deviations, np.inf)

@@ -135,7 +135,7 @@ def _is_beyond(model: FittedModel, rows: TrainingData) -> BoolArray:
     """Whether the scale of the best kernel, or all scales of the mixture, do not have a target."""
     best, scales = model.evaluation, {one.expression.target for one in model.mixture.components}
     every = [best.expression.target, *sorted(scales)]
-    has = [np.isfinite(rows.on(scale).noise.log_slopes) for scale in every]
+    has = [rows.on(scale).noise.has_density for scale in every]
     return ~(has[0] & np.any(has[1:], axis=0))
 
 

@@ -242,7 +242,7 @@ class Space:
                 f"{tidy.n_leaves}: raise max_leaves"
             )
         for leaf in tidy.leaves:
-            if grammar.spans(leaf.on(grammar.targets[0])):
+            if grammar.spans(grammar.placed(leaf)):
                 continue
             own = [one.kernel.name for one in grammar.leaves if one.column == leaf.column]
             is_short = leaf.kernel == PERIODIC and leaf.column not in self.periodic
@@ -251,7 +251,7 @@ class Space:
                 f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"
                 f"{f', as it has {NO_CYCLES}' if is_short else ''}"
             )
-        if not grammar.spans(tidy if tidy.target != IDENTITY else tidy.on(grammar.targets[0])):
+        if not grammar.spans(grammar.placed(tidy)):
             raise ValueError(
                 "start_kernel must be a kernel that the search can reach, made with the operators "
                 f"{[operator.symbol for operator in grammar.operators]} on columns that vary, and "

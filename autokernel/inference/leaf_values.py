@@ -78,10 +78,9 @@ class LeafValues:
             return np.array([whole.value(theta) for theta in thetas])
         (constant, slope), (leaf, entries) = affine, slots[node]
         assert isinstance(leaf, Leaf)
-        target = expression.target
-        if target not in self._likelihoods:  # which serves for any covariance
-            self._likelihoods[target] = ExactLikelihood(leaf.on(target), self.data)
-        likelihood = self._likelihoods[target]
+        if (scale := expression.prefix) not in self._likelihoods:  # one serves for any covariance
+            self._likelihoods[scale] = ExactLikelihood(expression.with_tree(leaf), self.data)
+        likelihood = self._likelihoods[scale]
         (scaled,) = np.nonzero([one.unit == Unit.SQUARED_TARGET for one in leaf.parameters])
         found = np.empty(len(thetas))
         for number, theta in enumerate(thetas):

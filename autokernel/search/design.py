@@ -57,7 +57,7 @@ def classic_kernels(grammar: Grammar) -> list[Expression]:
         ard_rq = _over_columns(MULTIPLY, MULTI_SCALE, grammar)
         classics += [ard_rq, ard_rq + smooth]
     distinct = {one.canonical: one for one in classics}.values()
-    return [one for one in distinct if grammar.spans(one.on(grammar.targets[0]))]
+    return [one for one in distinct if grammar.spans(grammar.placed(one))]
 
 
 def kernels_of_series(
@@ -111,7 +111,7 @@ def kernels_of_groups(grammar: Grammar) -> list[Expression]:
         return []
     [x] = seasons
     found = [level * x[LINEAR] + level * x[PERIODIC] for level in levels]
-    return [one for one in found if grammar.spans(one.on(grammar.targets[0]))]
+    return [one for one in found if grammar.spans(grammar.placed(one))]
 
 
 def grown_kernels(grammar: Grammar, *, rng: np.random.Generator) -> tuple[Expression, ...]:

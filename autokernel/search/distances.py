@@ -8,7 +8,7 @@ from zlib import crc32
 import numpy as np
 from scipy.special import expit
 
-from autokernel.expression import IDENTITY, Expression, Operation, Tree
+from autokernel.expression import Expression, Operation, Tree
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
@@ -115,13 +115,13 @@ def _base_frequencies(expression: Expression) -> Frequencies:
     per_column = Counter(leaf.column for leaf in expression.leaves)
     counts = Counter((leaf.canonical, leaf.column) for leaf in expression.leaves)
     shares = {element: count / per_column[element[1]] for element, count in counts.items()}
-    target = {} if expression.target == IDENTITY else {f"{expression.target}(y) ~": 1.0}
-    return {**shares, **dict.fromkeys(per_column, 1.0), **target}
+    scale = {expression.prefix: 1.0} if expression.prefix else {}
+    return {**shares, **dict.fromkeys(per_column, 1.0), **scale}
 
 
 def _counts(expression: Expression) -> tuple[Counter[str], Counter[str]]:
     """Count leaves and paths; the scale of the target counts as a leaf."""
     leaves = Counter(leaf.canonical for leaf in expression.leaves)
-    if expression.target != IDENTITY:
-        leaves[f"{expression.target}(y) ~"] += 1
+    if expression.prefix:
+        leaves[expression.prefix] += 1
     return leaves, Counter(_paths(expression.tree))

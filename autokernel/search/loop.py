@@ -19,7 +19,6 @@ from autokernel.evidence.evaluator import digest
 from autokernel.evidence.starts import WarmStart
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
-    IDENTITY,
     NOISE,
     Expression,
     arrange,
@@ -93,29 +92,29 @@ class Search:
         self._strategy, self.task, self._history = strategy, task, history
         self._store, self._is_over = store or Store(), is_over
         self._n_iter, self._seed, self._batch_size = n_iter, seed, batch_size
-        targets = task.grammar.targets
-        self._noise = [NOISE.on(target) for target in targets]
+        self._noise = [NOISE.on(target) for target in task.grammar.targets]
         self.expected_improvement = self._left = np.nan  # nats that a kernel may gain at a maximum
         self._began, self._reason = time.perf_counter(), StopReason.EXHAUSTED  # of before
         self._was_short = False  # of time for a kernel
         self._is_designed = self._lacks_designed = False
         self._pruned: Evaluation | None = None  # the best one, whose simpler forms are not better
         self._rescored: list[Estimate] = []  # the best kernels on other data
-        start = [one.on(targets[0]) if one.target == IDENTITY else one for one in task.start]
-        design = self._designed(targets[0])
-        self.design = (*map(self._plain, start), *design, *self._noise)
+        design = self._designed()
+        start = map(self._plain, map(task.grammar.placed, task.start))
+        self.design = (*start, *design, *self._noise)
         self._chooses = not strategy.is_of_series and task.has_many_columns and not design
         self._max_steps = 10 if self._chooses else np.inf  # in vain, after which a climb ends
         self.climbs = strategy.climbs(reduces=task.grammar.reduces)
         self._goes_on = self.climbs or strategy.is_of_series  # from kernels that are known
 
-    def _designed(self, target: str) -> list[Expression]:
-        """Return the design of the strategy, with kernels that have no scale on this one."""
-        if not self.task.grammar.columns:
+    def _designed(self, target: str | None = None) -> list[Expression]:
+        """Return the design of the strategy, on the scale of new kernels or on this one."""
+        grammar = self.task.grammar
+        if not grammar.columns:
             return []
         rng = np.random.default_rng([self._seed, DESIGN_STREAM])
         design = self._strategy.design(self.task, rng=rng)
-        return [self._plain(one.on(target) if one.target == IDENTITY else one) for one in design]
+        return [self._plain(grammar.placed(one, target)) for one in design]
 
     @property
     def n_trials(self) -> int:

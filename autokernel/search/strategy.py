@@ -35,7 +35,7 @@ from autokernel.expression import (
     with_numbers,
 )
 from autokernel.inference import TrainingData
-from autokernel.kernels import ADD, LINEAR, MULTIPLY, PRESETS, SMOOTH, Priors, definition
+from autokernel.kernels import ADD, LINEAR, MULTIPLY, PRESETS, SMOOTH, Priors
 from autokernel.search.columns import MAX_COLUMNS
 from autokernel.search.design import default_design, grown_kernels
 from autokernel.search.history import History
@@ -90,16 +90,8 @@ class Task:
     @property
     def definition(self) -> tuple[object, ...]:
         """Texts and numbers that identify the task, except for structure prior and deadline."""
-        grammar = self.grammar
-        return (
-            self.fingerprint,
-            tuple(map(str, grammar.leaves)),
-            tuple(definition(one) for one in (*grammar.base_kernels, *grammar.operators)),
-            tuple(map(str, grammar.targets)),
-            (grammar.max_leaves, grammar.reduces),
-            tuple(map(str, self.start)),
-            float(self.tol),
-        )
+        start = tuple(map(str, self.start))
+        return (self.fingerprint, *self.grammar.definition, start, float(self.tol))
 
     def parse(self, text: str) -> Expression:
         """Read the text of a kernel whose parts are in the grammar or in a kernel of the start."""

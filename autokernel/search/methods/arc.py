@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 from scipy.special import expit
 
-from autokernel.expression import IDENTITY, Expression, Operation, arrange
+from autokernel.expression import Expression, Operation, arrange
 from autokernel.search.distances import operator_text
 from autokernel.search.methods.sot import SOT
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
@@ -42,8 +42,8 @@ class ArcKernel(FrequencyKernel[Expression]):
             by_depth[min(depth, N_DEPTHS - 1)][f"{path} {value}"] = 1.0
             below = enumerate(tree.operands)
             positions += [(f"{path}.{number}", depth + 1, operand) for number, operand in below]
-        if expression.target != IDENTITY:
-            by_depth[0][f"{expression.target}(y) ~"] = 1.0
+        if expression.prefix:
+            by_depth[0][expression.prefix] = 1.0
         return by_depth
 
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
