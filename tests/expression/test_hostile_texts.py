@@ -82,10 +82,11 @@ LONG = {
 }
 
 
-@pytest.mark.parametrize("text", LONG.values(), ids=LONG)
-def test_long_texts_are_refused_in_time(text):
-    found = read(text)
+@pytest.mark.parametrize("name", LONG)
+def test_long_texts_are_refused_in_time(name):
+    found = read(LONG[name])
     assert isinstance(found, ExpressionSyntaxError)
+    assert ("nested too deeply" in str(found)) == (name in ("brackets", "change points"))
     assert len(str(found).split("\n", 1)[1]) < 1000  # the place, not the whole text
 
 

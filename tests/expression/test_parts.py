@@ -170,21 +170,15 @@ def test_each_term_of_a_sum_is_taken_away_in_turn(text, parts):
     assert found == [tuple(parse_expression(part).canonical for part in pair) for pair in pairs]
 
 
-@given(trees)
-def test_the_nodes_of_rest_and_term_are_read_at_their_places_in_the_whole(expression):
-    for rest, term in splits(expression):
-        assert sorted(rest[1] + term[1]) == list(range(len(expression.nodes)))
-        for part, nodes in (rest, term):
-            for node, original in zip(part.nodes, nodes, strict=True):
-                assert node.declared == expression.nodes[original].declared
-
-
 @given(problems(n_features=2))
 def test_a_rest_is_the_kernel_in_which_the_term_is_zero(problem):
     expression = problem.expression
     slots = slots_of(expression)
     params = np.exp(problem.theta[:-1])
-    for (rest, rest_nodes), (_, term_nodes) in splits(expression):
+    for (rest, rest_nodes), (term, term_nodes) in splits(expression):
+        assert sorted(rest_nodes + term_nodes) == list(range(len(slots)))
+        nodes = [slots[node].node.declared for node in rest_nodes + term_nodes]
+        assert nodes == [node.declared for node in (*rest.nodes, *term.nodes)]
         without = params.copy()
         for node in term_nodes:
             zero = [p.unit == Unit.SQUARED_TARGET for p in slots[node].node.parameters]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError, parse_expression
+from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluator
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
@@ -78,22 +78,7 @@ def test_the_gradient_of_the_likelihood_equals_finite_differences(symbol, seed):
     np.testing.assert_allclose(found, expected, rtol=1e-6, atol=1e-6 * abs(expected).max())
 
 
-# Notation and trees: the suites of expressions run over trees of every operator, too.
-
-
-@pytest.mark.parametrize(
-    ("text", "message"),
-    [
-        ("CP(SE[0], LIN[0])", "expected the column of CP in square brackets"),
-        ("GATE[0](SE[0])", "expected ',': GATE has 2"),
-        ("GATE[0](SE[0], LIN[0], PER[0])", "expected ')'"),
-        ("GATE[0] SE[0]", "expected '(': GATE has 2"),
-        ("MISSING[0](SE[0], LIN[0])", "unknown base kernel 'MISSING'"),
-    ],
-)
-def test_wrong_text_is_refused_with_what_was_expected(text, message):
-    with pytest.raises(ExpressionSyntaxError, match=re.escape(message)):
-        read(text)
+# Trees: the suites of expressions run over trees of every operator, too.
 
 
 def test_addends_are_the_terms_in_their_parts():
