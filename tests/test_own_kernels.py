@@ -14,6 +14,7 @@ from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, VARIANCE
 from autokernel.kernels.built_in import Periodic
 from tests.fits import assert_predicts_as_its_kernel
+from tests.kernels.gate import GATE
 from tests.own_kernels import (
     BY_CALL,
     OU,
@@ -71,8 +72,10 @@ def test_workers_and_memory_give_the_same_result(tmp_path):
     local = CallableKernel("LOCAL", lambda X, Y, v: v * np.exp(-np.abs(X - Y.T)), (VARIANCE,))
     memory = {"memory": tmp_path}
     for kernel, others in ((OU, ({"n_jobs": 2, **memory}, memory)), (local, ({"n_jobs": 2},))):
-        settings = {"base_kernels": ("LIN", kernel), "batch_size": 2, "averaging": None}
+        parts = {"base_kernels": ("LIN", kernel), "operators": (GATE,)}
+        settings = {**parts, "batch_size": 2, "averaging": None}
         alone = fitted(**settings).search_history_
+        assert any("GATE" in text for text in alone["kernel"])
         for other in others:
             found = fitted(**settings, **other).search_history_
             np.testing.assert_array_equal(found["kernel"], alone["kernel"])

@@ -18,14 +18,13 @@ from autokernel.expression.tree import (
 )
 from autokernel.kernels import (
     KERNEL_ALIASES,
-    OPERATORS,
     BaseKernel,
     Operator,
     Seasonal,
     is_built_in,
     require_base_kernels,
-    require_operators,
     with_custom_kernels,
+    with_custom_operators,
 )
 from autokernel.validation import did_you_mean
 
@@ -132,8 +131,7 @@ class _Parser:
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
         own = require_base_kernels("base_kernels", base_kernels)
         self.base_kernels = with_custom_kernels(own)
-        require_operators(operators, base_kernels=self.base_kernels)
-        every = {**OPERATORS, **{o.symbol: o for o in operators}}.values()
+        every = with_custom_operators(operators, base_kernels=self.base_kernels).values()
         self.words = {o.symbol: o for o in every if o.is_word}
         signs = [o for o in every if not o.is_word]
         # one list of signs for each precedence, the lowest precedence first

@@ -26,8 +26,8 @@ from autokernel.kernels import (
     has_lambda,
     name_of_period,
     require_base_kernels,
-    require_operators,
     with_custom_kernels,
+    with_custom_operators,
 )
 from autokernel.many_rows import APPROXIMATIONS
 from autokernel.model import PosteriorAveraging
@@ -294,10 +294,8 @@ def check_operators(
     given = () if isinstance(operators, str) else tuple(operators)
     given = tuple(one.upper() if isinstance(one, str) else one for one in given)
     objects = [one for one in given if not isinstance(one, str)]
-    own = require_operators(objects, base_kernels=base_kernels)
+    known = with_custom_operators(objects, base_kernels=base_kernels)
     _check_selection("operators", operators, given, known=OPERATORS, kind=Operator)
-    own.sort(key=lambda operator: operator.symbol)  # a set has no order
-    known = {**OPERATORS, **{operator.symbol: operator for operator in own}}
     return tuple(one for symbol, one in known.items() if symbol in given or one in given)
 
 

@@ -47,7 +47,7 @@ from autokernel.kernels.operators import (
     Operands,
     Operator,
     Share,
-    require_operators,
+    with_custom_operators,
 )
 from autokernel.kernels.pairs import (
     BroadcastPairs,

@@ -319,12 +319,13 @@ OPERATORS: Mapping[str, Operator] = MappingProxyType(
 """The built-in operators by symbol."""
 
 
-def require_operators(custom: Iterable[object], *, base_kernels: Collection[str]) -> list[Operator]:
-    """Check custom operators, for use with base kernels of these names."""
+def with_custom_operators(
+    custom: Iterable[object], *, base_kernels: Collection[str]
+) -> Mapping[str, Operator]:
+    """Return the built-in operators, then custom ones, for base kernels of these names."""
     known = dict(OPERATORS)
     for symbol in known.keys() & set(base_kernels):
         raise ValueError(f"{symbol} is an operator and cannot be the name of a base kernel")
-    checked = []
     for operator in custom:
         if isinstance(operator, type) and issubclass(operator, Operator):
             raise TypeError(f"operators must hold objects, got a class: call {operator.__name__}()")
@@ -336,5 +337,4 @@ def require_operators(custom: Iterable[object], *, base_kernels: Collection[str]
             raise ValueError(f"operators must not have the name of a base kernel, got {operator!r}")
         if known.setdefault(operator.symbol, operator) != operator:
             raise ValueError(f"operators must have different symbols, got two for {operator!r}")
-        checked.append(operator)
-    return checked
+    return {**OPERATORS, **dict(sorted(known.items()))}  # the custom ones may be from a set

@@ -173,16 +173,6 @@ def test_every_strategy_searches_with_operators_from_outside(strategy):
     assert history["n_leaves"].max() <= 3
 
 
-def test_workers_and_memory_carry_an_operator_from_outside(tmp_path):
-    settings = {**FEW, "operators": (GATE,), "base_kernels": ("SE",), "n_iter": 0}
-    scores = [
-        AutoKernelGPRegressor(**settings, **more).fit(*level_shift(12)).search_history_["score"]
-        for more in ({}, {"n_jobs": 2, "memory": tmp_path}, {"memory": tmp_path})
-    ]
-    np.testing.assert_array_equal(scores[0], scores[1])
-    np.testing.assert_array_equal(scores[0], scores[2])
-
-
 def test_a_warm_start_takes_over_the_parameter_of_the_operator():
     X, y = level_shift(30)
     evaluator = Evaluator(TrainingData((X - 1950) / 10, y), priors={}, seed=0)

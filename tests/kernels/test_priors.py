@@ -75,20 +75,12 @@ def test_default_differs_from_paper_by_wider_priors_of_the_noise_and_of_slopes()
 @given(entries=st.lists(shapes_and_rates, min_size=1, max_size=6), seed=seeds)
 def test_log_density_is_that_of_the_gamma_distribution_with_the_jacobian(entries, seed):
     shape, rate = np.array(entries).T
-    theta = np.random.default_rng(seed).uniform(-5, 3, len(entries))
-    terms = gamma.logpdf(np.exp(theta), shape, scale=1 / rate) + theta
+    theta = np.random.default_rng(seed).uniform(-5, 3, (2, 5, len(entries)))
+    expected = (gamma.logpdf(np.exp(theta), shape, scale=1 / rate) + theta).sum(axis=-1)
     # terms of size up to rate * exp(3) = 2000 are summed in another order
-    assert LogGammaPrior(shape, rate).log_density(theta) == pytest.approx(
-        terms.sum(), rel=1e-13, abs=1e-11
-    )
-
-
-def test_log_density_of_a_stack_of_points_is_that_of_each_point():
-    prior = LogGammaPrior.of(PARAMETERS, priors=PRESETS["default"])
-    theta = np.random.default_rng(0).uniform(-3, 1, (2, 5, len(NAMES)))
-    expected = [[prior.log_density(point) for point in row] for row in theta]
-    # a product with a matrix sums in another order than one with a vector
-    np.testing.assert_allclose(prior.log_density(theta), expected, rtol=1e-13)
+    for at, density in ((theta, expected), (theta[1, 2], expected[1, 2])):
+        found = LogGammaPrior(shape, rate).log_density(at)
+        np.testing.assert_allclose(found, density, rtol=1e-13, atol=1e-11)
 
 
 @given(entries=st.lists(shapes_and_rates, min_size=1, max_size=4), seed=seeds)
