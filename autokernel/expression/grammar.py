@@ -15,8 +15,6 @@ from autokernel.expression.parts import with_leaves
 from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, Tree, View
 from autokernel.kernels import BaseKernel, Operator, definition
 
-_ATTEMPTS = 10  # attempts to grow a random tree, for each of its leaves
-
 _Joint = tuple[Operator, int | None, int]
 """An operator, its column, and the operand that a subtree becomes; all others are a new leaf."""
 
@@ -251,7 +249,7 @@ class Grammar:
         bases = self.bases
         tree = bases[int(rng.integers(len(bases)))]
         n_leaves = min(n_leaves, self.max_leaves)
-        for _ in range(_ATTEMPTS * n_leaves):
+        for _ in range(10 * n_leaves):  # attempts
             if tree.n_leaves < n_leaves:
                 tree = self._drawn(tree, [], rng)
         return tree

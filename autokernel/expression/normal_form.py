@@ -23,8 +23,6 @@ from autokernel.expression.parts import arrange, with_leaves
 from autokernel.expression.tree import Expression, Leaf, Operation, Tree
 from autokernel.kernels import ADD, MULTIPLY, Operator
 
-MAX_SPLIT = 6  # terms of a sum or product that is split into two of them and the others
-
 
 def reduced(tree: Tree) -> Tree:
     """Remove all leaves that are redundant.
@@ -120,7 +118,7 @@ def moves(tree: Tree) -> Iterator[Tree]:
         yield from _everywhere(rest, partial(_joined_with, part=part))
     if isinstance(tree, Operation) and tree.operator.commutes:
         terms = tree.children
-        for pair in combinations(range(len(terms)), 2) if 3 < len(terms) <= MAX_SPLIT else ():
+        for pair in combinations(range(len(terms)), 2) if 4 <= len(terms) <= 6 else ():
             others = [term for number, term in enumerate(terms) if number not in pair]
             one, rest = tree.join([terms[n] for n in pair]), tree.join(others)
             yield from (one + rest, one * rest)

@@ -44,7 +44,7 @@ class Declared:
     parameters: tuple[KernelParameter, ...] = ()
 
     def __eq__(self, other: object) -> bool:
-        if self is other or not isinstance(other, Declared) or type(self) is not type(other):
+        if self is other or type(self) is not type(other):
             return self is other
         ours, theirs = _attributes(self), _attributes(other)
         try:
@@ -56,7 +56,7 @@ class Declared:
         return hash(type(self).__qualname__)
 
 
-def _attributes(declared: Declared) -> dict[str, Any]:
+def _attributes(declared: object) -> dict[str, Any]:
     return {name: value for name, value in vars(declared).items() if not name.startswith("_")}
 
 
