@@ -161,31 +161,6 @@ def test_every_strategy_searches_with_a_custom_kernel_and_one_that_fails(name, f
     assert "BAD" not in model.best_expression_
 
 
-class WrongShape(OrnsteinUhlenbeck):
-    def value(self, params, pairs):
-        return params[1]
-
-
-class WrongGradient(OrnsteinUhlenbeck):
-    def gradient(self, params, pairs, adjoint):
-        return np.zeros(1)
-
-
-@pytest.mark.parametrize(
-    ("kernel", "reason"),
-    [
-        (WrongShape(), "ValueError: value must return an array of shape (210,), got ()"),
-        (WrongGradient(), "ValueError: gradient must return an array of shape (2,), got (1,)"),
-    ],
-)
-def test_an_array_of_the_wrong_shape_is_reported(kernel, reason):
-    X, y = rough(20)
-    with pytest.warns(UserWarning, match=re.escape(f"custom part OU failed: {reason}")):
-        fit = evaluate_kernel("OU[0] + SE[0]", X, y, base_kernels=[kernel])
-    assert fit.score == -np.inf
-    assert fit.status == f"custom part OU failed: {reason}"
-
-
 class Weighted(Operator):
     """A sum with a weight, as a word."""
 
@@ -249,6 +224,15 @@ def test_a_custom_part_that_returns_something_else_is_named(base, method, result
     with pytest.warns(UserWarning, match="custom part BAD failed: "):
         fit = with_part(base, method, lambda: result)
     assert fit.status.startswith("custom part BAD failed: ")
+
+
+@pytest.mark.parametrize(("method", "shape"), [("value", "(120,)"), ("gradient", "(2,)")])
+def test_an_array_of_the_wrong_shape_is_reported(method, shape):
+    reason = f"ValueError: {method} must return an array of shape {shape}, got (3,)"
+    with pytest.warns(UserWarning, match=re.escape(f"custom part BAD failed: {reason}")):
+        fit = with_part(OrnsteinUhlenbeck, method, lambda: np.zeros(3))
+    assert fit.status == f"custom part BAD failed: {reason}"
+    assert fit.score == -np.inf
 
 
 @pytest.mark.parametrize(
