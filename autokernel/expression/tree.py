@@ -419,9 +419,7 @@ class Operation(Tree):
         own = self.operator
         if (own is operator or own == operator) and own.commutes:
             return self._child_texts
-        if own.is_word or operator.is_word or own.precedence > operator.precedence:
-            return (self.canonical,)
-        return (f"({self.canonical})",)
+        return (_in_brackets(self.canonical, self, operator),)
 
     @property
     def _parts(self) -> "list[Leaf | tuple[BaseKernel | Operator, int, int | None]]":
@@ -499,13 +497,12 @@ def _checked_column(column: object) -> int:
 def _joined(operator: Operator, operands: Sequence[Tree], texts: Sequence[str], where: str) -> str:
     """Join the texts of operands; ``where`` is the column of an operator that is a word.
 
-    Operands are put in brackets if their operators do not bind tightly enough. Signs group to the
-    left, so later operands must bind more tightly than the first one.
+    Signs group to the left, so later operands must bind more tightly than the first one.
     """
     if operator.is_word:
         return f"{operator.symbol}{where}({', '.join(texts)})"
     bracketed = [
-        f"({text})" if _needs_brackets(operand, operator, is_first=number == 0) else text
+        _in_brackets(text, operand, operator, is_first=number == 0)
         for number, (text, operand) in enumerate(zip(texts, operands, strict=True))
     ]
     return f" {operator.symbol} ".join(bracketed) or NOISE_NAME
@@ -516,13 +513,13 @@ def _check_scale(argument: str, name: str, known: tuple[str, ...]) -> None:
         raise ValueError(f"{argument} must be one of {[*known]}, got {name!r}")
 
 
-def _needs_brackets(operand: Tree, outer: Operator, *, is_first: bool) -> bool:
+def _in_brackets(text: str, operand: Tree, outer: Operator, *, is_first: bool = True) -> str:
+    """Put the text of an operand in brackets if its operator does not bind tightly enough."""
     if not isinstance(operand, Operation) or operand.operator.is_word:
-        return False
+        return text
     inner = operand.operator
-    if inner.precedence == outer.precedence:
-        return not is_first or inner != outer
-    return inner.precedence < outer.precedence
+    is_tight = inner.precedence > outer.precedence or (is_first and inner == outer)
+    return text if is_tight else f"({text})"
 
 
 def _column_text(column: int, feature_names: Sequence[str] | None, what: str) -> str:
