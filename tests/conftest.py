@@ -23,6 +23,12 @@ settings.register_profile("deterministic", derandomize=True, deadline=None, max_
 settings.load_profile("deterministic")
 
 
+@pytest.fixture(scope="module")
+def kept(tmp_path_factory):
+    """A folder of evaluations, for searches of the same data."""
+    return tmp_path_factory.mktemp("kept")
+
+
 @pytest.hookimpl(optionalhook=True)  # of pytest-xdist
 def pytest_xdist_make_scheduler(config, log):
     """Run all tests of a file in one worker, so that they share their fits."""

@@ -52,7 +52,8 @@ SEARCHES = {name: one for name, one in STRATEGIES.items() if not one.is_of_serie
 
 
 # without what takes time and is not asked about
-PLAIN = {"outliers": None, "column_scales": None, "target_scale": None, "random_state": 0}
+PLAIN = {"outliers": None, "noise": "constant", "column_scales": None, "target_scale": None}
+PLAIN |= {"random_state": 0}
 
 
 def small(**parameters):

@@ -80,6 +80,7 @@ def test_it_can_be_cancelled_but_never_is_never():
         other.check()
 
 
+@pytest.mark.slow  # a test above sends it to this process
 def test_it_keeps_its_moment_in_another_process():
     deadlines = Deadline(1000.0), Deadline(-1000.0)
     before = [deadline.seconds_left for deadline in deadlines]

@@ -72,12 +72,6 @@ def name_of(path):
     return path.relative_to(ROOT).as_posix()
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A folder of evaluations: several pages fit the same series."""
-    return tmp_path_factory.mktemp("kept")
-
-
 def pages_with_examples():
     """The pages, those with whole searches marked."""
     for path in DOCUMENTS:
@@ -112,13 +106,6 @@ def test_the_examples_run_and_print_what_is_shown(path, kept, tmp_path, monkeypa
             (found, *_), (heading, *_) = map(structure, (printed, shown))
             assert found == heading or re.search("0|KERNEL", heading)
     plt.close("all")
-
-
-def test_the_structure_of_a_table_is_its_headings_and_the_kinds_of_its_rows():
-    table = "score  kernel\n-1.25  SE[time] * (LIN[time] + PER[time])\n 3e-05  NOISE\n"
-    assert structure(table) == ["score kernel", "0 KERNEL"]
-    assert kernels(table) == ["SE[time] * (LIN[time] + PER[time])", "NOISE"]
-    assert structure("score  kernel\n-1.25\n") != structure(table)
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=name_of)

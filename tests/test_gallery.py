@@ -7,38 +7,26 @@ from pathlib import Path
 import pytest
 
 EXAMPLES = sorted((Path(__file__).parent.parent / "docs" / "gallery").glob("plot_*.py"))
-every_example = pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
-
-
-def parsed(path: Path) -> ast.Module:
-    return ast.parse(path.read_text(encoding="utf-8"), filename=path.name)
-
-
-def opening(path: Path) -> str:
-    text = ast.get_docstring(parsed(path))
-    assert text is not None, f"{path.name} must begin with a docstring, which is its text"
-    return text
 
 
 def test_there_are_sixteen_examples_with_different_titles():
-    assert len({opening(path).splitlines()[0] for path in EXAMPLES}) == 16
+    texts = [ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) for path in EXAMPLES]
+    assert len({text.splitlines()[0] for text in texts}) == 16
 
 
-@every_example
-def test_an_example_asks_a_question_and_ends_by_showing_its_picture(path):
-    title, line, *_ = opening(path).splitlines()
+@pytest.mark.parametrize("path", EXAMPLES, ids=lambda path: path.stem)
+def test_an_example_asks_a_question_shows_its_picture_and_imports_public_names(path):
+    text = path.read_text(encoding="utf-8")
+    program = ast.parse(text, filename=path.name)
+    opening = ast.get_docstring(program)
+    title, line, *_ = opening.splitlines()
     assert title.endswith("?")
     assert line == "=" * len(title)
-    assert ast.unparse(parsed(path).body[-1]) == "plt.show()"
-    if "AUTOKERNEL_DATA" in path.read_text(encoding="utf-8"):  # whose data they are
-        assert "AUTOKERNEL_DATA" in opening(path)
-
-
-@every_example
-def test_names_that_an_example_imports_from_the_package_are_public(path):
+    assert ast.unparse(program.body[-1]) == "plt.show()"
+    assert ("AUTOKERNEL_DATA" in text) == ("AUTOKERNEL_DATA" in opening)  # whose data they are
     imported = [
         (node.module, alias.name)
-        for node in ast.walk(parsed(path))
+        for node in ast.walk(program)
         if isinstance(node, ast.ImportFrom) and str(node.module).startswith("autokernel")
         for alias in node.names
     ]

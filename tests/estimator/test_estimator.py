@@ -78,12 +78,6 @@ def test_another_random_state_searches_elsewhere():
     assert list(first.search_history_["kernel"]) != list(second.search_history_["kernel"])
 
 
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A folder of evaluations for searches of the same data."""
-    return tmp_path_factory.mktemp("kept")
-
-
 @pytest.mark.parametrize("name", SEARCHES)
 def test_every_strategy_finds_a_kernel_and_the_same_one_with_workers_and_in_steps(name, kept):
     settings = {"n_iter": 2, "batch_size": 2, "memory": kept, "averaging": None, "tol": 1e-3}

@@ -174,7 +174,10 @@ def test_a_column_without_a_value_in_one_fold_fails_no_fold():
     assert "b is without a value." in model.describe()
 
 
-def test_columns_of_which_none_has_a_value_are_refused():
+def test_columns_without_any_value_and_infinite_values_are_refused():
+    infinite = np.where(np.arange(100)[:, None] == 3, [0.0, np.inf, 0.0], X)
+    with pytest.raises(ValueError, match="contains infinity: row 3, column 1"):
+        small().fit(infinite, Y)
     for empty in (pd.DataFrame({"a": [np.nan] * 5, "b": [None] * 5}), np.full((5, 1), np.nan)):
         with pytest.raises(ValueError, match=r"X must have a value in one of its columns \['[ax]"):
             small().fit(empty, np.arange(5.0))

@@ -6,14 +6,14 @@ import numpy as np
 import pandas as pd
 import pytest
 
-from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel import parse_expression
 from tests.fits import (
-    PLAIN,
     SEARCHES,
     At,
     assert_predicts_as_its_kernel,
     interrupt,
     rows,
+    small,
     through_json,
 )
 
@@ -35,14 +35,8 @@ def design_of(model):
 
 
 def search(**parameters):
-    settings = {"n_iter": 2, "max_leaves": 3, "averaging": None, **PLAIN}
-    return AutoKernelGPRegressor(**{**settings, **parameters})
-
-
-@pytest.fixture(scope="module")
-def kept(tmp_path_factory):
-    """A folder of evaluations for searches of the same data."""
-    return tmp_path_factory.mktemp("kept")
+    settings = {"n_iter": 2, "averaging": None, "base_kernels": "auto"}
+    return small(**{**settings, **parameters})
 
 
 def leaves_of(model):
@@ -124,6 +118,8 @@ def test_the_prior_of_a_known_period_is_narrow_in_the_unit_of_the_column():
     assert model._fitted.mixture.data.parameters(leaf) == leaf.kernel.parameters_on(extent)
     assert extent * shape / rate == pytest.approx(12)
     assert extent * np.sqrt(shape) / rate == pytest.approx(0.05 * 12)
+    model.refit(X[:40], y[:40])  # rows of another extent
+    assert period_of(model) == pytest.approx(12, rel=0.02)
 
 
 def test_a_model_with_known_periods_predicts_as_its_kernel_and_travels():
@@ -136,13 +132,6 @@ def test_a_model_with_known_periods_predicts_as_its_kernel_and_travels():
     np.testing.assert_array_equal(again.predict(X), expected)
     assert again.best_expression_ == model.best_expression_
     assert "repeats every 1" in model.describe()
-
-
-def test_refit_to_rows_of_another_extent_keeps_the_known_period():
-    X, y = seasonal(120)
-    model = search(periods={"month": 12}).refit(X[:40], y[:40], "PER12[month]")
-    model.refit(X, y, "PER12[month]").refit(X[:50], y[:50])
-    assert period_of(model) == pytest.approx(12, rel=0.02)
 
 
 def test_a_greedy_search_goes_on_from_the_start_kernel():
@@ -194,10 +183,7 @@ def test_a_warm_start_begins_again_in_another_space(other, gone, kept):
 
 WRONG = [
     ({"base_kernels": {"month": None}}, r"base_kernels\['month'\] must be 'auto' or a list.*None"),
-    (
-        {"base_kernels": {"month": ()}, "periods": {"month": 12}},
-        r"that are used.* column 0",
-    ),
+    ({"base_kernels": {"month": ()}, "periods": {"month": 12}}, r"that are used.* column 0"),
     ({"periods": {"moth": 12}}, r"periods .*columns.*'month'.*got 'moth'"),
     ({"periods": {"month": -1}}, r"periods\['month'\] must be a positive number.*got -1"),
     ({"periods": {"month": "12"}}, r"periods\['month'\] must be a positive number.*got '12'"),
@@ -208,10 +194,7 @@ WRONG = [
     ({"periods": 12}, r"periods must be a mapping such as \{'month': 12\}.*got 12"),
     ({"base_kernels": {"day": ("SE",)}}, r"base_kernels must have columns of X.*got 'day'"),
     ({"base_kernels": {"month": ("SEE",)}}, r"base_kernels\['month'\] must be a selection.*'SEE'"),
-    (
-        {"base_kernels": {"*": ()}},
-        r"must leave base kernels to .*columns \[0, 1\] have",
-    ),
+    ({"base_kernels": {"*": ()}}, r"must leave base kernels to .*columns \[0, 1\] have"),
     ({"periods": {"month": np.timedelta64(7, "D")}}, r"days for dates, got np.timedelta64"),
     ({"start_kernel": "SE[day]"}, r"unknown column 'day'"),
     ({"start_kernel": "SE[month"}, r"expected"),
@@ -219,15 +202,9 @@ WRONG = [
     ({"start_kernel": [3]}, r"start_kernel must be a kernel such as"),
     ({"start_kernel": "MAT32[month]"}, r"start_kernel must be made of .*MAT32\[month\].*'PER'"),
     ({"start_kernel": "PER[month]", "periods": {"month": [12, 4]}}, r"made of .*'PER12', 'PER4'"),
-    (
-        {"start_kernel": "SE[0] + LIN[0] + PER[0] + RQ[1]"},
-        r"max_leaves=3 .*got 4: raise",
-    ),
+    ({"start_kernel": "SE[0] + LIN[0] + PER[0] + RQ[1]"}, r"max_leaves=3 .*got 4: raise"),
     ({"start_kernel": "CP[month](SE[month], LIN[month])"}, r"a kernel that the search can reach"),
-    (
-        {"start_kernel": "SE[other]", "base_kernels": {"other": ()}},
-        r"its column has none",
-    ),
+    ({"start_kernel": "SE[other]", "base_kernels": {"other": ()}}, r"its column has none"),
 ]
 
 
@@ -252,16 +229,6 @@ def test_periods_that_the_data_cannot_show_are_warned_of_where_fit_is_called(per
     with pytest.warns(UserWarning, match=message) as caught:
         model.fit(X, np.sin(X["t"]))
     assert caught[0].filename == __file__
-
-
-def test_two_columns_may_have_the_same_known_period():
-    rng = np.random.default_rng(0)
-    X = np.column_stack([np.arange(40.0), rng.uniform(0, 20, 40)])
-    y = np.sin(2 * np.pi * X[:, 0] / 5) + np.sin(2 * np.pi * X[:, 1] / 5)
-    model = search(periods={0: 5, 1: 5}).refit(X, y, "PER5[0] + PER5[1]")
-    first, second = model._fitted.evaluation.expression.leaves
-    assert first.kernel == second.kernel
-    assert period_of(model) == pytest.approx(5, rel=0.02)
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,5 @@
 """Weights and known errors of rows, from ``fit`` to predictions, copies and words."""
 
-import json
 import pickle
 import re
 
@@ -17,8 +16,7 @@ from autokernel import AutoKernelGPRegressor
 from autokernel.data import RowNoise
 from autokernel.data.resolution import resolution_of
 from autokernel.evidence import CRITERIA
-from autokernel.export import from_dict, to_dict
-from tests.fits import PLAIN, count_evaluations, counted, small, wave
+from tests.fits import PLAIN, count_evaluations, counted, small, through_json, wave
 
 X, Y = wave(24, n_features=2)
 X1 = X[:, :1]  # of which Y is a function
@@ -127,18 +125,10 @@ def test_one_kernel_predicts_as_scikit_learn_with_more_noise_on_the_diagonal():
     scaling = model._fitted.target
     alpha = (model.noise_variance_ * (1 / w - 1) + STD**2) / scaling.width**2
     gpr = GaussianProcessRegressor(model.best_kernel_, optimizer=None, alpha=alpha)
-    gpr.fit(X, (Y - scaling.shift) / scaling.width)
-    mean, std = gpr.predict(X + 0.05, return_std=True)
-    found = model.predict(X + 0.05, return_std=True)
-    np.testing.assert_allclose(found[0], scaling.shift + scaling.width * mean, rtol=1e-6)
-    np.testing.assert_allclose(found[1], scaling.width * std, rtol=1e-6)
-
-
-def test_the_target_is_standardised_by_weighted_moments():
-    scaling = refitted(sample_weight=COUNTS)._fitted.target
-    copies = np.repeat(Y, COUNTS)
-    assert scaling.shift == pytest.approx(copies.mean(), rel=1e-12)
-    assert scaling.width == pytest.approx(copies.std(), rel=1e-12)
+    expected = gpr.fit(X, scaling.forward(Y)).predict(X + 0.05, return_std=True)
+    mean, std = model.predict(X + 0.05, return_std=True)
+    np.testing.assert_allclose((mean - scaling.shift) / scaling.width, expected[0], rtol=1e-6)
+    np.testing.assert_allclose(std / scaling.width, expected[1], rtol=1e-6)
 
 
 def test_left_out_rows_are_predicted_with_the_noise_of_their_own():
@@ -238,7 +228,7 @@ def test_known_errors_on_a_scale_of_the_target_are_those_of_the_delta_method():
 
 def test_intervals_hold_their_share_of_rows_in_every_third_of_the_noise():
     inside = []
-    for seed in range(8):
+    for seed in range(5):
         rng = np.random.default_rng(seed)
         inputs, errors = rng.uniform(0, 10, size=(350, 1)), rng.uniform(0.02, 1.0, 350)
         clean = np.sin(inputs[:, 0]) + 0.3 * inputs[:, 0]
@@ -250,7 +240,7 @@ def test_intervals_hold_their_share_of_rows_in_every_third_of_the_noise():
         within = np.abs(target[test] - mean) < norm.isf(0.025) * std
         inside.append([part.mean() for part in np.array_split(within[np.argsort(errors[test])], 3)])
     coverage = np.mean(inside, axis=0)
-    # 8 * 100 readings: a standard error of .008, and parameters are uncertain
+    # 5 * 100 readings: a standard error of .01, and parameters are uncertain
     assert np.all((coverage > 0.92) & (coverage < 0.98)), coverage
 
 
@@ -323,9 +313,7 @@ def test_one_kernel_of_a_rounded_target_predicts_as_scikit_learn():
     model = refitted("log(y) ~ SE[0]", (inputs, target))
     # on a scale, the rounding of each row is that at its target
     alpha = model.resolution_**2 / 12 / target**2 / np.log(target).std() ** 2
-    gpr = GaussianProcessRegressor(
-        model.best_kernel_, optimizer=None, normalize_y=True, alpha=alpha
-    )
+    gpr = gpr.set_params(kernel=model.best_kernel_, alpha=alpha)
     median = np.exp(gpr.fit(inputs, np.log(target)).predict(inputs + 0.01))
     found = model.predict_quantiles(inputs + 0.01, [0.5])[:, 0]
     np.testing.assert_allclose(found, median, rtol=1e-6)
@@ -346,8 +334,7 @@ def test_copies_know_of_rounding_and_say_so_where_it_matters():
     text, new = model.describe(units={"y": "kg"}), inputs + 0.1
     assert "recorded to the nearest 1 kg" in text
     assert model.decompose().noise_std == pytest.approx(np.sqrt(model.noise_variance_))
-    through_json = from_dict(json.loads(json.dumps(to_dict(model))))
-    for twin in (pickle.loads(pickle.dumps(model)), through_json):
+    for twin in (pickle.loads(pickle.dumps(model)), through_json(model)):
         assert twin.resolution_ == 1.0
         np.testing.assert_array_equal(twin.predict_interval(new), model.predict_interval(new))
         assert twin.noise_variance_ == model.noise_variance_

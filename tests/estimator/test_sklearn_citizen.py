@@ -149,17 +149,15 @@ def through_skops(model, folder):
     return load(file, trusted=get_untrusted_types(file=file))
 
 
-def through_pickle(model, folder):
-    return pickle.loads(pickle.dumps(model))
+COPIES = {
+    "joblib": through_joblib,
+    "skops": through_skops,
+    "pickle": lambda model, _: pickle.loads(pickle.dumps(model)),
+    "deepcopy": lambda model, _: copy.deepcopy(model),
+}
 
 
-def through_deepcopy(model, folder):
-    return copy.deepcopy(model)
-
-
-@pytest.mark.parametrize(
-    "duplicate", [through_joblib, through_skops, through_pickle, through_deepcopy]
-)
+@pytest.mark.parametrize("duplicate", COPIES.values(), ids=COPIES)
 def test_copy_of_a_fitted_model_predicts_the_same_and_goes_on_alike(model, duplicate, tmp_path):
     twin = duplicate(model, tmp_path)
     for kind in ("return_std", "return_cov"):

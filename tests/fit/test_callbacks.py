@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from autokernel import SOT, AutoKernelGPRegressor, Laplace, NotAMaximumError
+from autokernel import SOT, Laplace, NotAMaximumError
 from tests import fits
 from tests.fits import At, interrupt, wave
 
@@ -266,25 +266,18 @@ def test_progress_bar_is_full_in_the_end_or_stops_where_the_search_was_interrupt
     assert " 43% " in capsys.readouterr().out  # three of seven: five kernels and two prunings
 
 
-def test_a_model_with_callbacks_is_pickled_with_its_fit():
-    monitor = ScoringMonitor(scoring="r2")
-    model = tiny(base_kernels=["LIN"]).set_callbacks(monitor, Recorder()).fit(X, Y)
-    twin = pickle.loads(pickle.dumps(model))
-    np.testing.assert_array_equal(twin.predict(X), model.predict(X))
-
-
 def test_more_kernels_than_planned_are_no_error():
     # sums over the columns that matter have more than two leaves, so that single ones are tried
     rng = np.random.default_rng(0)
     X = rng.normal(size=(60, 30))
-    model = AutoKernelGPRegressor(base_kernels=["LIN"], max_leaves=2, n_iter=1, random_state=0)
-    model.fit(X, X[:, :12].sum(axis=1))
+    model = tiny(base_kernels=["LIN"], max_leaves=2, n_iter=1).fit(X, X[:, :12].sum(axis=1))
     assert {f"LIN[{column}]" for column in range(30)} <= set(model.search_history_["kernel"])
 
 
 def test_scoring_monitor_records_the_score_of_the_best_kernel_so_far():
     monitor, recorder = ScoringMonitor(scoring=["r2", "neg_mean_squared_error"]), Recorder()
     model = tiny().set_callbacks(monitor, recorder).fit(X, Y)
+    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
     rows = {row["task_id_path"]: row for row in monitor.get_logs().data}
     n_kernels = len(model.search_history_["kernel"])
     assert set(rows) == {(0,), *((0, place) for place in range(n_kernels))}

@@ -124,11 +124,9 @@ def test_a_failure_is_a_row_with_its_reason_and_leaves_the_others_alone(name, so
     assert sum(status in line for line in str(board).splitlines()) == failed.sum()
 
 
-@pytest.mark.parametrize("after", [1, 100])
-def test_a_failure_in_the_midst_of_an_evaluation_is_a_failure_of_that_kernel(after, sound):
-    fail = raising(MemoryError("late"))
+def test_a_failure_in_the_midst_of_an_evaluation_is_a_failure_of_that_kernel(sound):
     with one_warning():
-        model = estimator(Function(fail, after=after)).fit(X, Y)
+        model = estimator(Function(raising(MemoryError("late")), after=100)).fit(X, Y)
     failed = model.search_history_["status"] != "ok"
     assert np.all(rows_with(model, "OWN")[failed])
     assert_only_these_failed(model, failed, sound, reason=f"^{OF_OWN}MemoryError: late$")

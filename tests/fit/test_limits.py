@@ -21,18 +21,27 @@ from tests.fits import At, interrupt, rows, small, tiny, wave
 TABLES = {  # of few rows and many columns, with gaps, categories, a constant
     "many columns": wave(30, n_features=40),
     "gaps": (np.where(np.eye(40, 6) > 0, np.nan, wave(40, n_features=6)[0]), wave(40)[1]),
-    "many rows": wave(1500, n_features=3),
+    "many rows": wave(1100, n_features=3),
     "a constant column": (np.column_stack([wave(30)[0], np.ones(30)]), wave(30)[1]),
 }
 
 
 @pytest.mark.filterwarnings("ignore:max_time ended the search before any kernel")
-@pytest.mark.parametrize("table", TABLES)
-@pytest.mark.parametrize("options", [{}, {"approximation": "exact"}, {"strategy": "greedy"}])
+@pytest.mark.parametrize(
+    ("table", "options"),
+    [
+        ("many columns", {}),
+        ("gaps", {"strategy": "greedy"}),
+        ("many rows", {}),
+        ("many rows", {"approximation": "exact"}),
+        ("a constant column", {"strategy": "greedy"}),
+    ],
+)
 def test_without_time_the_model_is_rough_and_nothing_is_known_of_columns(table, options):
     X, y = TABLES[table]
     model = small(max_time=1e-6, max_leaves=60, outliers="auto", **options).fit(X, y)
     assert (model.stop_reason_, model.best_score_) == ("max_time", -np.inf)
+    assert len(model.outliers_) == 0
     assert np.isfinite(model.predict(X)).all()
     varies = np.nanmax(X, axis=0) > np.nanmin(X, axis=0)
     for name in ("depends", "repeats", "linear"):
@@ -101,7 +110,7 @@ class Interrupting:
         return self
 
 
-@pytest.mark.parametrize("step", [9, pytest.param(1, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("step", [17, pytest.param(1, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("call", ["fit", "refit"])
 def test_an_interrupt_at_any_line_leaves_the_old_fit_or_a_new_one(call, step):
     old, new = wave(12), wave(14, n_features=2)
@@ -189,14 +198,15 @@ def whole_search(strategy, n_iter):
 
 
 def searching(strategy, n_iter, **settings):
-    given = {"max_leaves": 12, "base_kernels": "auto", "averaging": None}
+    kernels = "auto" if strategy == "series" else ["SE", "LIN"]
+    given = {"max_leaves": 4, "base_kernels": kernels, "averaging": None}
     return small(strategy=strategy, n_iter=n_iter, **given, **settings)
 
 
 POSITIVE = wave(30)[0], np.exp(wave(30)[1])
 
 
-@pytest.mark.parametrize(("strategy", "n_iter"), [("series", 4), ("sot", 0), ("sot", 4)])
+@pytest.mark.parametrize(("strategy", "n_iter"), [("series", 2), ("sot", 0), ("sot", 2)])
 @pytest.mark.parametrize("number", [2, 5])
 def test_a_search_without_time_for_a_kernel_says_that_it_was_cut(strategy, n_iter, number):
     whole = whole_search(strategy, n_iter).search_history_

@@ -212,7 +212,11 @@ def silent_in_a_worker():
 
 
 @pytest.mark.parametrize(
-    "case", ["verbose=0", "short", "pipe", "no stream", "callback", "thread", "worker process"]
+    "case",
+    [
+        *("verbose=0", "short", "pipe", "no stream", "callback", "thread"),
+        pytest.param("worker process", marks=pytest.mark.slow),
+    ],
 )
 def test_there_is_no_line(case, monkeypatch, capsys):
     terminal = open_terminal(monkeypatch)
