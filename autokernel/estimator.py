@@ -638,8 +638,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         ndarray of shape (n_samples, n_quantiles)
             Quantiles of the mixture, which need not be symmetric about its mean.
         """
-        probabilities = check_probabilities(quantiles)
-        return self._fitted.quantiles(self._check_inputs(X), probabilities)
+        probabilities, inputs = check_probabilities(quantiles), self._check_inputs(X)
+        return self._fitted.quantiles(inputs, probabilities)
 
     def forecast(
         self,
@@ -705,8 +705,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         ndarray of shape (n_samples, 2)
             Lower and upper ends.
         """
-        ends = ends_of_interval(coverage)
-        return self._fitted.quantiles(self._check_inputs(X), ends)
+        ends, inputs = ends_of_interval(coverage), self._check_inputs(X)
+        return self._fitted.quantiles(inputs, ends)
 
     def log_predictive_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """Compute the marginal log predictive density of each observation.

@@ -151,7 +151,9 @@ WITH_MEMORY = {  # where something else is done if memory is short
     "model.mixture.MixturePredictor.__init__",
     "many_rows.climb.ManyRows._climb",
 }
-NUMERICAL = [one("no factor") for one in (LinAlgError, FloatingPointError, NotAMaximumError)]
+NUMERICAL = [
+    one("no Cholesky factor") for one in (LinAlgError, FloatingPointError, NotAMaximumError)
+]
 BUGS = [AttributeError("a bug"), ValueError("a bug"), KeyboardInterrupt("a bug")]
 
 
@@ -192,7 +194,7 @@ def test_a_numerical_error_is_a_reason_or_a_fallback_that_warns(
     place, run, expected, error, monkeypatch
 ):
     inject(monkeypatch, place, error)
-    assert_expected(run, expected, "no factor")
+    assert_expected(run, expected, "no Cholesky factor")
 
 
 @pytest.mark.parametrize("error", BUGS, ids=lambda one: type(one).__name__)
