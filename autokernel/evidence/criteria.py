@@ -116,23 +116,19 @@ class Criterion(ABC, BaseEstimator):
         return None
 
 
-class _OfApproximations(Criterion):
-    """A criterion that also scores kernels fitted by an approximate likelihood."""
-
-    def for_approximations(self) -> Criterion:
-        """Return this criterion."""
-        return self
-
-
-class Laplace(_OfApproximations):
+class Laplace(Criterion):
     """Log evidence by Laplace's method at the best mode; exact for the null model."""
 
     def __call__(self, fit: KernelFit) -> Score:
         """Score by the log posterior and its Hessian at the best mode."""
         return Score(log_evidence(fit._posterior, fit._maximum))
 
+    def for_approximations(self) -> Criterion:
+        """Return this criterion."""
+        return self
 
-class BIC(_OfApproximations):
+
+class BIC(Criterion):
     """Bayesian information criterion: ``log likelihood - d/2 log n``, in nats; larger is better.
 
     This is the usual BIC divided by -2, at the MAP parameters. ``d`` is the number of parameters
@@ -145,10 +141,9 @@ class BIC(_OfApproximations):
         n = max(1.0, fit.n_samples)
         return Score(fit.log_likelihood - 0.5 * len(fit.theta) * math.log(n))
 
-
-_MAX_OTHER_MODES = 5  # modes besides the best one around which draws are made; each takes a Hessian
-_MAX_IMAGES = 24  # mirror images of a mode: all of them for up to four equal operands
-_MIN_DRAWS = 100  # with fewer draws the weights have no tail to judge them by
+    def for_approximations(self) -> Criterion:
+        """Return this criterion."""
+        return self
 
 
 class Importance(Criterion):
@@ -167,7 +162,7 @@ class Importance(Criterion):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_draws": [Interval(Integral, _MIN_DRAWS, None, closed="left")],
+        "max_draws": [Interval(Integral, 100, None, closed="left")],  # the weights have a tail
         "standard_error": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -200,19 +195,19 @@ def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
     least = fit.log_posterior - HOPELESS_NATS
     near = (mode for mode in fit._others if mode.log_posterior > least)
     new = (mode for mode in near if not any(known.stands_at(mode.theta) for known in maxima))
-    for mode in islice(new, _MAX_OTHER_MODES):  # none at a maximum that was found on the way
+    for mode in islice(new, 5):  # none at a maximum that was found on the way; each has a Hessian
         with suppress(NotAMaximumError):  # the draws around the best mode remain
             maxima += _with_mirror_images(measure_maximum(fit._posterior, mode), orders)
     return maxima
 
 
 def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:
-    """Return a maximum with its distinct mirror images, at most ``_MAX_IMAGES`` in all."""
+    """Return a maximum with its distinct mirror images: all 24 of up to four equal operands."""
     images = [maximum]
     for image in images:  # also those that are found on the way
         for order in orders:
             other = image.reordered(order)
-            if len(images) < _MAX_IMAGES and not any(e.stands_at(other.mode.theta) for e in images):
+            if len(images) < 24 and not any(e.stands_at(other.mode.theta) for e in images):
                 images.append(other)
     return images
 

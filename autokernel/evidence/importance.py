@@ -20,8 +20,6 @@ FIRST_DRAWS = 256  # in the first batch
 Uniforms = Callable[[tuple[int, int]], FloatArray]
 """Function that returns points of a shape in the unit cube, such as ``rng.random``."""
 
-_MIN_TAIL = 5  # weights from which the shape of their distribution is estimated
-
 
 def even_points() -> Uniforms:
     """Return the source of points that fill the unit cube evenly, always the same ones.
@@ -77,7 +75,7 @@ def _fit_tail(ordered: FloatArray) -> tuple[float, float, int]:
     excess = ordered[-n_tail:] - ordered[-n_tail - 1]
     excess = excess[excess > 0]
     n = len(excess)
-    if n < _MIN_TAIL:
+    if n < 5:
         return np.inf, 0.0, 0
     n_grid = 30 + int(np.sqrt(n))
     quartile = excess[int(n / 4 + 0.5) - 1]
@@ -91,10 +89,6 @@ def _fit_tail(ordered: FloatArray) -> tuple[float, float, int]:
 
 
 _DEGREES = 5.0  # degrees of freedom, for heavier tails than the posterior's
-_MIN_SHARE = 0.05  # of the draws for a mode, whose Laplace mass may be far too small
-_MAX_MIN_SHARES = 0.2  # sum of these smallest shares, reached if there are many modes
-_MIN_SHRINKING = 1e-6  # of a variance of a proposal in one step
-_EQUAL_SPREADS = 1e-4  # in the logarithm, as modes are found to 1e-6
 _MIN_CURVATURE = 0.1  # nats per squared log parameter; the priors have one or more
 
 
@@ -157,7 +151,7 @@ class FoldedT:
         """
         spreads = np.log(np.linalg.norm(self.factor, axis=1))
         order, groups = np.argsort(spreads), np.empty(len(spreads))
-        groups[order] = np.cumsum(np.diff(spreads[order], prepend=-np.inf) > _EQUAL_SPREADS)
+        groups[order] = np.cumsum(np.diff(spreads[order], prepend=-np.inf) > 1e-4)
         ranks = np.argsort(np.argsort(groups, kind="stable"))
         uniforms = np.maximum(uniforms, np.finfo(float).tiny)
         z = ndtri(uniforms[:, 1:])[:, ranks]
@@ -181,7 +175,7 @@ class FoldedT:
         C[self.held, :] = C[:, self.held] = 0.0
         C[self.held, self.held] = inner @ z[:, self.held] ** 2
         values, vectors = np.linalg.eigh(trust * C + (1 - trust) * np.eye(n_params))
-        step = vectors * np.sqrt(np.maximum(values, _MIN_SHRINKING)) @ vectors.T
+        step = vectors * np.sqrt(np.maximum(values, 1e-6)) @ vectors.T
         return FoldedT(self.centre + self.factor @ (trust * centre), self.factor @ step, self.held)
 
     @property
@@ -252,14 +246,9 @@ class Mixture:
 
 
 def _shares(masses: FloatArray) -> FloatArray:
-    """Raise small masses to the least share, then normalise them to sum to one."""
-    raised = np.maximum(masses, min(_MIN_SHARE, _MAX_MIN_SHARES / len(masses)))
+    """Raise small masses, as Laplace's method may be far off, and normalise them to sum to one."""
+    raised = np.maximum(masses, min(0.05, 0.2 / len(masses)))
     return raised / raised.sum()
-
-
-_MIN_BATCH = 20  # draws; fewer at the end join the batch before them
-_SOUND_PARETO_K = 0.5  # below it the weights have the finite variance of the standard error
-_SHARE_OF_FIRST = 0.1  # of the first proposal in later ones, whose tails bound the weights
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -310,9 +299,10 @@ def importance_sample(
     log_weights: list[FloatArray] = []  # of each batch, -inf outside the bounds
     n_draws = 0
     while True:
-        proposal = fitted.with_part_of(first, share=_SHARE_OF_FIRST) if thetas else first
+        # the tails of the first one bound the weights
+        proposal = fitted.with_part_of(first, share=0.1) if thetas else first
         n_more = max(FIRST_DRAWS, n_draws)
-        if max_draws - n_draws - n_more < _MIN_BATCH:
+        if max_draws - n_draws - n_more < 20:  # too few for another batch
             n_more = max_draws - n_draws
         theta = proposal.draw(n_more, uniforms)
         inside = np.all((lower <= theta) & (theta <= upper), axis=1)
@@ -329,7 +319,8 @@ def importance_sample(
         log_evidence, error = _estimate(pooled)
         together = np.concatenate(pooled)
         shape = pareto_shape(np.exp(together - together.max()))
-        if (shape < _SOUND_PARETO_K and error < standard_error) or n_draws >= max_draws:
+        # below 0.5 the weights have the finite variance of the standard error
+        if (shape < 0.5 and error < standard_error) or n_draws >= max_draws:
             break
         fitted = fitted.refit(np.concatenate(thetas), softmax(together))
     possible = np.isfinite(together)

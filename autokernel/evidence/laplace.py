@@ -11,10 +11,6 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import FloatArray
 
-_FLAT_SLOPE = 0.1  # nats per unit of a log parameter, below which the posterior counts as flat
-_QUADRATURE_BREAKS = (-40.0, -8.0, 0.0, 8.0, 40.0)  # standard deviations from the mode
-_QUADRATURE_TOLERANCE = 1e-9  # relative error of the integral
-
 
 def log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
     """Compute the log evidence in nats, exactly if the noise variance is the only parameter."""
@@ -45,8 +41,8 @@ def integrated_log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
         return float(np.exp(posterior.value(mode.theta + distance * unit) - mode.log_posterior))
 
     low, high = ((lower - mode.theta) / unit).item(), ((upper - mode.theta) / unit).item()
-    inside = [end for end in _QUADRATURE_BREAKS if low < end < high]
-    options = {"points": inside or None, "epsabs": 0.0, "epsrel": _QUADRATURE_TOLERANCE}
+    inside = [end for end in (-40.0, -8.0, 0.0, 8.0, 40.0) if low < end < high]
+    options = {"points": inside or None, "epsabs": 0.0, "epsrel": 1e-9}
     # with full_output, quad returns its messages: it has some where a huge log posterior is rounded
     mass, *_ = quad(density, low, high, **options, limit=200, full_output=True)
     return mode.log_posterior + float(np.log(mass * unit.item()))
@@ -93,10 +89,11 @@ def boundary_log_mass(slope: float, curvature: float) -> float:
     the curvature is not positive. The positive slope of the negative log posterior away from the
     bound, and its second derivative there, are given.
 
-    A ``NotAMaximumError`` is raised if the posterior neither falls nor curves down from the bound.
+    A ``NotAMaximumError`` is raised if the posterior neither falls, by 0.1 nats per unit of the log
+    parameter, nor curves down from the bound.
     """
     if curvature <= 0:
-        if slope < _FLAT_SLOPE:
+        if slope < 0.1:
             raise NotAMaximumError(f"the posterior is flat at a bound, got the slope {slope:.2e}")
         return float(-np.log(slope))
     scaled = slope / np.sqrt(2 * curvature)

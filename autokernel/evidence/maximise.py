@@ -19,19 +19,10 @@ HOPELESS_NATS = 10.0  # nats below the best mode at which a point is given up
 _FULL_PRECISION = 1e-11  # nats that a Newton step is expected to gain at most, at the end of a run
 _MAX_STEP = 3.0  # standard deviations, before a step is doubled
 _MAX_FIRST_STEP = 1.0  # standard deviations, without a known curvature, and of a short step
-_MIN_GAIN = 1e-4  # fraction of the gain expected by the slope with which a step is accepted
-_MIN_SHORTENING, _MAX_SHORTENING = 0.1, 0.5  # factors of the length of a rejected step
-_SHORTENING_WITHOUT_FACTOR = 0.25  # of a step to a point where K has no Cholesky factor
-_MAX_LENGTHS, _MAX_LENGTHS_AT_END = 8, 2  # lengths of a step that are tried, the longest first
-_MIN_SLOPE_LEFT = 0.5  # fraction of the slope after a step with which the step is doubled
-_MAX_DOUBLINGS = 2  # of one step
 _MAX_REAL_CURVATURE = 1e3  # in the scales of the steps; above it the estimate may be bad
 _ROUNDING_GAIN = 1e-5  # nats of expected gain that rounding errors of the posterior may prevent
 _MIN_CURVATURE_RATIO = 0.2  # of the curvature along a step to the expected one (Powell)
-_MIN_SHRINKAGE, _SHRINKAGE_IN_VALLEY = 0.01, 0.25  # factors of all curvatures after one step
-_MIN_RESCALING, _MAX_RESCALING = 1e-2, 1e4  # factors of all curvatures after the first step
 _MIN_CURVATURE = 1e-3  # along a principal axis, after scaling the diagonal to one
-_NEAR_MODE, _MAX_MISMATCH = 2.0, 0.2  # nats below a mode, and part of them that is not explained
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -102,7 +93,7 @@ def maximise(
         moved, fall = end - theta, gradient - slopes
         if is_guess:  # whose curvature along the first step is now measured
             is_guess, ratio = False, float(moved @ fall) / float(moved @ hessian @ moved)
-            hessian *= np.clip(ratio, _MIN_RESCALING, _MAX_RESCALING) if ratio > 0 else 1.0
+            hessian *= np.clip(ratio, 1e-2, 1e4) if ratio > 0 else 1.0
         hessian = _updated(hessian, moved, fall, shrinks=curvature is None)
         theta, gradient, longest = end, slopes, _MAX_STEP
         for mode in known:
@@ -118,7 +109,7 @@ def _leads_to(mode: Point, theta: FloatArray, value: float) -> bool:
     away = theta - mode.theta
     expected = 0.5 * float(away @ mode.curvature @ away)
     mismatch = abs(mode.log_posterior - value - expected)
-    return expected < _NEAR_MODE and mismatch < _MAX_MISMATCH * expected
+    return expected < 2.0 and mismatch < 0.2 * expected
 
 
 def _diagonal(hessian: FloatArray) -> FloatArray:
@@ -172,27 +163,27 @@ def _search_along(
 ) -> _At | None:
     """Return the end of a step, shortened until it gains enough; None if no length does."""
     (theta, value, gradient), fraction = start, 1.0
-    for _ in range(_MAX_LENGTHS if gain > _ROUNDING_GAIN else _MAX_LENGTHS_AT_END):
+    for _ in range(8 if gain > _ROUNDING_GAIN else 2):
         end = np.clip(theta + fraction * step, posterior.lower, posterior.upper)
         there, slopes = posterior.value_and_gradient(end)
         gain, expected = there - value, float(gradient @ (end - theta))
-        if gain > max(0.0, _MIN_GAIN * expected):
+        if gain > max(0.0, 1e-4 * expected):
             if fraction < 1.0:
                 return end, there, slopes
             return _go_on(posterior, (end, there, slopes), end - theta, expected=expected)
         if np.isfinite(gain) and gain < expected:
             top = expected / (2 * (expected - gain))  # of the parabola through what is known
-            fraction *= min(max(top, _MIN_SHORTENING), _MAX_SHORTENING)
-        else:
-            fraction *= _SHORTENING_WITHOUT_FACTOR
+            fraction *= min(max(top, 0.1), 0.5)
+        else:  # K has no factor there
+            fraction *= 0.25
     return None
 
 
 def _go_on(posterior: LogPosterior, start: _At, step: FloatArray, *, expected: float) -> _At:
-    """Double a step of an expected gain while the log posterior still rises nearly as steeply."""
+    """Double a step, up to twice, while the log posterior rises at least half as steeply."""
     theta, value, gradient = start
-    for _ in range(_MAX_DOUBLINGS):
-        if gradient @ step < _MIN_SLOPE_LEFT * expected:
+    for _ in range(2):
+        if gradient @ step < 0.5 * expected:
             break
         end = np.clip(theta + step, posterior.lower, posterior.upper)
         there, slopes = posterior.value_and_gradient(end)
@@ -213,7 +204,7 @@ def _updated(
     expected = hessian @ moved
     of_step, measured = float(moved @ expected), float(moved @ fall)
     if shrinks and measured < of_step:
-        shrunk = max(measured / of_step, _MIN_SHRINKAGE) if measured > 0 else _SHRINKAGE_IN_VALLEY
+        shrunk = max(measured / of_step, 0.01) if measured > 0 else 0.25
         hessian, expected, of_step = shrunk * hessian, shrunk * expected, shrunk * of_step
     if measured < _MIN_CURVATURE_RATIO * of_step:  # so that the Hessian stays positive definite
         weight = (1 - _MIN_CURVATURE_RATIO) * of_step / (of_step - measured)

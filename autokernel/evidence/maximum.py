@@ -11,12 +11,8 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
-_MAX_ROUNDS = 5  # of runs from points next to a supposed maximum
-_MAX_SADDLE_STEP = 1.0  # in a log parameter
 _MAX_GAIN_LEFT = 1e-3  # nats that a Newton step may still gain at a maximum
 _MIN_GAIN_OF_FAILURE = 0.5  # nats of gain by a Newton step that count as a failure
-_RIVAL_NATS = 3.0  # nats below the best mode at which another may take its place
-_BOUND_DISTANCE = 1e-9  # in a log parameter, at which it counts as at its bound
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -57,8 +53,7 @@ def measure_maximum(
     """
     theta = mode.theta
     _, gradient = posterior.value_and_gradient(theta)
-    at_lower = theta <= posterior.lower + _BOUND_DISTANCE
-    at_upper = theta >= posterior.upper - _BOUND_DISTANCE
+    at_lower, at_upper = theta <= posterior.lower + 1e-9, theta >= posterior.upper - 1e-9
     outward = np.where(at_lower, -gradient, np.where(at_upper, gradient, 0.0))
     hessian = posterior.hessian(theta, mode.curvature) if hessian is None else hessian
     return Maximum(mode, hessian, gradient, np.maximum(outward, 0.0))
@@ -83,8 +78,8 @@ def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
     saddle that could not be left is returned. A ``NotAMaximumError`` is raised if the search has
     not converged, or the covariance has no Cholesky factor next to a point.
     """
-    maximum, longest = measure_maximum(posterior, mode), _MAX_SADDLE_STEP
-    for _ in range(_MAX_ROUNDS):
+    maximum, longest = measure_maximum(posterior, mode), 1.0
+    for _ in range(5):
         starts = [maximum.mode.theta + step for step in _steps_on(maximum, longest)]
         if not starts:
             break
@@ -104,7 +99,7 @@ def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
 
 
 def find_best_maximum(posterior: LogPosterior, modes: Sequence[Point]) -> Maximum:
-    """Return the maximum near the best mode, or near the next one that is almost as high.
+    """Return the maximum near the best mode, or near the next one within three nats of it.
 
     Where the covariance is nearly singular, rounding errors can make a point seem the best mode
     although the covariance has no Cholesky factor next to it. A ``NotAMaximumError``, that of the
@@ -115,7 +110,7 @@ def find_best_maximum(posterior: LogPosterior, modes: Sequence[Point]) -> Maximu
         return find_maximum(posterior, best)
     except NotAMaximumError:
         for other in others:
-            if other.log_posterior > best.log_posterior - _RIVAL_NATS:
+            if other.log_posterior > best.log_posterior - 3.0:
                 with suppress(NotAMaximumError):
                     return find_maximum(posterior, other)
         raise

@@ -1,7 +1,6 @@
 """The search of the highest mode: many short runs, long runs of the best, scans."""
 
-from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -15,27 +14,22 @@ from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import (
     Magnitudes,
     WarmStart,
-    draw_starts,
+    WarmStarts,
+    even_starts,
     highest,
     random_stream,
-    taken_from_noise,
+    starting_points,
+    terms_as_noise,
     warm_points,
-    with_warm_starts,
 )
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import Expression, Leaf, Tree, View, arrange, slots_of, splits
+from autokernel.expression import Expression, Tree, arrange, splits
 from autokernel.inference import TrainingData
-from autokernel.kernels import ADD, Priors, Role, role_index
+from autokernel.kernels import Priors
 
 _MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
 _SHORT_STEPS = 15  # of a run from a starting point
 _SCREENING_STEPS = 6  # of a run that ranks its start
-_MIN_GAIN = 0.1  # nats
-_HOPELESS_AFTER_SCREENING = 20.0  # nats below the best one, after a run that ranks its start
-_MIN_SCAN_GAIN = 0.05  # nats of a scan after which another scan is made
-_MAX_VARIANTS = 2  # of the best mode that are followed
-_MORE = 2.0  # in the logarithm of a noise variance that is too small for other rows
-_NEW_DISTANCE, _DISTINCT_DISTANCE = 0.05, 0.1  # in a log parameter, from a known or a better mode
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,12 +75,10 @@ def find_modes(
     modes = _search(cheap, ends, scan, budget)
     if subsample is not None:
         modes = _refine(posterior, starts, [*modes, *ends], budget)
-    if not modes:
-        return [Point(starts[0].theta, -np.inf)]
     if variants is not None:
-        starts = highest(posterior, list(variants(modes[0])), _MAX_VARIANTS)
+        starts = highest(posterior, list(variants(modes[0])), 2)
         near = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), modes), modes[0])
-        modes = _distinct_modes([*modes, *_long_runs(posterior, near)])
+        modes = _distinct_modes([*modes, *_runs(posterior, near)])
     best, *others = modes
     best = maximise(posterior, best.theta, max_iterations=MAX_STEPS, curvature=best.curvature)
     return [best, *others]
@@ -95,29 +87,24 @@ def find_modes(
 def _search(
     posterior: LogPosterior, ends: list[Point], scan: CoordinateScan | None, budget: Budget
 ) -> list[Point]:
-    """Return the distinct modes from the ends of short runs and from scans, the best first."""
-    modes = _long_runs(posterior, _near(ends, ends[0])[: budget.n_followed])
+    """Return the distinct modes from the ends of short runs and from scans, the best first.
+
+    From the points of a scan, there are runs in three stages: the longer, the fewer.
+    """
+    modes = _runs(posterior, _near(ends, ends[0])[: budget.n_followed])
     if scan is None or not modes:
-        return modes
+        return modes or ends[:1]
     best = modes[:1]  # the best mode of each round, the latest first
+    first, second, third = budget.n_scanned
     for _ in range(budget.max_scans):
-        found = _search_scanned(posterior, best, scan, budget)
-        modes = _distinct_modes([*modes, *found])
-        if modes[0].log_posterior < best[0].log_posterior + _MIN_SCAN_GAIN:
+        starts = scan.around(best[0].theta)[:first]
+        found = _new(_runs(posterior, starts, steps=_SCREENING_STEPS), best)
+        found = _new(_runs(posterior, found[:second], steps=2 * _SCREENING_STEPS), best)
+        modes = _distinct_modes([*modes, *_runs(posterior, _near(found, best[0])[:third])])
+        if modes[0].log_posterior < best[0].log_posterior + 0.05:
             break
         best = [modes[0], *best]
     return modes
-
-
-def _search_scanned(
-    posterior: LogPosterior, known: list[Point], scan: CoordinateScan, budget: Budget
-) -> list[Point]:
-    """Run from points of a scan around the first known mode, in three stages of fewer runs."""
-    first, second, third = budget.n_scanned
-    starts = scan.around(known[0].theta)[:first]
-    ends = _new(_runs(posterior, starts, steps=_SCREENING_STEPS), known)
-    ends = _new(_runs(posterior, ends[:second], steps=2 * _SCREENING_STEPS), known)
-    return _long_runs(posterior, _near(ends, known[0])[:third])
 
 
 def _refine(
@@ -134,11 +121,13 @@ def _refine(
     n_short, n_long = budget.n_refined
     unknown = seen[: max(1, n_short - len(known))]
     ends = _runs(posterior, [*known, *unknown], steps=_SCREENING_STEPS)
-    return _distinct_modes([*_long_runs(posterior, ends[:n_long]), *ends[n_long:]])
+    return _distinct_modes([*_runs(posterior, ends[:n_long]), *ends[n_long:]])
 
 
-def _runs(posterior: LogPosterior, starts: Iterable[Point], *, steps: int) -> list[Point]:
-    """Take at most this number of steps from each start; return the distinct ends, best first."""
+def _runs(
+    posterior: LogPosterior, starts: Iterable[Point], *, steps: int = MAX_STEPS
+) -> list[Point]:
+    """Return the distinct ends of runs, accurate enough to compare, the best first."""
     run = partial(maximise, posterior, max_iterations=steps, tolerance=_MODE_GAIN)
     ends: list[Point] = []
     for start in starts:
@@ -158,26 +147,20 @@ def _runs_until_no_gain(
     for start in starts:
         run = partial(maximise, posterior, tolerance=_MODE_GAIN, known=ends)
         end = run(start.theta, max_iterations=_SCREENING_STEPS, curvature=start.curvature)
-        if end.log_posterior > best - _HOPELESS_AFTER_SCREENING:
+        if end.log_posterior > best - 2 * HOPELESS_NATS:
             steps = _SHORT_STEPS - _SCREENING_STEPS
             end = run(end.theta, max_iterations=steps, curvature=end.curvature)
         ends.append(end)
-        n_in_vain = 0 if end.log_posterior > best + _MIN_GAIN else n_in_vain + 1
+        n_in_vain = 0 if end.log_posterior > best + 0.1 else n_in_vain + 1
         best = max(best, end.log_posterior)
         if n_in_vain >= patience:
             break
     return _distinct_modes(ends)
 
 
-def _long_runs(posterior: LogPosterior, ends: Iterable[Point]) -> list[Point]:
-    """Run from the ends of short runs to modes, accurate enough to compare; the best first."""
-    starts = (end for end in ends if np.isfinite(end.log_posterior))
-    return _runs(posterior, starts, steps=MAX_STEPS)
-
-
 def _with_enough_noise(posterior: LogPosterior, start: Point) -> Point:
     """Raise the noise of a start for as long as that helps: fewer rows may have shown none."""
-    value, step = posterior.value(start.theta), np.append(np.zeros(len(start.theta) - 1), _MORE)
+    value, step = posterior.value(start.theta), np.append(np.zeros(len(start.theta) - 1), 2.0)
     while (higher := posterior.value(start.theta + step)) > value:
         start, value = replace(start, theta=start.theta + step), higher
     return start
@@ -190,15 +173,10 @@ def _near(points: Iterable[Point], best: Point) -> list[Point]:
 def _new(points: Iterable[Point], known: Sequence[Point]) -> list[Point]:
     """Return the points that are not close to a known one."""
     thetas = np.array([other.theta for other in known])
-    return [one for one in points if np.abs(thetas - one.theta).max(axis=1).min() > _NEW_DISTANCE]
+    return [one for one in points if np.abs(thetas - one.theta).max(axis=1).min() > 0.05]
 
 
-_distinct_modes = partial(distinct_points, distance=_DISTINCT_DISTANCE)
-
-
-_MAX_NATS_OF_OTHER = 6.0  # below the best mode
-_N_OTHER_PERIODS = 16  # starts, at as many quantiles of the prior
-_MAX_OTHER_PERIODS = 4  # starts of each period from which runs are made, the highest
+_distinct_modes = partial(distinct_points, distance=0.1)
 
 
 def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
@@ -209,37 +187,22 @@ def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
     Periods with a declared range of starting values, such as those that the user knows, are not
     varied.
     """
-    levels = (np.arange(_N_OTHER_PERIODS)[:, None] + 0.5) / _N_OTHER_PERIODS
-    quantiles = posterior.prior.quantile(levels, posterior.upper)
+    n = 16  # quantiles
+    quantiles = posterior.prior.quantile((np.arange(n)[:, None] + 0.5) / n, posterior.upper)
     starts: list[Point] = []
     for entry in np.flatnonzero(posterior.is_period):
         if posterior.likelihood.parameters[entry].start is None:
-            thetas = np.tile(mode.theta, (_N_OTHER_PERIODS, 1))
+            thetas = np.tile(mode.theta, (n, 1))
             thetas[:, entry] = quantiles[:, entry]
-            starts += highest(posterior, list(map(Point, thetas)), _MAX_OTHER_PERIODS)
+            starts += highest(posterior, list(map(Point, thetas)), 4)
     ends = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), [mode]), mode)
     run = partial(maximise, posterior, max_iterations=MAX_STEPS)  # to full precision
     ends = _new(_distinct_modes(run(end.theta, curvature=end.curvature) for end in ends), [mode])
-    least = mode.log_posterior - _MAX_NATS_OF_OTHER
-    return [end for end in ends if end.log_posterior > least]
+    return [end for end in ends if end.log_posterior > mode.log_posterior - 6.0]
 
 
 _MAX_FULL_ROWS = 250  # with more rows, modes are searched on a subsample
 _SUBSAMPLE_ROWS, _SUBSAMPLE_ROWS_PERIODIC = 150, 250  # fewer would be too few per cycle
-_ROUGH_ROWS = 100  # of a rough fit
-_N_ROUGH_RUNS = 2
-
-_N_STARTS, _N_STARTS_OF_FEW_MODES = 12, 8
-_LENGTHSCALES = (0.015, 0.08, 0.4)  # of the first starts, in extents of the column
-_SHARE_OF_NOISE, _SHARE_OF_NOISE_IN_SERIES = 0.2, 0.005  # of mean squares, at the first starts
-_N_STARTS_WITH_WARM = 4  # starting points in addition to warm starts
-_N_DRAWS = 2  # draws of the parameters that a warm start lacks
-_MAX_MODES_OF_PART = 2
-_MAX_NATS_OF_PART = 8.0  # nats below the best mode of a part
-_MAX_LEAVES_OF_TWO_SPLITS = 6  # larger kernels are split once
-
-WarmStarts = Sequence[Sequence[WarmStart]]
-"""Alternatives, the best first; the warm starts in one alternative are combined."""
 
 
 class ModeSearch:
@@ -274,27 +237,23 @@ class ModeSearch:
         Returns distinct modes, the best first, and the number of likelihood calls on a subsample,
         those for the modes of parts included.
         """
-        expression, subsample = posterior.expression, None
-        known, variants = (warm_starts[0][0].nodes if warm_starts else ()), None
+        expression, deadline = posterior.expression, posterior.deadline
+        has_many, magnitudes = expression.has_many_modes, self._magnitudes_on(expression.target)
+        as_noise = partial(terms_as_noise, posterior, magnitudes=magnitudes)
+        known = warm_starts[0][0].nodes if warm_starts else ()
         if warm_starts and len(known) == len(expression.nodes):
-            thetas = with_warm_starts(expression, posterior.centre[None], warm_starts[0])
-            starts = [
-                _with_enough_noise(posterior, one)
-                for one in warm_points(posterior, thetas, warm_starts[0])
-            ]
-            has_many = expression.has_many_modes
-            as_noise = partial(self._terms_as_noise, posterior) if has_many else None
-            modes = find_modes(posterior, starts, variants=as_noise, budget=KNOWN)
+            warm = warm_points(posterior, posterior.centre[None], warm_starts[0])
+            starts = [_with_enough_noise(posterior, one) for one in warm]
+            variants = as_noise if has_many else None
+            modes = find_modes(posterior, starts, variants=variants, budget=KNOWN)
             if np.isfinite(modes[0].log_posterior):
                 return modes, 0
-        if self._has_subsample:
-            subsample = self._on_subsample(expression, posterior.deadline)
+        subsample = self._on_subsample(expression, deadline) if self._has_subsample else None
         calls: Mapping[str, int] = {}
-        budget = LIGHT
+        budget, variants = LIGHT, None
         if not warm_starts and not expression.has_few_modes:
-            budget = PERIODIC if expression.has_many_modes else WITHOUT_PERIOD
-            variants = partial(self._terms_as_noise, posterior)
-            warm_starts, calls = self._from_parts(expression, posterior.deadline)
+            budget, variants = PERIODIC if has_many else WITHOUT_PERIOD, as_noise
+            warm_starts, calls = self._from_parts(expression, deadline)
         cheap = subsample or posterior
         starts = self._starting_points(cheap, warm_starts, purpose="whole")
         scan = self._scan(cheap, known)
@@ -308,13 +267,13 @@ class ModeSearch:
 
         At the deadline, it is the best point so far; one is always tried.
         """
-        few = self._data.take(self._rows[:_ROUGH_ROWS])
+        few = self._data.take(self._rows[:100])
         make = partial(LogPosterior.exact, expression, few, priors=self._priors)
         first, rough = make(), make(deadline=deadline)
         first.value(first.centre)
         with suppress(OutOfTimeError):
             starts = self._starting_points(rough, [], purpose="rough")
-            _runs(rough, starts[:_N_ROUGH_RUNS], steps=_SHORT_STEPS)
+            _runs(rough, starts[:2], steps=_SHORT_STEPS)
         best = max(rough, first, key=lambda one: one.best_value)
         return best, Point(best.best, best.best_value)
 
@@ -323,14 +282,14 @@ class ModeSearch:
     ) -> tuple[WarmStarts, Mapping[str, int]]:
         """Fit a kernel without its first and without its last term, and these terms alone.
 
-        The second result has the likelihood calls by kernel, also of parts that were fitted before.
+        Of a large kernel, it is only the last one. The second result has the likelihood calls by
+        kernel, also of parts that were fitted before.
         """
         warm_starts: list[list[WarmStart]] = []
         calls: dict[str, int] = {}
         found = list(splits(expression.tree)) if expression.has_many_modes else []
-        if len(found) > 1:  # the first and the last one, so that parts have few parts
-            first = found[:1] if expression.n_leaves <= _MAX_LEAVES_OF_TWO_SPLITS else []
-            found = [*first, found[-1]]
+        if len(found) > 1:
+            found = [*(found[:1] if expression.n_leaves <= 6 else []), found[-1]]
         for rest, term in found:
             of_rest = self._modes_of_part(expression, *rest, calls, deadline)
             of_term = self._modes_of_part(expression, *term, calls, deadline)
@@ -346,41 +305,34 @@ class ModeSearch:
         calls: dict[str, int],
         deadline: Deadline,
     ) -> list[WarmStart]:
-        """Return warm starts at the best modes of a part; ``nodes`` are its nodes in the whole."""
+        """Return warm starts at the two best modes of a part, on the subsample.
+
+        The ``nodes`` are those of the part in the whole. A part that has no parts is scanned.
+        """
         tree, order = arrange(part)
         kernel = whole.with_tree(tree)
         if kernel not in self._parts:
-            self._parts[kernel] = self._fit_part(kernel, deadline)
+            posterior = self._on_subsample(kernel, deadline)
+            warm_starts, of_parts = self._from_parts(kernel, deadline)
+            starts = self._starting_points(posterior, warm_starts, purpose="part")
+            scan = self._scan(posterior, range(len(kernel.nodes)) if warm_starts else ())
+            found = find_modes(posterior, starts, scan, budget=OF_PARTS)
+            self._parts[kernel] = found, {**of_parts, kernel.canonical: posterior.n_evaluations}
         modes, calls_of_part = self._parts[kernel]
         calls.update(calls_of_part)
         in_whole = tuple(nodes[node] for node in order)
-        least = modes[0].log_posterior - _MAX_NATS_OF_PART
+        least = modes[0].log_posterior - 8.0
         return [
             WarmStart(in_whole, mode.theta, mode.curvature)
-            for mode in modes[:_MAX_MODES_OF_PART]
+            for mode in modes[:2]
             if mode.log_posterior >= least
         ]
-
-    def _fit_part(
-        self, expression: Expression, deadline: Deadline
-    ) -> tuple[list[Point], Mapping[str, int]]:
-        """Search for the modes of an arranged part on the subsample; it is scanned if it has none.
-
-        The calls are as those of ``_from_parts``.
-        """
-        posterior = self._on_subsample(expression, deadline)
-        warm_starts, calls = self._from_parts(expression, deadline)
-        starts = self._starting_points(posterior, warm_starts, purpose="part")
-        known = range(len(expression.nodes)) if warm_starts else ()
-        modes = find_modes(posterior, starts, self._scan(posterior, known), budget=OF_PARTS)
-        return modes, {**calls, expression.canonical: posterior.n_evaluations}
 
     def _scan(self, posterior: LogPosterior, known: Iterable[int]) -> CoordinateScan:
         """Scan the nodes that are not known; without a period, the starting points suffice."""
         expression = posterior.expression
         scanned = expression.has_many_modes and not expression.has_few_modes
-        n_nodes = len(expression.nodes) if scanned else 0
-        nodes = set(range(n_nodes)).difference(known)
+        nodes = set(range(len(expression.nodes) if scanned else 0)).difference(known)
         return CoordinateScan(posterior, self._magnitudes_on(expression.target), nodes)
 
     def _starting_points(
@@ -388,74 +340,11 @@ class ModeSearch:
     ) -> list[Point]:
         """List starting points: even ones or warm starts, and drawn ones, the highest first."""
         expression = posterior.expression
-        n_own = _N_STARTS_OF_FEW_MODES if expression.has_few_modes else _N_STARTS
-        n_own = _N_STARTS_WITH_WARM if warm_starts else n_own
-        n_known = [sum(len(fit.nodes) for fit in fits) for fits in warm_starts]
-        sizes = [1 if n >= len(expression.nodes) else _N_DRAWS for n in n_known]
+        magnitudes = self._magnitudes_on(expression.target)
         rng = random_stream(self._seed, expression, purpose)
-        magnitudes = self._magnitudes_on(expression.target)
-        draws = draw_starts(posterior, magnitudes, n_own + sum(sizes), rng=rng)
-        if expression.has_few_modes:  # no other than those of periods that are known
-            draws[:, posterior.is_period] = posterior.centre[posterior.is_period]
-        own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
-        starts = [Point(theta) for theta in own]
-        for some, fits in zip(others, warm_starts, strict=True):
-            starts += warm_points(posterior, with_warm_starts(expression, some, fits), fits)
-        starts += self._taken_from_noise(posterior, warm_starts)
-        even = [] if warm_starts or purpose == "rough" else self._even_starts(posterior)
+        starts = starting_points(posterior, magnitudes, warm_starts, rng=rng)
+        even = [] if warm_starts or purpose == "rough" else even_starts(posterior, magnitudes)
         return [*even, *highest(posterior, starts, len(starts))]
-
-    def _even_starts(self, posterior: LogPosterior) -> Iterator[Point]:
-        """Yield starts at which all columns are as rough, from rough to smooth.
-
-        Several leaves on one column have different lengthscales. Of functions that vary fast in
-        several columns, random starts rarely show anything but noise.
-        """
-        expression = posterior.expression
-        if expression.has_many_modes or expression.has_few_modes:
-            return
-        magnitudes = self._magnitudes_on(expression.target)
-        is_wide = len(expression.columns) > 1
-        share = _SHARE_OF_NOISE if is_wide else _SHARE_OF_NOISE_IN_SERIES
-        for first in range(len(_LENGTHSCALES)):
-            theta, n_before = posterior.centre.copy(), Counter[View | None]()
-            theta[-1] = np.log(share * magnitudes.mean_square)
-            for node, entries in slots_of(expression):
-                entry = role_index(node.parameters, Role.LENGTHSCALE)
-                if entry is not None and node.view is not None:
-                    level = (first + n_before[node.view]) % len(_LENGTHSCALES)
-                    extent = magnitudes.spacing_and_extent(node.view)[1]
-                    theta[entries.start + entry] = np.log(_LENGTHSCALES[level] * extent)
-                    n_before[node.view] += 1
-            yield Point(np.clip(theta, posterior.lower, posterior.upper))
-
-    def _taken_from_noise(
-        self, posterior: LogPosterior, warm_starts: WarmStarts
-    ) -> Iterator[Point]:
-        """Yield starts at warm starts where new nodes explain some of the noise."""
-        expression = posterior.expression
-        magnitudes = self._magnitudes_on(expression.target)
-        for fits in warm_starts:
-            new = set(range(len(expression.nodes))).difference(*(fit.nodes for fit in fits))
-            if new:
-                (point,) = with_warm_starts(expression, posterior.centre[None], fits)
-                theta = taken_from_noise(point, expression, new, magnitudes=magnitudes)
-                yield from warm_points(posterior, theta[None], fits)
-
-    def _terms_as_noise(self, posterior: LogPosterior, mode: Point) -> Iterator[Point]:
-        """Yield variants of a mode in which one leaf of the sum explains some of the noise.
-
-        These are the leaves that have a lengthscale.
-        """
-        expression = posterior.expression
-        magnitudes = self._magnitudes_on(expression.target)
-        terms, node = expression.terms(ADD), 0
-        for term in terms if len(terms) > 1 else ():
-            if isinstance(term, Leaf) and any(p.role == Role.LENGTHSCALE for p in term.parameters):
-                theta = taken_from_noise(mode.theta, expression, [node], magnitudes=magnitudes)
-                theta = np.clip(theta, posterior.lower, posterior.upper)
-                yield Point(theta, curvature=mode.curvature)
-            node += len(term.nodes)
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
         data = self._subsamples[expression.has_many_modes]

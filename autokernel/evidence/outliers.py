@@ -36,25 +36,12 @@ from autokernel.kernels import PRESETS, Priors
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MAX_ROWS = 400  # of the pursuit; others are judged by the fit to these
-N_PREDICTED = 4096  # rows at a time
 MAX_SHARE = 0.15  # of the rows, which may be outliers
-MIN_DEVIATION = 4.0  # robust standard deviations of the farthest row, below which none is freed
 MIN_ADVANTAGE = 5.0  # nats of outliers among normal deviations over heavy tails of all
 ADVANTAGE_OF_EACH = 1.25  # nats that each outlier must bring: 0.9 to 1.1 in Pareto and t tails
 NEIGHBOUR_RANKS = (1, 2)  # differences of rank along a column
-MIN_PROBABILITY = 1e-3  # of outliers that are neighbours by chance
 LOG_DEGREES_OF_FREEDOM = (1.1, 3.9)  # of heavy tails, of three and of fifty
 LOG_WIDTHS, MODES = (-20.0, 230.0), (-10.0, 10.0)  # of heavy tails, in the size of most deviations
-MAX_DEVIATION = 1e100  # in the same unit, so that squares do not overflow
-MAX_NEAR_ROWS = 3  # that are freed together
-SHARE_PER_STEP = 0.25  # of the rows freed before, that are freed in one step
-MAX_FALL = 4.0  # prices of a row, by which the score may fall on the way to a higher one
-MAX_ROUNDS = 5  # in which single rows come and go
-
-_N_STARTS = 6  # of each fit, besides the end of the last one
-_FIRST_STEPS, _STEPS = 25, 6  # of the first fit, and of those after rows are freed
-_ACCURACY = 1e-2  # nats
-_MEDIAN = float(norm.ppf(0.75))  # of the size of a standard normal number
 
 
 def find_outliers(
@@ -71,11 +58,8 @@ def find_outliers(
 
     The pursuit goes by a few simple kernels, on all scales of the target that are tried, and the
     one of the highest score decides. If there are outliers, kernels that may explain them, the
-    ``rivals``, are fitted to all rows, on the same scale. An ``OutOfTimeError`` is raised after the
-    deadline.
-
-    A fit takes O(n^3), with n the number of rows, at most ``n_rows``. There are two of them for
-    data in which no row is suspicious.
+    ``rivals``, are fitted to all rows, on the same scale. Each fit is of at most ``n_rows`` rows.
+    An ``OutOfTimeError`` is raised after the deadline.
     """
     pursue = partial(
         _Pursuit, data=data, priors=priors, seed=seed, n_rows=n_rows, deadline=deadline
@@ -88,7 +72,7 @@ def find_outliers(
                 continue
             fit = pursuit.first()
             sizes = np.abs(fit.deviations[pursuit.has_target])
-            if sizes.max() * _MEDIAN > MIN_DEVIATION * np.median(sizes):
+            if sizes.max() * norm.ppf(0.75) > 4.0 * np.median(sizes):  # robust deviations
                 fit = pursuit.settled(pursuit.highest(fit))
             ends.append((fit, pursuit))
     if not ends:
@@ -227,10 +211,10 @@ class _Pursuit:
         posterior = self._posterior(kept)
         modes = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)
         rng = random_stream(self._seed, self._expression, "outliers")
-        drawn = draw_starts(posterior, Magnitudes(posterior.data), _N_STARTS, rng=rng)
+        drawn = draw_starts(posterior, Magnitudes(posterior.data), 6, rng=rng)
         self._starts = [Point(theta) for theta in drawn]
         _, rough = modes.rough_mode(posterior.expression, self._deadline)
-        return self._of_all_rows(self._fit(kept, posterior, [rough], n_steps=_FIRST_STEPS))
+        return self._of_all_rows(self._fit(kept, posterior, [rough], n_steps=25))
 
     def thorough(self) -> _Fit:
         """Fit the kernel to all rows, with a search of all modes."""
@@ -247,7 +231,7 @@ class _Pursuit:
         """Fit to other rows by a few steps, from the last point and from the best other start."""
         posterior = self._posterior(kept)
         starts = [fit.point, *highest(posterior, self._starts, 1)]
-        return self._fit(kept, posterior, starts, n_steps=_STEPS)
+        return self._fit(kept, posterior, starts, n_steps=6)
 
     def highest(self, fit: _Fit) -> _Fit:
         """Free more and more rows, and return the fit of the highest score on the way.
@@ -255,11 +239,10 @@ class _Pursuit:
         Most of the gain may come with the last row, so that only a deep fall ends it.
         """
         best = fit
-        while best.score - fit.score < MAX_FALL * self._price:
+        while best.score - fit.score < 4 * self._price:
             n_freed = int((self.rows & ~fit.kept).sum())
             kept = fit.kept.copy()
-            n_next = max(1, int(SHARE_PER_STEP * n_freed))
-            kept[_next_rows(fit, n_next, self._is_judged)] = False
+            kept[_next_rows(fit, max(1, n_freed // 4), self._is_judged)] = False
             if np.array_equal(kept, fit.kept) or not self.is_possible(kept):
                 break
             fit = self._again(fit, kept)
@@ -268,7 +251,7 @@ class _Pursuit:
 
     def settled(self, fit: _Fit) -> _Fit:
         """Let each row come or go that is worth it by itself, while the score rises."""
-        for _ in range(MAX_ROUNDS):
+        for _ in range(5):
             kept = self.rows & ~self._is_worth_it(fit)
             if np.array_equal(kept, fit.kept) or not self.is_possible(kept):
                 break
@@ -316,7 +299,7 @@ class _Pursuit:
             order = used[np.lexsort((numbers, x))]
             places = np.flatnonzero(np.isin(order, rows))
             n_found = np.isin(places - places[:, None], NEIGHBOUR_RANKS).sum()
-            if poisson.sf(n_found - 1, expected) < MIN_PROBABILITY:
+            if poisson.sf(n_found - 1, expected) < 1e-3:
                 off, is_far = deviations[order[places]], np.diff(places) > max(NEIGHBOUR_RANKS)
                 least = np.minimum(np.abs(off[1:]), np.abs(off[:-1]))
                 ends = np.flatnonzero(is_far | (np.abs(np.diff(off)) > least)) + 1
@@ -361,7 +344,7 @@ class _Pursuit:
 
         Those that the pursuit does not use are not compared yet.
         """
-        run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_ACCURACY)
+        run = partial(maximise, posterior, max_iterations=n_steps, tolerance=1e-2)
         if self._numbers is not None:  # theta may be beyond the bounds of another prior
             ends = [Point(start.theta, posterior.value(start.theta)) for start in starts]
         else:
@@ -388,12 +371,10 @@ class _Pursuit:
 
     def _of_all_rows(self, fit: _Fit) -> _Fit:
         """Compare the rows that the pursuit does not use with their predictions too."""
-        others = np.isnan(fit.deviations)
-        if not others.any():
-            return fit
-        errors, variance, _ = self._errors(others, fit.kept, fit.given, fit.point.theta)
-        deviations = fit.deviations.copy()
-        deviations[others] = errors / np.sqrt(variance)
+        others, deviations = np.isnan(fit.deviations), fit.deviations.copy()
+        if others.any():
+            errors, variance, _ = self._errors(others, fit.kept, fit.given, fit.point.theta)
+            deviations[others] = errors / np.sqrt(variance)
         return fit._replace(deviations=deviations)
 
     def _errors(
@@ -402,9 +383,9 @@ class _Pursuit:
         """Return the errors of predictions from the kept rows, their variances and the noise."""
         held_out, blocks = self._standardised(rows, kept), []
         predictor = ExactPredictor(self._expression, theta, given)
-        for begin in range(0, len(held_out.X), N_PREDICTED):
+        for begin in range(0, len(held_out.X), 4096):
             self._deadline.check()
-            blocks.append(predictor.function(held_out.X[begin : begin + N_PREDICTED]))
+            blocks.append(predictor.function(held_out.X[begin : begin + 4096]))
         mean, variance = map(np.concatenate, zip(*blocks, strict=True))
         variance += held_out.noise.variance(np.exp(theta[-1]))
         return held_out.y - mean, variance, held_out.noise
@@ -422,18 +403,16 @@ def _log_normal_at_best(sum_of_squares: FloatArray, n: IntArray | int = 1) -> Fl
 
 
 def _next_rows(fit: _Fit, n: int, is_judged: BoolArray) -> IntArray:
-    """Choose at least n rows to free, single ones or near ones together, by the gain for each row.
+    """Choose at least n judged rows to free, if there are any, by the gain for each row.
 
-    They are among those that are judged, and fewer if there are no others.
-
-    Near are the rows of the largest partial correlation. Two neighbours that are both off predict
-    each other, and only both together gain.
+    They are single ones, or two or three near ones together, those of the largest partial
+    correlation. Two neighbours that are both off predict each other, and only both together gain.
     """
     P, alpha = fit.precision, fit.alpha
     std = np.sqrt(np.diag(P))
     closeness = np.abs(P) / np.outer(std, std)
     np.fill_diagonal(closeness, np.inf)  # each row is its own first
-    near = np.empty((len(P), min(MAX_NEAR_ROWS, len(P))), dtype=int)
+    near = np.empty((len(P), min(3, len(P))), dtype=int)
     for nearest in near.T:
         nearest[:] = closeness.argmax(axis=1)
         closeness[np.arange(len(P)), nearest] = -np.inf
@@ -501,7 +480,8 @@ def _log_of_heavy_tails(deviations: FloatArray) -> float:
     information criterion.
     """
     sizes = np.abs(deviations)
-    z = deviations / (width := max(float(np.median(sizes)), sizes.max() / MAX_DEVIATION))
+    # so that squares do not overflow
+    z = deviations / (width := max(float(np.median(sizes)), sizes.max() / 1e100))
 
     def loss(mode: float, log_widths: FloatArray, log_nus: FloatArray) -> float:
         is_above, widths, nus = (z > mode).astype(int), np.exp(log_widths), np.exp(log_nus)

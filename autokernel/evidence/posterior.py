@@ -17,12 +17,7 @@ from autokernel.typing import BoolArray, FloatArray
 
 N_TIMED_ROWS = 500  # of a call that is made to know how long one of many rows takes
 _ONE_SIDED = 3e-5  # one-sided step in a log parameter
-_LONGEST_ONE_SIDED = 1e-3  # longest one-sided step in standard deviations
-_FIRST = 3e-3  # first central step in a log parameter
 _STEP = 5e-3  # central step in standard deviations along an axis, if the first step is too long
-_LONGEST, _LONGEST_OSCILLATING = 5e-2, 1e-2  # longest central steps in standard deviations
-_ROUNDS = 8
-_AGREED = 1e-3  # nats of disagreement that are accepted
 
 
 def difference_hessian(
@@ -44,20 +39,20 @@ def difference_hessian(
     axis, which may be a millionth for a period. Differences along axis i and along axis j both give
     ``H_ij``, with different truncation and rounding errors. Their disagreement, in units of the
     standard deviations, estimates the error of the log determinant, except for errors of the
-    diagonal alone. Above ``_AGREED`` the gradient has lost digits: central differences are tried
+    diagonal alone. Above 1e-3 nats the gradient has lost digits: central differences are tried
     along all axes, then with steps ten times as long. The most symmetric result is returned.
     """
     here = gradient(theta)
-    longest = np.where(oscillates, _LONGEST_OSCILLATING, _LONGEST)
+    longest = np.where(oscillates, 1e-2, 5e-2)  # central step in standard deviations
     axes = np.eye(len(theta))
     curvatures = np.zeros(len(theta)) if guess is None else np.abs(guess)
-    first = np.minimum(_FIRST, _STEP / np.sqrt(np.maximum(curvatures, 1.0)))
+    first = np.minimum(3e-3, _STEP / np.sqrt(np.maximum(curvatures, 1.0)))
 
     @cache
     def central_row(number: int, factor: float) -> FloatArray:
         """Compute one row; the step shrinks until it is short in the standard deviation found."""
         axis, step = axes[number], factor * first[number]
-        for _ in range(_ROUNDS):
+        for _ in range(8):
             above, below = gradient(theta + step * axis), gradient(theta - step * axis)
             # The larger of both sides counts: far from the point, one may vanish by chance.
             curvature = float(max(abs(axis @ (above - here)), abs(axis @ (here - below))) / step)
@@ -72,13 +67,13 @@ def difference_hessian(
         if oscillates[number]:
             return central_row(number, 1.0)
         row = (gradient(theta + _ONE_SIDED * axes[number]) - here) / _ONE_SIDED
-        is_too_long = _ONE_SIDED * sqrt(abs(axes[number] @ row)) > _LONGEST_ONE_SIDED
+        is_too_long = _ONE_SIDED * sqrt(abs(axes[number] @ row)) > 1e-3
         return central_row(number, 1.0) if is_too_long else row
 
     answers = []
     for make_row in (quick_row, lambda n: central_row(n, 1.0), lambda n: central_row(n, 10.0)):
         answers.append(np.array([make_row(number) for number in range(len(theta))]))
-        if _disagreement(answers[-1]) < _AGREED:
+        if _disagreement(answers[-1]) < 1e-3:
             break
     best = min(answers, key=_disagreement)
     return (best + best.T) / 2
@@ -96,7 +91,6 @@ NOISE_FLOOR = 1e-8
 A factorisation with less noise has no correct digits.
 """
 
-_FRACTION_OF_CYCLE = 0.03  # guess of a period's standard deviation, in cycles over the extent
 _WIDEST = np.log(1e6)  # largest distance of theta from the logs of the prior means
 
 
@@ -156,14 +150,13 @@ class LogPosterior:
     def step_units(self, theta: FloatArray) -> FloatArray:
         """Guess the extent (n_params,) of the posterior along each parameter around a point.
 
-        The data determine a period to a small fraction of a cycle over the extent of its column.
+        The data determine a period to some hundredths of a cycle over the extent of its column.
         With steps measured in these units, a run needs half as many of them.
         """
         units = np.ones(len(theta))
         periods = np.exp(theta[self.is_period])
-        units[self.is_period] = np.clip(
-            _FRACTION_OF_CYCLE * periods / np.maximum(self._extents, 1e-9), 1e-4, 1.0
-        )
+        fractions = 0.03 * periods / np.maximum(self._extents, 1e-9)
+        units[self.is_period] = np.clip(fractions, 1e-4, 1.0)
         return units
 
     def value(self, theta: FloatArray) -> float:

@@ -1,11 +1,9 @@
 """A scan over the parameters of single leaves, to find modes higher than a given mode.
 
 A mode that is not the highest is often wrong in one leaf, or has two leaves exchanged. For example,
-a periodic leaf has the right period but the wrong shape of the cycle, or a leaf has the short
-lengthscale where the long one is needed. The parameters of each leaf in turn are varied over a grid
-while all others are fixed. A grid point costs one factorisation and no gradient. The local maxima
-over the grid are starting points for the maximiser. The parameters of a leaf declare whether they
-are scanned, and on which grid.
+a periodic leaf has the right period but the wrong shape of the cycle. The parameters of each leaf
+in turn, if they declare a grid, are varied over it while all others are fixed. A grid point costs
+one factorisation and no gradient. The local maxima are starting points for the maximiser.
 """
 
 from collections.abc import Iterable, Iterator
@@ -22,17 +20,8 @@ from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
 from autokernel.typing import FloatArray
 
 _SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle that make it smooth
-_SHARP_CYCLE_LENGTHSCALE = 0.3  # below it a periodic leaf explains more, and leaves less noise
-_MAX_IN_CYCLE = 3.0  # lengthscale within a cycle after an exchange of leaves
-_N_DECAY_LENGTHSCALES = 3  # of the decay of a product of smooth cycles
-_N_LENGTHSCALES = 8
-_MIN_VARIANCE = 0.1  # of a periodic leaf, in mean squares of the target
 _HALF_WINDOW = 0.3  # cycles over the extent; a peak of the periodogram is accurate to a quarter
-_MAX_PEAKS = 5  # of the periodogram of a column
-_MAX_MAXIMA_OF_PERIODS = 2  # kept from the periods at one lengthscale
-_MAX_MAXIMA_OF_GRID = 3  # kept from one grid of a leaf without a period
 _MAX_PERIODIC_LEAVES = 2  # whose periods are scanned; more leaves can often replace one another
-_MIN_DISTANCE = 0.02  # in a log parameter, between two points of a scan
 
 
 class CoordinateScan:
@@ -68,17 +57,16 @@ class CoordinateScan:
                 found += self._exchanged(theta, one, other)
         for one, other in self._decaying:
             found += self._decaying_cycles(theta, one, other)
-        return distinct_points(found, _MIN_DISTANCE)
+        return distinct_points(found, 0.02)
 
     def _periodic(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
         """Scan the period at several lengthscales, and at short ones also with less noise."""
         base, variance = theta.copy(), _entry(leaf, Role.VARIANCE)
         if variance is not None:
-            least = np.log(_MIN_VARIANCE * self._magnitudes.mean_square)
-            base[variance] = max(base[variance], least)
+            base[variance] = max(base[variance], np.log(0.1 * self._magnitudes.mean_square))
         for length in _cycle_lengthscales(leaf.node):
             yield from self._periods(base, leaf, length)
-            if length < _SHARP_CYCLE_LENGTHSCALE:
+            if length < 0.3:
                 quiet = np.append(base[:-1], base[-1] - np.log(10.0))
                 yield from self._periods(quiet, leaf, length)
 
@@ -103,7 +91,7 @@ class CoordinateScan:
                 thetas[:, in_cycle] = np.log(length)
             thetas[:, period] = np.log(extent / np.linspace(low, high, n_points))
             found += self._local_maxima(thetas, (n_points,))
-        return sorted(found, key=lambda one: -one.log_posterior)[:_MAX_MAXIMA_OF_PERIODS]
+        return sorted(found, key=lambda one: -one.log_posterior)[:2]
 
     def _windows(
         self, view: View, period: float, longest: float, within: tuple[float, float] | None
@@ -114,7 +102,7 @@ class CoordinateScan:
         middle is then one of them.
         """
         extent = self._magnitudes.spacing_and_extent(view)[1]
-        peaks = extent / self._magnitudes.periods(view, within)[:_MAX_PEAKS]
+        peaks = extent / self._magnitudes.periods(view, within)[:5]
         most, least = (np.inf, extent / longest) if within is None else (1 / end for end in within)
         more = peaks[:2] / 2 if within is None else [np.sqrt(least * most)]
         centres, merged = [extent / period, *peaks, *more], [(np.inf, -np.inf)]
@@ -140,13 +128,13 @@ class CoordinateScan:
             thetas = np.tile(theta, (int(np.prod(shape)), 1))
             thetas[:, list(axes)] = np.reshape(grid, (len(axes), -1)).T
             thetas[:, list(at)] = combination
-            yield from self._local_maxima(thetas, shape)[:_MAX_MAXIMA_OF_GRID]
+            yield from self._local_maxima(thetas, shape)[:3]
 
     def _grid_values(self, parameter: KernelParameter, view: View) -> FloatArray:
         """Return the log values at which a parameter is scanned, none if it is fixed."""
         spacing, extent = self._magnitudes.spacing_and_extent(view)
         if parameter.role == Role.LENGTHSCALE and not parameter.grid:
-            return np.linspace(np.log(spacing / 2), np.log(2 * extent), _N_LENGTHSCALES)
+            return np.linspace(np.log(spacing / 2), np.log(2 * extent), 8)
         square = self._magnitudes.mean_square
         units = {Unit.INPUT: extent, Unit.SQUARED_TARGET: square, Unit.NONE: 1.0}
         return np.log(np.array(parameter.grid) * units[parameter.unit])
@@ -174,13 +162,13 @@ class CoordinateScan:
         decay_length = np.exp(within + theta[period]) / np.pi
         swapped[lengthscale] = np.log(np.clip(decay_length, spacing / 2, 2 * extent))
         shortest = min(_cycle_lengthscales(periodic.node))
-        length = np.clip(np.pi * np.exp(theta[lengthscale]) / extent, shortest, _MAX_IN_CYCLE)
+        length = np.clip(np.pi * np.exp(theta[lengthscale]) / extent, shortest, 3.0)
         return self._periods(swapped, periodic, float(length))
 
     def _decaying_cycles(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Point]:
         """Scan the period of smooth cycles whose correlation decays over several lengthscales."""
         spacing, extent = self._magnitudes.spacing_and_extent(_view(smooth))
-        for decay_length in np.geomspace(4 * spacing, extent / 4, _N_DECAY_LENGTHSCALES):
+        for decay_length in np.geomspace(4 * spacing, extent / 4, 3):
             for length in _SMOOTH_CYCLES:
                 base = theta.copy()
                 base[_entry(smooth, Role.LENGTHSCALE)] = np.log(decay_length)
@@ -200,8 +188,7 @@ class CoordinateScan:
 def _cycle_lengthscales(node: Tree) -> tuple[float, ...]:
     """Return the cycle lengthscales at which a period is scanned, by default that of a sine."""
     index = role_index(node.parameters, Role.CYCLE_LENGTHSCALE)
-    declared = () if index is None else node.parameters[index].grid
-    return declared or (_SMOOTH_CYCLES[-1],)
+    return (() if index is None else node.parameters[index].grid) or _SMOOTH_CYCLES[-1:]
 
 
 def _entry(slot: Slot, role: Role) -> int | None:

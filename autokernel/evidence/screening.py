@@ -60,23 +60,10 @@ from autokernel.typing import FloatArray, IntArray
 MAX_ROWS = 250  # on which neighbours are screened
 FIRST_ROWS = 80  # on which the starting points of a new leaf are compared
 MIN_ROWS_OF_TWO_STAGES = 100  # with which all points are compared on all rows of a screening
-_N_STARTS = 14  # of several new nodes
-_N_STARTS_OF_LEAF = 6  # of a new leaf
-_N_PERIODIC_STARTS = 16  # of one with a period; most are at peaks of the periodogram
-_SHAPES_OF_CYCLE = ((0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3))
-"""Lengthscales in the cycle, and variances between those of the noise and of the target."""
-_SIZES = (1.0, 0.4, 2.5)  # of lengthscales, or of the noise, on another scale
+_N_PERIODIC_STARTS = 16  # of a new leaf with a period; most are at peaks of the periodogram
+_SIZES = np.log([1.0, 0.4, 2.5])  # factors of lengthscales, or of the noise, on another scale
 _SLOWER = (4.0, 8.0)  # what a new period multiplies, in lengthscales of before
-_FLAT_EXTENTS, _FLAT_IN_CYCLE = 3.0, 3.0  # lengthscales with which a leaf hardly varies
-_FLAT_LINE = 0.3  # variance of the slope of a line that hardly varies, whose offset is one
 _STEPS = (0, 1, 1, 4, 12)  # of the maximiser, as long as a kernel may be among the best
-_N_BEST = 5  # kernels that the next ones are compared with
-_LEAST = -2.0  # nats, below which a gain is not refined
-_SLACK = 1.0  # nats that a kernel may gain besides what is expected
-_FAR_BELOW = 12.0  # nats below the best ones, beyond which no gradient is computed
-_MAX_POOR = 40  # kernels in a row that no step would take near, with which refinement ends
-_N_STEPS_ON_TARGET = 4  # of a kernel on another scale of it, before it is compared
-_TOLERANCE = 1e-2  # nats that a further step may gain
 _COST_OF_PARAMETER = 1.0  # nats of evidence, where no Hessian is known
 
 
@@ -126,7 +113,7 @@ class Screening:
             partial(LogPosterior.exact, data=values.data, priors=priors, deadline=deadline)
         )
         self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
-        self._starts: dict[tuple[str, bytes], tuple[FloatArray, list[float]]] = {}
+        self._starts: dict[tuple[str, bytes], tuple[FloatArray, FloatArray]] = {}
         self._posterior_of = cache(self._posterior)  # of single leaves
         self._of_parent = cache(lambda rows: ExactLikelihood(self.parent, rows).value(fit.theta))
         self._diagonal_of = cache(partial(diagonal_covariance, X=self._data.inputs))
@@ -204,11 +191,11 @@ class Screening:
             thetas = self._in_place(theta, [slots[node] for node in new], shared)
         if np.isnan(thetas).any():
             rng = random_stream(self._seed, neighbour.tree, "new nodes")
-            drawn = draw_starts(posterior, self._magnitudes, _N_STARTS, rng=rng)
+            drawn = draw_starts(posterior, self._magnitudes, 14, rng=rng)
             thetas = np.where(np.isnan(theta), drawn, theta)
         best, *_ = highest(posterior, [Point(one) for one in thetas], 1)
         found = _screened(neighbour, posterior.prior, with_curvature(posterior, best, [known]))
-        return self._refined(found, _N_STEPS_ON_TARGET)[0] if has_other_target else found
+        return self._refined(found, 4)[0] if has_other_target else found
 
     def _in_place(
         self, theta: FloatArray, new: Sequence[Slot], shared: Mapping[int, int]
@@ -228,12 +215,13 @@ class Screening:
                 continue
             twin = min(same, key=lambda one: one.node.declared != node.declared)
             gone.remove(twin)
-            values = dict(zip(_names(twin.node), self._fit.theta[twin.entries], strict=True))
-            theta[entries] = [values.get(name, np.nan) for name in _names(node)]
-            roles = [parameter.role for parameter in node.parameters]
-            lengths += [entries.start + n for n, r in enumerate(roles) if r == Role.LENGTHSCALE]
+            names = (parameter.name for parameter in twin.node.parameters)
+            values = dict(zip(names, self._fit.theta[twin.entries], strict=True))
+            for entry, parameter in enumerate(node.parameters, start=entries.start):
+                theta[entry] = values.get(parameter.name, np.nan)
+                lengths += [entry] * (parameter.role == Role.LENGTHSCALE)
         thetas = np.tile(theta, (len(_SIZES), 1))
-        thetas[:, lengths or [-1]] += np.log(_SIZES)[:, None]
+        thetas[:, lengths or [-1]] += _SIZES[:, None]
         return thetas
 
     def _without_leaf(self, neighbour: Expression, theta: FloatArray) -> FloatArray:
@@ -242,12 +230,12 @@ class Screening:
         A factor that has gone may have scaled the others.
         """
         before = self._variance(self._fit.expression, self._fit.theta[:-1])
-        ratio = _ratio_or_one(before, self._variance(neighbour, theta[:-1]))
+        log_ratio = _log_ratio(before, self._variance(neighbour, theta[:-1]))
         slots, scaled = slots_of(neighbour), theta.copy()
         chosen = [slots[number] for number in _leaves_of_variance(neighbour)]
         if all(_is_variance(node).any() for node, _ in chosen):
             for node, entries in chosen:
-                scaled[entries] += np.log(ratio) * _is_variance(node)
+                scaled[entries] += log_ratio * _is_variance(node)
         return np.stack([theta, scaled])
 
     def _with_leaf(
@@ -293,14 +281,11 @@ class Screening:
             if isinstance(slot.node, Leaf) and number != node
             if meeting_operator(neighbour.tree, node, number) == MULTIPLY
         ]
-        removed = [
-            number
-            for number, one in enumerate(self.parent.nodes)
-            if number not in kept and isinstance(one, Leaf)
-        ]
+        before = enumerate(slots_of(self._fit.expression))
+        removed = [slot for n, slot in before if n not in kept and isinstance(slot.node, Leaf)]
         variance = 1.0 if factors else None  # None for a new term of a sum
         if len(removed) == 1:  # in whose place the leaf comes
-            leaf, entries = slots_of(self._fit.expression)[removed[0]]
+            [(leaf, entries)] = removed
             variance = self._variance(leaf, self._fit.theta[entries])
         found = [self._with_starts(neighbour, theta, new, variance)]
         lengths = [
@@ -311,8 +296,8 @@ class Screening:
         for times in _SLOWER if new.node.has_many_modes and lengths else ():
             slow = theta.copy()
             slow[lengths] += np.log(times)
-            some = _N_PERIODIC_STARTS // len(_SLOWER)
-            found.append(self._with_starts(neighbour, slow, new, variance)[:some])
+            starts = self._with_starts(neighbour, slow, new, variance)
+            found.append(starts[: _N_PERIODIC_STARTS // len(_SLOWER)])
         return found
 
     def _with_starts(
@@ -331,8 +316,7 @@ class Screening:
         if variance is None:
             thetas[1::2, -1] += 0.0 if leaf.has_many_modes else np.log(NOISE_LEFT)
         else:
-            ratios = [_ratio_or_one(variance, one) for one in variances]
-            thetas[:, entries] += np.log(ratios)[:, None] * _is_variance(leaf)
+            thetas[:, entries] += np.outer(_log_ratio(variance, variances), _is_variance(leaf))
         return thetas
 
     def _others(self, neighbour: Expression, theta: FloatArray, new: Slot) -> FloatArray | None:
@@ -343,7 +327,7 @@ class Screening:
         affine = self._values.without_leaf(neighbour, slots, slots.index(new), theta)
         return None if affine is None else np.broadcast_to(affine[0], (n * (n + 1) // 2,))
 
-    def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, list[float]]:
+    def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return starting points (n_starts, n_params) of a leaf, and its mean variances there.
 
         Periods are those that the covariance of the ``others`` does not explain. The last point is
@@ -352,7 +336,7 @@ class Screening:
         key = leaf.canonical, b"" if others is None else others.tobytes()
         if key not in self._starts:
             if others is None:
-                n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else _N_STARTS_OF_LEAF
+                n_starts = _N_PERIODIC_STARTS if leaf.has_many_modes else 6
                 rng = random_stream(self._seed, leaf, "new leaf")
                 posterior = self._posterior_of(leaf)
                 starts = draw_starts(posterior, self._magnitudes, n_starts, rng=rng)[:, :-1]
@@ -363,7 +347,7 @@ class Screening:
                 parameters = self._data.parameters(leaf)
                 beside = self._magnitudes_beside(unpack(others, len(self._data.y)))
                 _place_at_peaks(starts[:-1], leaf, parameters, beside)
-            self._starts[key] = starts, [self._variance(leaf, one) for one in starts]
+            self._starts[key] = starts, np.array([self._variance(leaf, one) for one in starts])
         return self._starts[key]
 
     def _variance(self, expression: Expression, theta: FloatArray) -> float:
@@ -417,24 +401,27 @@ class Screening:
     def _refined(self, one: Screened, n_steps: int) -> tuple[Screened, float]:
         """Take steps on all rows of the screening, and expect what the next one gains."""
         posterior, start = self._posterior(one.expression), one.point
-        run = partial(maximise, posterior, max_iterations=n_steps, tolerance=_TOLERANCE)
+        run = partial(maximise, posterior, max_iterations=n_steps, tolerance=1e-2)
         end = run(start.theta, curvature=start.curvature)
         return _screened(one.expression, posterior.prior, end), expected_gain(posterior, end)
 
     def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
-        """Refine the kernels that may be among the best, in the order of what is known of them."""
+        """Refine the kernels that may be among the best five, the most promising first.
+
+        It ends far below these, or with forty in a row that no step would take near.
+        """
         n_poor = 0
         for text in sorted(found, key=lambda text: -found[text][0]):
-            *_, least = nlargest(_N_BEST, [0.0, *(gain for gain, _ in found.values())])
-            least, (gain, one) = max(least, _LEAST), found[text]
-            if n_poor == _MAX_POOR or gain < least - _FAR_BELOW:
+            least = max(nlargest(5, [0.0, *(gain for gain, _ in found.values())])[-1], -2.0)
+            gain, one = found[text]
+            if n_poor == 40 or gain < least - 12.0:
                 break
             n_poor += 1
             try:
                 for n_steps in _STEPS:
                     one, more = self._refined(one, n_steps)
                     found[text] = gain, one = gain_of(one), one
-                    if gain + more < least - _SLACK:
+                    if gain + more < least - 1.0:
                         break
                     n_poor = 0
             except KERNEL_ERRORS as error:  # then the estimate is that of before
@@ -463,8 +450,11 @@ def _place_at_peaks(
         return
     periods = magnitudes.periods(leaf.view, parameters[index].start)
     low, high = np.log([magnitudes.mean_square, magnitudes.largest_mean_square])
-    points = product(_SHAPES_OF_CYCLE, periods)
-    for start, ((lengthscale, share), period) in zip(starts, points, strict=False):
+    # lengthscales in the cycle, and variances between those of the noise and of the target
+    shapes = [(0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3)]
+    for start, ((lengthscale, share), period) in zip(
+        starts, product(shapes, periods), strict=False
+    ):
         known = {
             Role.PERIOD: np.log(period),
             Role.CYCLE_LENGTHSCALE: np.log(lengthscale),
@@ -475,13 +465,10 @@ def _place_at_peaks(
 
 def _flatten(start: FloatArray, leaf: Leaf, *, extent: float) -> None:
     """Move a starting point to where a leaf hardly varies."""
-    flat = {
-        Role.LENGTHSCALE: np.log(_FLAT_EXTENTS * extent),
-        Role.CYCLE_LENGTHSCALE: np.log(_FLAT_IN_CYCLE),
-    }
+    flat = {Role.LENGTHSCALE: np.log(3.0 * extent), Role.CYCLE_LENGTHSCALE: np.log(3.0)}
     if leaf.kernel.is_linear or leaf.kernel.is_categorical:
-        start[:] = 0.0
-        flat = {Role.VARIANCE: np.log(_FLAT_LINE)}
+        start[:] = 0.0  # the offset is one
+        flat = {Role.VARIANCE: np.log(0.3)}
     _set_roles(start, leaf, flat)
 
 
@@ -491,15 +478,11 @@ def _set_roles(start: FloatArray, leaf: Leaf, values: Mapping[Role, float]) -> N
             start[entry] = values[parameter.role]
 
 
-def _ratio_or_one(wanted: float, present: float) -> float:
-    """Divide two variances; return one if one of them is not positive."""
-    if not (wanted > 0 and present > 0 and np.isfinite(wanted / present)):
-        return 1.0
-    return wanted / present
-
-
-def _names(node: Tree) -> list[str]:
-    return [parameter.name for parameter in node.parameters]
+def _log_ratio(wanted: float, present: FloatArray | float) -> FloatArray:
+    """Return the log of a ratio of variances, zero if one of them is not positive."""
+    with np.errstate(all="ignore"):
+        log_ratio = np.log(np.divide(wanted, present))
+    return np.where(np.isfinite(log_ratio), log_ratio, 0.0)
 
 
 def _is_variance(node: Tree) -> IntArray:

@@ -2,7 +2,7 @@
 
 import hashlib
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, partial
@@ -22,22 +22,13 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.evaluation import Evaluation
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.expression import Expression, View, align, slots_of, theta_order
+from autokernel.expression import Expression, Leaf, View, align, slots_of, theta_order
 from autokernel.inference import TrainingData
-from autokernel.kernels import KernelParameter, Role, Unit
+from autokernel.kernels import ADD, KernelParameter, Role, Unit, role_index
 from autokernel.typing import FloatArray
 
-_FALSE_ALARM = 1e-4  # probability that noise alone shows a season
-_MIN_CYCLES_OF_SEASON = 4.0  # over the extent
-_TAILS = np.array([0.05, 0.95])  # prior quantiles that bound a parameter without a declared range
-_SQUARED_TARGET_RANGE = (0.01, 3.0)  # mean squares of the target, unless a parameter declares it
-_NEW_LENGTHSCALE = 0.1  # median spacings, of a node that explains what was noise
-NOISE_LEFT = 0.25  # fraction of the noise variance that is still noise then
-_PEAK_SHARE = 0.75  # of the starting values of a period
+NOISE_LEFT = 0.25  # fraction of the noise variance that is still noise where a new term explains it
 _MAX_AMPLITUDES = 8  # other columns, to which the amplitude of a season may be proportional
-_MAX_COMPARED = 12  # known fits whose structure is compared with that of a kernel
-_MAX_SIMILAR = 3  # known fits that give warm starts
-_LESS_NOISE = np.log(4.0)  # log factor, as new terms explain some of the noise
 
 
 class Magnitudes:
@@ -73,10 +64,7 @@ def _spacing_and_extent(data: TrainingData, view: View) -> tuple[float, float]:
 def _periods(
     data: TrainingData, precision: FloatArray | None, view: View, within: tuple[float, float] | None
 ) -> FloatArray:
-    """Return the periods (n_peaks,) of the target along a column, the strongest first.
-
-    ``within`` is the range of periods that a parameter declares, in extents of the column.
-    """
+    """Return the periods (n_peaks,) of the target along a column, the strongest first."""
     x = data.inputs.view(view)
     known = np.flatnonzero(~np.isnan(x))
     x, y, weights = (one[known] for one in (x, data.y, data.noise.influence))
@@ -121,7 +109,7 @@ def columns_with_season(data: TrainingData, deadline: Deadline = NEVER) -> list[
             break
         amplitudes = [None, *proportional_to(np.delete(X, column, axis=1))]
         chances = (_false_alarm(x, residual, variance, weights, one) for one in amplitudes)
-        if any(chance * len(amplitudes) < _FALSE_ALARM for chance in chances):
+        if any(chance * len(amplitudes) < 1e-4 for chance in chances):
             found.append(column)
     return found
 
@@ -133,9 +121,9 @@ def _false_alarm(
     weights: FloatArray,
     amplitude: FloatArray | None,
 ) -> float:
-    """Compute how probable the highest peak is by chance, one if there is no season."""
+    """Compute how probable the highest peak is by chance, one with less than four cycles."""
     periods = periodogram_periods(x, residual, weights=weights, amplitudes=[amplitude])[:1]
-    if not len(periods) or np.ptp(x) <= _MIN_CYCLES_OF_SEASON * periods[0]:
+    if not len(periods) or np.ptp(x) <= 4 * periods[0]:
         return 1.0
     extent, distinct = np.ptp(x), distinct_values(x)
     centred, cycles = (x - x.min()) / extent - 0.5, extent / periods
@@ -159,7 +147,7 @@ def draw_starts(
     views = [node.view for node in posterior.expression.nodes for _ in node.parameters]
     parameters = posterior.likelihood.parameters
     views += [None] * (len(parameters) - len(views))  # the likelihood's parameters
-    quantiles = posterior.prior.quantile(np.tile(_TAILS[:, None], len(parameters)))
+    quantiles = posterior.prior.quantile(np.tile([[0.05], [0.95]], len(parameters)))
     ranges = [
         _range(parameter, view, tails, magnitudes)
         for parameter, view, tails in zip(parameters, views, np.exp(quantiles.T), strict=True)
@@ -179,7 +167,7 @@ def draw_starts(
             weights = 1.0 / np.arange(1, len(periods) + 1)  # high peaks more often
             if len(periods):
                 drawn = rng.choice(np.log(periods), size=n_starts, p=weights / weights.sum())
-                replaced = rng.uniform(size=n_starts) < _PEAK_SHARE
+                replaced = rng.uniform(size=n_starts) < 0.75
                 theta[replaced, entry] = drawn[replaced]
     return np.clip(theta, posterior.lower, posterior.upper)
 
@@ -193,7 +181,7 @@ def _range(
         spacing, extent = magnitudes.spacing_and_extent(view)
         return (low * extent, high * extent) if parameter.start else (spacing, extent)
     if parameter.unit == Unit.SQUARED_TARGET:
-        low, high = parameter.start or _SQUARED_TARGET_RANGE
+        low, high = parameter.start or (0.01, 3.0)
         return (low * magnitudes.mean_square, high * magnitudes.largest_mean_square)
     return parameter.start or (float(tails[0]), float(tails[1]))
 
@@ -210,27 +198,6 @@ def highest(posterior: LogPosterior, starts: Sequence[Point], n: int) -> Sequenc
     values = np.array([posterior.value(start.theta) for start in starts])
     best = np.argsort(-values, kind="stable")[:n]
     return [replace(starts[number], log_posterior=float(values[number])) for number in best]
-
-
-def taken_from_noise(
-    theta: FloatArray, expression: Expression, nodes: Iterable[int], *, magnitudes: Magnitudes
-) -> FloatArray:
-    """Return the point (n_params,) at which some nodes explain what was noise.
-
-    Their lengthscale becomes a tenth of the spacing of the data, and their variance three quarters
-    of that of the noise. What they add to the covariance is nearly diagonal, except between rows
-    that have the same value in a column.
-    """
-    slots, theta = slots_of(expression), theta.copy()
-    for node, entries in (slots[number] for number in nodes):
-        for entry, parameter in enumerate(node.parameters, start=entries.start):
-            if parameter.role == Role.VARIANCE:
-                theta[entry] = theta[-1] + np.log1p(-NOISE_LEFT)
-            elif parameter.role == Role.LENGTHSCALE and node.view is not None:
-                spacing, _ = magnitudes.spacing_and_extent(node.view)
-                theta[entry] = np.log(_NEW_LENGTHSCALE * spacing)
-    theta[-1] += np.log(NOISE_LEFT)
-    return theta
 
 
 def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:
@@ -265,6 +232,10 @@ class WarmStart(NamedTuple):
         return tuple(map(int, self.nodes)), self.theta.tobytes(), hessian
 
 
+WarmStarts = Sequence[Sequence[WarmStart]]
+"""Alternatives, the best first; the warm starts in one alternative are combined."""
+
+
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
 class Estimate:
     """A kernel to evaluate, with an estimate of its score and a starting point for its fit."""
@@ -280,7 +251,7 @@ class Estimate:
 def warm_starts_from_similar(
     expression: Expression, known: Iterable[Evaluation]
 ) -> list[list[WarmStart]]:
-    """Find the known fits that share most nodes with a kernel, the most similar first.
+    """Find the three known fits that share most nodes with a kernel, the most similar first.
 
     Nodes that a fit lacks are also taken from fits of single leaves, where all of them are known.
     A fit that has less than a quarter of the kernel's nodes gives no warm start.
@@ -294,12 +265,12 @@ def warm_starts_from_similar(
         text = other.expression.canonical
         return (-shared, other.expression.n_leaves, -other.score, text)
 
-    near = sorted(fitted, key=dissimilarity)[:_MAX_COMPARED]
+    near = sorted(fitted, key=dissimilarity)[:12]
     aligned = ((align(expression, other.expression), other) for other in near)
     similar = [one for one in aligned if one[0] and 4 * len(one[0]) >= len(expression.nodes)]
     similar.sort(key=lambda one: (-len(one[0]), -one[1].score))
     starts = []
-    for pairs, other in similar[:_MAX_SIMILAR]:
+    for pairs, other in similar[:3]:
         start = WarmStart.taken(other, pairs)
         starts.append([start])
         absent = [one for one in enumerate(expression.nodes) if one[0] not in start.nodes]
@@ -307,22 +278,6 @@ def warm_starts_from_similar(
             of_leaves = (WarmStart.taken(alone[node], [(place, 0)]) for place, node in absent)
             starts.append([start, *of_leaves])
     return starts
-
-
-def with_warm_starts(
-    expression: Expression, draws: FloatArray, fits: Sequence[WarmStart]
-) -> FloatArray:
-    """Return draws of theta (n_draws, n_params) with parameters replaced by those of fits.
-
-    If several fits have a node, the last one counts. The noise variance is the lowest one of the
-    fits, and is reduced further in every other draw.
-    """
-    draws = draws.copy()
-    for fit in fits:
-        draws[:, theta_order(expression, fit.nodes)] = fit.theta
-    draws[:, -1] = min(fit.theta[-1] for fit in fits)
-    draws[1::2, -1] -= _LESS_NOISE
-    return draws
 
 
 def curvature_from(
@@ -343,15 +298,110 @@ def curvature_from(
     return curvature if is_known else None
 
 
-def warm_points(
-    posterior: LogPosterior, thetas: FloatArray, fits: Sequence[WarmStart]
-) -> list[Point]:
-    """Return starts at points (n_points, n_params), with the curvature of their warm starts."""
-    within = np.clip(thetas, posterior.lower, posterior.upper)
-    return [with_curvature(posterior, Point(theta), fits) for theta in within]
-
-
 def with_curvature(posterior: LogPosterior, point: Point, fits: Iterable[WarmStart]) -> Point:
     """Return a point with the curvature that is known from warm starts."""
     units = posterior.step_units(point.theta)
     return replace(point, curvature=curvature_from(posterior.expression, fits, units))
+
+
+def warm_points(
+    posterior: LogPosterior, thetas: FloatArray, fits: Sequence[WarmStart]
+) -> list[Point]:
+    """Return starts at points (n_points, n_params) with parameters replaced by those of fits.
+
+    If several fits have a node, the last one counts. The noise variance is the lowest one of the
+    fits, and is reduced further in every other point. The curvature is that of the fits.
+    """
+    thetas = thetas.copy()
+    for fit in fits:
+        thetas[:, theta_order(posterior.expression, fit.nodes)] = fit.theta
+    thetas[:, -1] = min(fit.theta[-1] for fit in fits)
+    thetas[1::2, -1] -= np.log(4.0)  # as new terms explain some of the noise
+    within = np.clip(thetas, posterior.lower, posterior.upper)
+    return [with_curvature(posterior, Point(theta), fits) for theta in within]
+
+
+def starting_points(
+    posterior: LogPosterior,
+    magnitudes: Magnitudes,
+    warm_starts: WarmStarts,
+    *,
+    rng: np.random.Generator,
+) -> list[Point]:
+    """List drawn points, and warm starts with what they lack: drawn twice, or taken from noise."""
+    expression = posterior.expression
+    n_nodes, has_few = len(expression.nodes), expression.has_few_modes
+    n_own = 4 if warm_starts else 8 if has_few else 12
+    sizes = [1 if sum(len(fit.nodes) for fit in fits) >= n_nodes else 2 for fits in warm_starts]
+    draws = draw_starts(posterior, magnitudes, n_own + sum(sizes), rng=rng)
+    if has_few:  # no other than those of periods that are known
+        draws[:, posterior.is_period] = posterior.centre[posterior.is_period]
+    own, *others = np.split(rng.permutation(draws), n_own + np.cumsum([0, *sizes])[:-1])
+    starts = [Point(theta) for theta in own]
+    for thetas, fits in zip(others, warm_starts, strict=True):
+        starts += warm_points(posterior, thetas, fits)
+    for fits in warm_starts:
+        new = set(range(n_nodes)).difference(*(fit.nodes for fit in fits))
+        if new:
+            [point] = warm_points(posterior, posterior.centre[None], fits)
+            starts.append(taken_from_noise(posterior, point, new, magnitudes=magnitudes))
+    return starts
+
+
+def even_starts(posterior: LogPosterior, magnitudes: Magnitudes) -> Iterator[Point]:
+    """Yield starts at which all columns are as rough, from rough to smooth.
+
+    Several leaves on one column have different lengthscales. Of functions that vary fast in
+    several columns, random starts rarely show anything but noise.
+    """
+    expression = posterior.expression
+    if expression.has_many_modes or expression.has_few_modes:
+        return
+    lengthscales = (0.015, 0.08, 0.4)  # in extents of the column
+    share_of_noise = 0.2 if len(expression.columns) > 1 else 0.005
+    for first in range(len(lengthscales)):
+        theta, n_before = posterior.centre.copy(), Counter[View | None]()
+        theta[-1] = np.log(share_of_noise * magnitudes.mean_square)
+        for node, entries in slots_of(expression):
+            entry = role_index(node.parameters, Role.LENGTHSCALE)
+            if entry is not None and node.view is not None:
+                level = (first + n_before[node.view]) % len(lengthscales)
+                extent = magnitudes.spacing_and_extent(node.view)[1]
+                theta[entries.start + entry] = np.log(lengthscales[level] * extent)
+                n_before[node.view] += 1
+        yield Point(np.clip(theta, posterior.lower, posterior.upper))
+
+
+def terms_as_noise(
+    posterior: LogPosterior, mode: Point, *, magnitudes: Magnitudes
+) -> Iterator[Point]:
+    """Yield variants of a mode in which one leaf of the sum explains some of the noise.
+
+    These are the leaves that have a lengthscale.
+    """
+    terms, node = posterior.expression.terms(ADD), 0
+    for term in terms if len(terms) > 1 else ():
+        if isinstance(term, Leaf) and any(p.role == Role.LENGTHSCALE for p in term.parameters):
+            yield taken_from_noise(posterior, mode, [node], magnitudes=magnitudes)
+        node += len(term.nodes)
+
+
+def taken_from_noise(
+    posterior: LogPosterior, point: Point, nodes: Iterable[int], *, magnitudes: Magnitudes
+) -> Point:
+    """Return the start, of the same curvature, at which some nodes explain what was noise.
+
+    Their lengthscale becomes a tenth of the spacing of the data, and their variance three quarters
+    of that of the noise. What they add to the covariance is nearly diagonal, except between rows
+    that have the same value in a column.
+    """
+    slots, theta = slots_of(posterior.expression), point.theta.copy()
+    for node, entries in (slots[number] for number in nodes):
+        for entry, parameter in enumerate(node.parameters, start=entries.start):
+            if parameter.role == Role.VARIANCE:
+                theta[entry] = theta[-1] + np.log1p(-NOISE_LEFT)
+            elif parameter.role == Role.LENGTHSCALE and node.view is not None:
+                spacing, _ = magnitudes.spacing_and_extent(node.view)
+                theta[entry] = np.log(0.1 * spacing)
+    theta[-1] += np.log(NOISE_LEFT)
+    return Point(np.clip(theta, posterior.lower, posterior.upper), curvature=point.curvature)

@@ -28,19 +28,8 @@ from autokernel.typing import FloatArray
 PRICE = 0.5  # nats of a term, besides the choice among all terms of values, or of gaps
 MIN_GAIN = 0.5  # nats by which another function must be better than the known one
 MIN_ROWS = 30  # with fewer, noise is constant
-MIN_ABOVE_FLOOR = np.log(10.0)  # of the log of the noise variance, below which it is constant
-MIN_ROWS_OF_GAP = 5  # with and without a value
 MAX_LEVELS = 30  # of a category
-N_FITTED = 3  # terms of the largest expected gain, which are fitted
-MAX_RATIO = 3.0  # of a gain to the largest one that is possible
-SHARE_CLIPPED = 0.02  # of the rows, the largest squared residuals, for what a term may gain
-MARGIN = 2.0  # nats by which a gain may be larger than expected, besides
-MAX_CORRELATION = 2.33  # standard errors, of residuals next to each other; 1 % of noise has more
-MIN_EXPECTED = -0.5  # nats without the price, with which a term is fitted
-
 _MAX_STEPS = 60  # of a fit
-_TOLERANCE = 1e-6  # of a step, relative to the log posterior
-_FAILED = 1e3  # nats below the start: a point at which the covariance has no Cholesky factor
 
 
 def update_noise(
@@ -85,7 +74,7 @@ def _candidates(data: TrainingData) -> Iterator[NoiseTerm]:
         x = data.inputs.raw(number)
         known = x[~np.isnan(x)]
         knots: dict[str, FloatArray] = {}
-        if min(len(known), len(x) - len(known)) >= MIN_ROWS_OF_GAP:
+        if min(len(known), len(x) - len(known)) >= 5:
             knots[GAP] = np.empty(0)
         if column.varies and column.levels is not None:
             knots[LEVELS] = np.unique(known)
@@ -138,16 +127,17 @@ class _Search:
     def best(self, needed: float) -> FittedNoise:
         """Add the best term as long as one is worth its price, if it may gain what is needed."""
         fit = self._start
-        if fit.theta[-1] < self._posterior.lower[-1] + MIN_ABOVE_FLOOR:
+        if fit.theta[-1] < self._posterior.lower[-1] + np.log(10.0):  # next to no noise
             return fit
         for _ in range(MAX_TERMS):
             own = [(term.column, term.form) for term in fit.terms]
             others = [one for one in self._candidates if (one.column, one.form) not in own]
             gains = self._expected_gains(fit, others)
-            if not fit.terms and MAX_RATIO * (gains.max(initial=-np.inf) + MARGIN) < needed:
+            # a gain is at most three times as large as expected, and two nats
+            if not fit.terms and 3 * (gains.max(initial=-np.inf) + 2) < needed:
                 break
-            likely = [n for n in np.argsort(-gains, kind="stable") if gains[n] > MIN_EXPECTED]
-            fits = [self._fitted(fit, others[n]) for n in likely[:N_FITTED]]
+            likely = [n for n in np.argsort(-gains, kind="stable") if gains[n] > -0.5]
+            fits = [self._fitted(fit, others[n]) for n in likely[:3]]
             fits.sort(key=lambda one: -one.value)
             best = next((one for one in fits if not self._is_misfit(one)), fit)
             if best is fit:
@@ -182,19 +172,19 @@ class _Search:
         is_raised = (term.basis(x) @ term.coefficients > 0)[order]
         residuals = np.where(is_raised, (errors / np.sqrt(variances))[order], 0.0)
         products = np.sqrt(is_raised.sum()) * (residuals[1:] @ residuals[:-1])
-        return bool(products > MAX_CORRELATION * (residuals @ residuals))
+        return bool(products > 2.33 * (residuals @ residuals))  # as 1 % of noise has
 
     def _expected_gains(self, fit: FittedNoise, terms: Sequence[NoiseTerm]) -> FloatArray:
         """Expect how much evidence each term gains, by a parabola of its coefficients.
 
-        A few large residuals alone are no reason for a term, and are clipped.
+        A few large residuals alone, of 2 % of the rows, are no reason for a term, and are clipped.
         """
         own = self._basis(fit.terms)
         likelihood = self._likelihood_of(fit)
         _, _, slopes = likelihood.value_and_gradients(fit.theta)
         errors, variances = likelihood.leave_one_out_errors(fit.theta)
         squares = errors**2 / variances
-        most = np.quantile(squares, 1 - SHARE_CLIPPED)
+        most = np.quantile(squares, 0.98)
         unknown = np.exp(fit.theta[-1]) * likelihood.noise.slope
         slopes -= 0.5 * unknown / variances * np.maximum(squares - most, 0.0)
         of_rows, k = _information(likelihood, fit.theta), own.shape[1]
@@ -218,7 +208,7 @@ class _Search:
         free = np.full(len(b), np.inf)
         lower = (np.concatenate([posterior.lower, -free]) - first) / units
         upper = (np.concatenate([posterior.upper, free]) - first) / units
-        worst = _FAILED - fit.value
+        worst = 1e3 - fit.value  # where the covariance has no Cholesky factor
 
         def negative(z: FloatArray) -> tuple[float, FloatArray]:
             self._deadline.check()
@@ -232,7 +222,7 @@ class _Search:
             of_theta = np.append(of_kernel, of_rows.sum()) + posterior.prior.gradient(theta)
             return -value, -units * np.concatenate([of_theta, basis.T @ of_rows - b])
 
-        options = {"maxiter": _MAX_STEPS, "ftol": _TOLERANCE}
+        options = {"maxiter": _MAX_STEPS, "ftol": 1e-6}
         bounds = np.column_stack([lower, upper])
         found = minimize(negative, np.zeros(len(first)), jac=True, bounds=bounds, options=options)
         theta, b = np.split(first + units * found.x, [p])

@@ -191,7 +191,6 @@ def test_a_kernel_without_any_factorisation_becomes_a_record_with_its_reason(tab
 
 
 X, Y = np.random.default_rng(0).uniform(size=(12, 2)), np.arange(12.0)
-RISING = np.linspace(0, 1, 12)[:, None]
 REFUSED = {
     "notation": (("SE[0] +", X, Y), "expected a base kernel"),
     "no kernel": ((7, X, Y), "expression must be a str"),
@@ -212,15 +211,6 @@ REFUSED = {
 def test_wrong_arguments_and_data_are_errors_that_say_what_is_expected(arguments, message):
     with pytest.raises((ValueError, TypeError), match=message):
         evaluate_kernel(*arguments)
-
-
-def test_cycles_are_found_on_more_rows_than_modes_are_searched_on():
-    x = np.linspace(0, 1, 200)
-    y = np.sin(2 * np.pi * 20 * x) + 0.1 * np.random.default_rng(3).normal(size=200)
-    fit = evaluate_kernel("PER[0]", x[:, None], y)
-    (period,) = [p.value for p in fit.parameters if p.name == "period"]
-    # a phase known to a tenth of a cycle over 20 of them
-    assert period == pytest.approx(1 / 20, rel=5e-3)
 
 
 # Kernels far below the best one are scored with an estimate of the Hessian.

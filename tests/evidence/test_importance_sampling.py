@@ -5,10 +5,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 import pytest
-from numpy.polynomial.legendre import leggauss
 from scipy.integrate import quad
 from scipy.special import gammaln
-from scipy.stats import genpareto, kstest, multivariate_normal, multivariate_t, norm
+from scipy.stats import genpareto, kstest, multivariate_normal, norm
 from scipy.stats import t as student
 
 from autokernel.evidence.importance import (
@@ -22,7 +21,6 @@ from autokernel.evidence.importance import (
     pareto_shape,
     pareto_smoothed,
 )
-from autokernel.evidence.laplace import boundary_log_mass, laplace_log_evidence
 from autokernel.evidence.maximum import Maximum
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import FloatArray
@@ -247,26 +245,6 @@ def test_a_density_or_a_maximum_that_is_not_finite_is_refused(refused, message):
         refused.estimate()
 
 
-@pytest.mark.parametrize("shape", [-1.0, 0.2, 0.6, 1.0])
-def test_pareto_shape_is_that_of_the_tail(shape):
-    weights = genpareto(shape).rvs(size=40_000, random_state=0)
-    # a tail of 600: the deviation of k is (1 + k) / sqrt(600), and the prior takes 2 percent
-    expected = (600 * shape + 10 * 0.5) / 610
-    deviation = max(1 + shape, 0.5) / np.sqrt(600)
-    assert pareto_shape(weights) == pytest.approx(expected, abs=3 * deviation)
-    assert pareto_shape(1e-200 * weights) == pytest.approx(pareto_shape(weights), rel=1e-9)
-
-
-def test_pareto_shape_is_near_to_the_most_likely_one_and_leans_towards_a_half():
-    weights = 1 + genpareto(1.0).rvs(size=1000, random_state=0)
-    tail = np.sort(weights)[-95:]  # 3 sqrt(1000), and the one that they exceed
-    most_likely = genpareto.fit(tail[1:] - tail[0], floc=0)[0]
-    # a mean over the likelihood is next to its maximum, by a small part of its width of 0.2;
-    # without the ten draws at a half it would be 0.05 higher
-    expected = (94 * most_likely + 10 * 0.5) / 104
-    assert pareto_shape(weights) == pytest.approx(expected, abs=0.02)
-
-
 def shape_by_loops(weights):
     """The estimate of Zhang & Stephens (2009), section 3.1, as they write it, and the prior."""
     ordered, size = np.sort(weights), tail_size(len(weights))
@@ -377,19 +355,6 @@ def held():
     return around(top, lower, upper)
 
 
-def test_the_density_on_the_inner_side_integrates_to_one():
-    lower, upper = np.array([0.0, -np.inf]), np.array([np.inf, np.inf])
-    top = maximum_of(np.zeros(2), 0.0, [[1.0, 0.4], [0.4, 2.0]], [2.0, 0.0])
-    part = FoldedT.around(top, lower=lower, upper=upper)
-    nodes, weights = leggauss(80)
-    # sinh takes them far into the tails: a t of five degrees of freedom has 1e-7 beyond 60 widths
-    u, v = 2.5 * (nodes + 1), 5 * nodes
-    x, y = np.meshgrid(np.sinh(u), np.sinh(v), indexing="ij")
-    density = np.exp(part.log_density(np.stack([x.ravel(), y.ravel()], axis=1))).reshape(x.shape)
-    mass = (2.5 * weights * np.cosh(u)) @ density @ (5 * weights * np.cosh(v))
-    assert mass == pytest.approx(1.0, abs=1e-5)
-
-
 def test_draws_follow_the_density(held):
     draws = held.draw(uniforms(0)((4000, 4)))
     # the marginals of a t are t
@@ -400,24 +365,6 @@ def test_draws_follow_the_density(held):
         assert kstest(standard, lambda t: 2 * student(5).cdf(t) - 1).pvalue > 0.01
     standard = (draws[:, 1] - TOP[1]) * np.sqrt(HESSIAN[1, 1])
     assert kstest(standard, student(5).cdf).pvalue > 0.01
-
-
-def test_a_held_parameter_begins_on_its_bound_with_the_width_of_its_mass(held):
-    np.testing.assert_array_equal(held.centre, TOP)
-    np.testing.assert_array_equal(held.held, [True, False, True])
-    widths = np.diag(held.factor)
-    assert widths[0] == pytest.approx(-np.exp(boundary_log_mass(3.0, 2.0)), rel=1e-12)
-    assert widths[2] == pytest.approx(np.exp(boundary_log_mass(0.2, 5.0)), rel=1e-12)
-    assert np.count_nonzero(held.factor - np.diag(widths)) == 0
-
-
-def test_log_volume_is_that_of_laplace(held):
-    expected = laplace_log_evidence(0.0, HESSIAN)
-    assert around(free()).log_volume == pytest.approx(expected, rel=1e-12)
-    expected = (
-        boundary_log_mass(3.0, 2.0) + 0.5 * np.log(2 * np.pi / 1.0) + boundary_log_mass(0.2, 5.0)
-    )
-    assert held.log_volume == pytest.approx(expected, rel=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -439,21 +386,6 @@ def test_shares_are_those_of_the_laplace_masses_but_none_is_too_small(maxima, sh
     np.testing.assert_allclose(mixture_of(*maxima).shares, shares, rtol=1e-12)
 
 
-def test_the_density_of_a_mixture_is_the_sum_of_its_parts():
-    mixture = mixture_of(free(), free(theta=TOP + 4))
-    third = mixture.with_part_of(mixture_of(free(hessian=np.eye(3))), share=0.1)
-    np.testing.assert_allclose(third.shares, [0.45, 0.45, 0.1], rtol=1e-12)
-    theta = np.random.default_rng(0).normal(1, 3, size=(20, 3))
-    covariance = np.linalg.inv(HESSIAN)
-    expected = (
-        0.45 * multivariate_t(TOP, covariance, df=5).pdf(theta)
-        + 0.45 * multivariate_t(TOP + 4, covariance, df=5).pdf(theta)
-        + 0.1 * multivariate_t(TOP, np.eye(3), df=5).pdf(theta)
-    )
-    # another factorisation of the same matrices: rounding
-    np.testing.assert_allclose(np.exp(third.log_density(theta)), expected, rtol=1e-11)
-
-
 @pytest.mark.parametrize(
     ("shift", "scales", "is_held"),
     [(0.5, 2.0, False), (-0.5, 0.5, False), (0.0, [2.0, 1.0, 0.5], True)],
@@ -473,29 +405,6 @@ def test_refitting_to_draws_ends_at_their_distribution(held, shift, scales, is_h
     assert np.all(np.sign(np.diag(part.factor))[target.held] == [-1, 1][: target.held.sum()])
     # nothing near leaves the part as it is
     assert target.refit(np.full((5, 3), 1e9), np.zeros(5)) is target
-
-
-@pytest.mark.parametrize("factor", [0.1, 2.0])
-def test_refitting_does_not_depend_on_the_sum_of_the_weights(held, factor):
-    draws, rng = held.draw(uniforms(1)((40, 4))), np.random.default_rng(2)
-    weights = rng.dirichlet(np.ones(40))
-    one, other = (held.refit(draws, some) for some in (weights, factor * weights))
-    np.testing.assert_allclose(other.centre, one.centre, rtol=1e-9)
-    np.testing.assert_allclose(other.factor, one.factor, rtol=1e-9, atol=1e-12)
-
-
-def test_refitting_a_mixture_gives_each_point_to_the_mode_it_is_near():
-    mixture = mixture_of(free(), free(theta=TOP + 50))
-    rng = np.random.default_rng(0)
-    draws = np.concatenate(
-        [mixture.components[i].draw(rng.random((2000, 4))) for i in (0, 1, 1, 1)]
-    )
-    for _ in range(5):
-        mixture = mixture.refit(draws, np.full(8000, 1 / 8000))
-    np.testing.assert_allclose(mixture.shares, [0.25, 0.75], atol=1e-3)  # tails alone are shared
-    # four deviations of means of 2000
-    np.testing.assert_allclose(mixture.components[0].centre, TOP, atol=0.15)
-    np.testing.assert_allclose(mixture.components[1].centre, TOP + 50, atol=0.15)
 
 
 def test_even_points_are_always_the_same_with_one_in_each_part_of_every_axis():

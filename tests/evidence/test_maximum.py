@@ -7,9 +7,9 @@ from autokernel import NotAMaximumError
 from autokernel.datasets import load_mauna_loa
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
 from autokernel.evidence.maximise import Point, expected_gain, maximise
-from autokernel.evidence.maximum import find_best_maximum, find_maximum, measure_maximum
+from autokernel.evidence.maximum import find_best_maximum, find_maximum
 from autokernel.evidence.mode_search import LIGHT, Budget, find_modes
-from tests.maxima import Toy, maximum_of, posterior_of
+from tests.maxima import Toy, posterior_of
 
 PRECISION = np.array([[3.0, 1.0], [1.0, 2.0]])
 TOP = np.array([0.7, -1.2])
@@ -87,13 +87,6 @@ def test_a_run_never_returns_less_than_the_best_point_that_it_met(failing):
     mode = maximise(hill, np.array([-5.0, 5.0]), max_iterations=100)
     met = [hill.value(t) for n, t in enumerate(hill.points, start=1) if n not in failing]
     assert mode.log_posterior == max(met) == hill.value(mode.theta)
-
-
-def test_the_estimate_stays_positive_definite_where_the_posterior_curves_upwards():
-    hill = Toy(lambda t: -np.log1p(t**2).sum(), lambda t: -2 * t / (1 + t**2))
-    mode = maximise(hill, np.array([6.0, -9.0]), max_iterations=1, curvature=np.eye(2))
-    assert np.all(2 * (mode.theta**2 - 1) > 0)  # or the test shows nothing: the second derivatives
-    assert np.linalg.eigvalsh(mode.curvature)[0] > 0
 
 
 @pytest.mark.parametrize("begin", [0.0, 3.0, 9.0], ids=["held", "free", "beyond the bounds"])
@@ -231,46 +224,6 @@ def test_a_sharp_ridge_is_followed_to_its_top(below):
     maximum = find_maximum(posterior, Point(stalled, value))
     assert maximum.mode.log_posterior > value + 1
     assert 0.5 * maximum.gradient @ np.linalg.solve(maximum.hessian, maximum.gradient) < 1e-3
-
-
-def test_slopes_beyond_a_bound_are_those_that_rise():
-    x = np.linspace(0, 1, 20)
-    noiseless = posterior_of("LIN[0]", x[:, None], 2 * x - 1)
-    top = maximise(noiseless, np.array([0.0, 0.0, -9.0]), max_iterations=300)
-    maximum = measure_maximum(noiseless, top)
-    assert top.theta[2] == noiseless.lower[2]
-    gradient = noiseless.value_and_gradient(top.theta)[1]
-    np.testing.assert_array_equal(maximum.outward, [0, 0, -gradient[2]])
-    assert maximum.outward[2] > 1
-    # none if the density rises inwards
-    theta = np.array([0.0, noiseless.lower[1], -9.0])
-    maximum = measure_maximum(noiseless, Point(theta, noiseless.value(theta)))
-    assert maximum.gradient[1] > 0  # or the test shows nothing
-    np.testing.assert_array_equal(maximum.outward, np.zeros(3))
-
-
-@pytest.mark.parametrize(
-    ("curvature", "away", "inside"),
-    [
-        (4.0, [0.49, 0], True),
-        (4.0, [0.51, 0], False),
-        (4.0, [-0.51, 0], False),
-        (-1.0, [5, 1], False),  # far down the slopes of a saddle
-    ],
-)
-def test_a_maximum_stands_at_what_is_within_a_width_of_it(curvature, away, inside):
-    maximum = maximum_of([1.0, 2.0], -3.0, np.diag([curvature, 1.0]))
-    assert maximum.stands_at(maximum.mode.theta + away) == inside
-
-
-def test_a_reordered_maximum_is_that_of_the_reordered_density():
-    maximum = maximum_of([1.0, 2.0], -3.0, [[4.0, 1.0], [1.0, 9.0]], [0.0, 5.0])
-    other = maximum.reordered(np.array([1, 0]))
-    np.testing.assert_array_equal(other.mode.theta, [2, 1])
-    np.testing.assert_array_equal(other.hessian, [[9, 1], [1, 4]])
-    np.testing.assert_array_equal(other.outward, [5, 0])
-    np.testing.assert_array_equal(other.gradient, other.outward)
-    assert other.mode.log_posterior == -3.0
 
 
 TWINS = ["LIN[0] * LIN[0]", "SE[0] + SE[0] + SE[0]", "RQ[0] * RQ[0]", "PER[0] + PER[0]"]

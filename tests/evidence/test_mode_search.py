@@ -1,8 +1,5 @@
 """The search of the highest mode: parts of a kernel, known fits, scans of single leaves."""
 
-from copy import copy
-from dataclasses import replace
-
 import numpy as np
 import pytest
 
@@ -13,9 +10,9 @@ from autokernel.evidence.mode_search import ModeSearch, find_modes, random_strea
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import Magnitudes, WarmStart, draw_starts
-from autokernel.expression import Leaf, arrange, slots_of
-from autokernel.inference import ExactLikelihood, TrainingData
-from autokernel.kernels import BASE_KERNELS, VARIANCE, Seasonal
+from autokernel.expression import arrange
+from autokernel.inference import TrainingData
+from autokernel.kernels import VARIANCE, Seasonal
 from autokernel.kernels.parameters import check_priors
 from tests.maxima import posterior_of
 
@@ -43,68 +40,17 @@ def evaluator(series, seed=0):
     return Evaluator(TrainingData(*series), priors=PRIORS, seed=seed)
 
 
-def arranged(text):
-    expression, _ = arrange(parse_expression(text))
-    return expression
-
-
-class Noting(ExactLikelihood):
-    """A likelihood that notes the points at which it was evaluated."""
-
-    def __init__(self, text, data):
-        super().__init__(arranged(text), data)
-        self.points = []
-
-    def value(self, theta):
-        self.points.append(theta)
-        return super().value(theta)
-
-    def value_and_gradient(self, theta):
-        self.points.append(theta)
-        return super().value_and_gradient(theta)
-
-
-def searched(text, series, seed=0):
-    """Best mode of a kernel, and all points (n_calls, n_params) at which it was evaluated."""
-    data = TrainingData(*series)
-    likelihood = Noting(text, data)
-    search = ModeSearch(data, priors=PRIORS, seed=seed)
-    (best, *_), n_of_parts = search(LogPosterior(likelihood, priors=PRIORS))
-    return best, np.array(likelihood.points), n_of_parts
-
-
 def test_parts_find_what_the_whole_misses():
     series, text, seed = decaying_cycle(3, 70), "LIN[0] + PER[0] * SE[0] + SE[0]", 3
-    by_parts, *_ = searched(text, series, seed)
-    expression, data = arranged(text), TrainingData(*series)
+    expression, _ = arrange(parse_expression(text))
     posterior = posterior_of(expression, *series)
-    scales = Magnitudes(data)
+    (by_parts, *_), _ = ModeSearch(posterior.data, priors=PRIORS, seed=seed)(posterior)
+    scales = Magnitudes(posterior.data)
     rng = random_stream(seed, expression, "whole")  # those of a kernel that has no parts
     starts = draw_starts(posterior, scales, 12, rng=rng)
     scan = CoordinateScan(posterior, scales, range(len(expression.nodes)))
     whole, *_ = find_modes(posterior, [Point(theta) for theta in starts], scan)
     assert by_parts.log_posterior > whole.log_posterior + 2
-
-
-def test_a_kernel_begins_at_its_parts_each_leaf_at_its_own_parameters(series):
-    _, points, n_of_parts = searched("(LIN[0] + RQ[0]) * PER[0]", series)
-    slots = slots_of(arranged("(LIN[0] + RQ[0]) * PER[0]"))
-    entries = {slot.node.canonical: slot.entries for slot in slots}
-    assert n_of_parts > 0
-    (pair, *_), (lin, *_) = searched("PER[0] * RQ[0]", series), searched("LIN[0]", series)
-    expected = np.empty(points.shape[1])
-    for slot in slots_of(arranged("PER[0] * RQ[0]")):
-        expected[entries[slot.node.canonical]] = pair.theta[slot.entries]
-    expected[entries["LIN[0]"]] = lin.theta[:-1]
-    expected[-1] = min(pair.theta[-1], lin.theta[-1])
-    # the modes of parts are known to the accuracy of a run
-    assert np.abs(points - expected).max(axis=1).min() < 0.02
-    # without the leaf, what it has is drawn, and the noise lowered in one of two draws
-    of_pair = np.r_[entries["PER[0]"], entries["RQ[0]"]]
-    begins = points[np.abs(points - expected)[:, of_pair].max(axis=1) < 0.02]
-    drawn = begins[np.abs(begins - expected)[:, entries["LIN[0]"]].max(axis=1) > 0.3]
-    for noise in (pair.theta[-1], pair.theta[-1] - np.log(4)):
-        assert np.abs(drawn[:, -1] - noise).min() < 0.02
 
 
 def test_a_kernel_gets_no_lower_than_where_known_fits_have_left_it_and_at_less_cost(series):
@@ -119,19 +65,6 @@ def test_a_kernel_gets_no_lower_than_where_known_fits_have_left_it_and_at_less_c
     assert helped.log_likelihood > known[0].log_likelihood - 1  # a term may be of no account
 
 
-def test_the_maximum_of_a_known_fit_is_not_lost():
-    # not to be found from four draws and without a scan
-    X, y = decaying_cycle(1, 50)
-    parent = evaluator((X, y))(parse_expression("PER[0] * SE[0] + SE[0]"))
-    helped = evaluator((X, y))(parse_expression("RQ[0] * (SE[0] + SE[0] * PER[0])"), [parent])
-    unhelped = evaluator((X, y))(
-        parse_expression("RQ[0] * (SE[0] + SE[0] * PER[0])"),
-        [replace(parent, theta=0 * parent.theta)],
-    )
-    assert helped.log_likelihood > parent.log_likelihood - 1
-    assert unhelped.log_likelihood < helped.log_likelihood - 3
-
-
 def test_a_new_term_finds_what_rows_with_the_same_value_have_in_common():
     # on the subsample of the rows hardly two have the same value
     rng = np.random.default_rng(0)
@@ -143,24 +76,6 @@ def test_a_new_term_finds_what_rows_with_the_same_value_have_in_common():
     assert child.log_evidence > parent.log_evidence + 10
     values = {(p.kernel, p.name): p.value for p in child.parameters}
     assert values["SE[1]", "lengthscale"] < 0.01
-
-
-def test_each_leaf_of_a_sum_is_tried_as_what_explains_the_noise(series):
-    text = "SE[0] * LIN[0] + RQ[0] + SE[0] + LIN[0]"
-    _, points, _ = searched(text, series)
-    slots = slots_of(arranged(text))
-    tried = []
-    for slot in slots:
-        if slot.node.canonical != "LIN[0]":
-            start = slot.entries.start
-            # a tenth of the spacing, three quarters of the noise and the last quarter
-            is_short = np.isclose(points[:, start], np.log(0.1 / 29), rtol=0, atol=1e-9)
-            share = points[:, start + 1] - points[:, -1]
-            tried.append(
-                (slot.node.canonical, bool(np.any(is_short & np.isclose(share, np.log(3)))))
-            )
-    # the terms RQ and SE, not LIN and no factor of the product
-    assert sorted(tried) == [("RQ[0]", True), ("SE[0]", False), ("SE[0]", True)]
 
 
 def test_what_rows_of_the_same_value_have_in_common_is_found_from_nothing():
@@ -349,16 +264,6 @@ def test_a_known_fit_with_a_period_that_takes_wiggles_for_noise_is_left(seed):
     assert modes[0].log_posterior > ends[1].log_posterior - 1e-3
 
 
-def test_only_a_factor_says_over_what_a_cycle_is_forgotten(pulses):
-    # in a sum too, the lengthscale of the other leaf would come with other periods
-    _, scan = build("PER[0] + SE[0]", *pulses)
-    _, of_product = build("PER[0] * SE[0]", *pulses)
-    theta = np.log([1, 1, 1.5, 0.3, 1, 0.3])
-    for found, expected in ((scan, False), (of_product, True)):
-        reach = [np.exp(one.theta[3]) for one in found.around(theta) if one.theta[0] > np.log(0.4)]
-        assert any(np.isclose(one, np.ptp(pulses[0]) / 4) for one in reach) == expected
-
-
 def test_points_without_factor_are_no_candidates(pulses):
     negative = CallableKernel("NEG", lambda x, z, v: -1e6 - v + 0 * (x - z.T), (VARIANCE,))
     _, scan = build("PER[0] + NEG[0]", *pulses, base_kernels=[negative])
@@ -385,17 +290,3 @@ def test_a_known_period_of_many_cycles_is_found_in_few_calls_or_left(period, mos
     if period == 0.005:  # two percent off, which is four cycles
         assert abs(1 / np.exp(best.theta[2]) - 1 / 0.0051) < 0.25  # cycles
     assert posterior.n_evaluations < most
-
-
-def calls_for(expression):
-    """Likelihood calls of a fit to a wave."""
-    x = np.random.default_rng(0).uniform(size=(24, 1))
-    return evaluate_kernel(expression, x, np.sin(9 * x[:, 0])).n_evaluations
-
-
-@pytest.mark.parametrize("name", ["LIN", "IOU", "MAT12", "PER0_3"])
-def test_kernels_of_few_modes_take_fewer_calls(name):
-    kernel = Seasonal.of_name(name) or BASE_KERNELS[name]
-    other = copy(kernel)
-    other.has_few_modes = False
-    assert calls_for(Leaf(kernel, 0)) < calls_for(Leaf(other, 0))

@@ -6,7 +6,7 @@ import pytest
 from autokernel import evaluate_kernel
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.laplace import boundary_log_mass
-from autokernel.evidence.posterior import LogPosterior, difference_hessian
+from autokernel.evidence.posterior import difference_hessian
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Leaf
 from autokernel.kernels.parameters import PRESETS
@@ -32,16 +32,6 @@ def test_value_is_that_of_value_and_gradient_for_one_call(posterior):
         assert posterior.n_evaluations == before + 1
 
 
-def test_the_step_scale_of_a_period_is_a_part_of_a_cycle_over_the_extent_of_its_column():
-    rng = np.random.default_rng(0)
-    X = rng.uniform(size=(30, 2)) * [1.0, 40.0]
-    posterior = posterior_of("SE[0] + PER[1] * PER[0]", X, X[:, 0])
-    theta = np.log([0.1, 1.0, 0.5, 1.0, 8.0, 0.5, 1.0, 0.2, 0.01])
-    one, other = np.ptp(X[:, 1]), np.ptp(X[:, 0])
-    expected = [1, 1, 1, 1, 0.03 * 8 / one, 1, 1, 0.03 * 0.2 / other, 1]
-    np.testing.assert_allclose(posterior.step_units(theta), expected, rtol=1e-12)
-
-
 @pytest.mark.parametrize("unit", [1.0, 1e-8, 1e3])
 def test_bounds_are_a_million_from_the_prior_means_two_cycles_and_the_floor_of_the_noise(unit):
     months = unit * np.linspace(0, 1, 24)[:, None]
@@ -59,17 +49,6 @@ def test_bounds_are_a_million_from_the_prior_means_two_cycles_and_the_floor_of_t
     np.testing.assert_allclose(posterior.centre, np.clip(centre, lower, upper), atol=1e-12)
     constant = posterior_of("PER[0]", np.ones((24, 1)), y)  # shows no cycle of any length
     np.testing.assert_allclose(constant.upper, constant.centre + np.log(1e6))
-
-
-def test_the_posterior_on_some_rows_is_that_of_these_rows(posterior):
-    rows = np.array([3, 0, 7, 11])
-    some = posterior.data.take(rows)
-    part = LogPosterior.exact(posterior.expression, some, priors=PRIORS)
-    alone = posterior_of("SE[0] + LIN[0]", posterior.data.X[rows], posterior.data.y[rows])
-    theta = np.full(5, -1.0)
-    assert part.value(theta) == alone.value(theta)
-    np.testing.assert_array_equal(part.lower, alone.lower)
-    assert (part.n_evaluations, posterior.n_evaluations) == (1, 0)
 
 
 def test_after_the_deadline_nothing_is_predicted(posterior):

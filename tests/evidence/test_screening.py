@@ -42,10 +42,26 @@ def grammar_of(n_columns=1, *, kernels=("SE", "LIN", "PER"), operators="+*", red
     return Grammar(base_kernels, signs, tuple(range(n_columns)), 6, reduces=reduces)
 
 
+def rough_fit(text, data):
+    return Evaluator(data, priors=PRIORS, seed=0).run_roughly(arranged(parse_expression(text)))
+
+
 def screening_of(fit, data, **options):
     values = LeafValues(data)
-    options = {"first_values": values} | options
-    return Screening(fit, with_numbers(fit.expression), values, **options)
+    defaults = {"first_values": values, "n_samples": len(data.y), "priors": PRIORS, "seed": 0}
+    return Screening(fit, with_numbers(fit.expression), values, **defaults | options)
+
+
+def screened(screening, neighbour, data):
+    """Parameters of a neighbour, at which it has the value that is stated."""
+    _, found, log_prior, _ = screening.screened(neighbour)
+    exact = ExactLikelihood(neighbour, data).value(found.theta)
+    assert found.log_posterior - log_prior == pytest.approx(exact, rel=1e-9, abs=1e-6), neighbour
+    return found.theta
+
+
+def search_of(x, y):
+    return Evaluator(TrainingData(x, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
 
 
 def neighbours(evaluator, parent, grammar, **options):
@@ -68,22 +84,19 @@ def test_every_operation_keeps_the_cycles_of_the_parent_and_has_the_value_of_its
     text, operators, reduces
 ):
     data = TrainingData(*season_on_a_trend(20, 2))
-    expression = arranged(parse_expression(text))
-    fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(expression)
-    screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    fit = rough_fit(text, data)
+    screening = screening_of(fit, data)
     old = slots_of(screening.parent)
     before = {one.number: fit.theta[at] for one, at in old if isinstance(one, Leaf)}
     neighbours = list(grammar_of(2, operators=operators, reduces=reduces).changes(screening.parent))
     assert len(neighbours) > 15
     for neighbour in map(normal_form if reduces else arranged, neighbours):
-        _, found, log_prior, _ = screening.screened(neighbour)
-        exact = ExactLikelihood(neighbour, data).value(found.theta)
-        assert found.log_posterior == pytest.approx(exact + log_prior, rel=1e-12), neighbour
+        theta = screened(screening, neighbour, data)
         for node, entries in slots_of(neighbour):
             roles = [parameter.role for parameter in node.parameters]
             cycle = [role in (Role.PERIOD, Role.CYCLE_LENGTHSCALE) for role in roles]
             if isinstance(node, Leaf) and node.number is not None:
-                kept = found.theta[entries][cycle]
+                kept = theta[entries][cycle]
                 expected = before[node.number][cycle]
                 np.testing.assert_array_equal(kept, expected, err_msg=str(neighbour))
 
@@ -104,13 +117,10 @@ def test_the_best_of_the_first_three_is_nearly_the_best_of_all(n_columns):
 
 def test_a_useless_factor_is_removed_at_the_variance_of_the_whole():
     """The factor that is constant has scaled the other one by nine."""
-    X, y = season_on_a_trend(60, 2)
-    evaluator = Evaluator(TrainingData(X, y), priors=PRIORS, seed=0)
-    whole = parse_expression("SE[0] * SE[1]")
-    theta = np.log([0.1, 1 / 9, 50.0, 9.0, 0.02])
-    fit = evaluator.run_roughly(whole)
-    fit = type(fit)(**{name: getattr(fit, name) for name in fit.__slots__} | {"theta": theta})
-    screening = screening_of(fit, evaluator.data, n_samples=60, priors=PRIORS, seed=0)
+    data = TrainingData(*season_on_a_trend(60, 2))
+    fit = rough_fit("SE[0] * SE[1]", data)
+    fit = replace(fit, theta=np.log([0.1, 1 / 9, 50.0, 9.0, 0.02]))
+    screening = screening_of(fit, data)
     *_, alone = (n for n in grammar_of(2).changes(screening.parent) if str(n) == "SE[0]")
     assert np.exp(screening.screened(alone).point.theta[1]) == pytest.approx(1.0)
 
@@ -137,7 +147,7 @@ def test_estimates_on_some_of_the_rows_are_those_of_all():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(300, 2))
     y = np.sin(9 * X[:, 0]) + 0.3 * X[:, 1] + 0.3 * rng.normal(size=300)
-    evaluator = Evaluator(TrainingData(X, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
+    evaluator = search_of(X, y)
     parent = evaluator(parse_expression("SE[0]"))
     best = neighbours(evaluator, parent, grammar_of(2, kernels=("SE", "LIN")))[0]
     score = evaluator.run(evaluator.prepare(best.expression, [parent], best.start)).score
@@ -154,7 +164,7 @@ def test_a_season_is_seen_behind_a_term_that_wiggles_as_fast():
     y = np.linalg.cholesky(K) @ np.random.default_rng(3).normal(size=90) + 0.6 * np.sin(
         2 * np.pi * x[:, 0] / 0.07
     )
-    evaluator = Evaluator(TrainingData(x, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
+    evaluator = search_of(x, y)
     parent = evaluator(parse_expression("SE[0]"))
     estimates = neighbours(evaluator, parent, grammar_of(kernels=("SE", "PER"), operators="+"))
     [found] = [one for one in estimates if str(one.expression) == "PER[0] + SE[0]"]
@@ -170,7 +180,7 @@ def test_a_pattern_of_months_is_seen_behind_a_term_that_follows_it():
     K = (1 + (x - x.T) ** 2 / (1.2 * 0.04**2)) ** -0.6 + 0.03**2 * np.eye(180)
     trend, of_month = rng.normal(size=180), np.random.default_rng(61).normal(size=12)
     y = np.linalg.cholesky(K) @ trend + 0.15 * np.tile(of_month, 15)
-    evaluator = Evaluator(TrainingData(x, (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
+    evaluator = search_of(x, y)
     parent = evaluator(parse_expression("RQ[0]"))
     estimates = neighbours(evaluator, parent, grammar_of(kernels=("RQ", "PER"), operators="+"))
     [found] = [one for one in estimates if str(one.expression) == "PER[0] + RQ[0]"]
@@ -180,17 +190,13 @@ def test_a_pattern_of_months_is_seen_behind_a_term_that_follows_it():
 @pytest.mark.parametrize("reverse", [False, True])
 def test_a_common_factor_is_estimated_from_either_leaf(reverse):
     data = TrainingData(*season_on_a_trend(20, 2))
-    whole = arranged(parse_expression("LIN[0] * SE[1] + PER[0] * SE[1]"))
-    fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(whole)
-    screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    fit = rough_fit("LIN[0] * SE[1] + PER[0] * SE[1]", data)
+    screening = screening_of(fit, data)
     neighbour = normal_form([*factorings(screening.parent)][reverse])
-    _, found, log_prior, _ = screening.screened(neighbour)
     assert str(neighbour) == "(LIN[0] + PER[0]) * SE[1]"
-    exact = ExactLikelihood(neighbour, data).value(found.theta)
-    log_likelihood = found.log_posterior - log_prior
-    assert log_likelihood == pytest.approx(exact, rel=1e-7, abs=1e-6)
-    kept = slots_of(whole)[-1 if reverse else 1].entries
-    assert found.theta[slots_of(neighbour)[-1].entries][0] == fit.theta[kept][0]  # lengthscale
+    theta = screened(screening, neighbour, data)
+    kept = slots_of(fit.expression)[-1 if reverse else 1].entries
+    assert theta[slots_of(neighbour)[-1].entries][0] == fit.theta[kept][0]  # lengthscale
 
 
 def test_a_cycle_is_seen_as_a_factor_of_what_has_followed_every_wave():
@@ -199,7 +205,7 @@ def test_a_cycle_is_seen_as_a_factor_of_what_has_followed_every_wave():
     distances = np.abs(x[:, None] - x)
     K = np.exp(-2 * np.sin(np.pi * distances / 0.1) ** 2 - (distances / 0.15) ** 2 / 2)
     y = np.linalg.cholesky(K + 0.01 * np.eye(100)) @ np.random.default_rng(5).normal(size=100)
-    evaluator = Evaluator(TrainingData(x[:, None], (y - y.mean()) / y.std()), priors=PRIORS, seed=0)
+    evaluator = search_of(x[:, None], y)
     parent = evaluator(parse_expression("SE[0]"))
     estimates = neighbours(evaluator, parent, grammar_of(kernels=("SE", "PER"), operators="*"))
     [found] = [one for one in estimates if str(one.expression) == "PER[0] * SE[0]"]
@@ -223,14 +229,10 @@ class Squared(Operator):
 
 def test_an_operator_that_is_not_linear_is_computed_as_a_whole():
     data = TrainingData(*season_on_a_trend(20))
-    fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(parse_expression("SE[0]"))
-    screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    screening = screening_of(rough_fit("SE[0]", data), data)
     grammar = Grammar((BASE_KERNELS["SE"],), (Squared(),), (0,), 3, reduces=False)
     (grown, *_) = grammar.changes(screening.parent)
-    _, found, log_prior, _ = screening.screened(arranged(grown))
-    exact = ExactLikelihood(arranged(grown), data).value(found.theta)
-    log_likelihood = found.log_posterior - log_prior
-    assert log_likelihood == pytest.approx(exact, rel=1e-9)
+    screened(screening, arranged(grown), data)
 
 
 def test_estimates_on_other_scales_are_near_the_scores():
@@ -263,19 +265,18 @@ def test_starts_on_some_of_the_rows_have_the_log_posterior_that_all_rows_are_exp
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(200, 2))
     y = np.sin(9 * X[:, 0]) + 2 * X[:, 1] + 0.3 * rng.normal(size=200)
-    data = TrainingData(X, (y - y.mean()) / y.std())
-    fit = Evaluator(data, priors=PRIORS, seed=0)(parse_expression("SE[0]"))
-    options = {"n_samples": 200, "priors": PRIORS, "seed": 0}
-    by_all = screening_of(fit, data, **options)
+    evaluator = search_of(X, y)
+    data, fit = evaluator.data, evaluator(parse_expression("SE[0]"))
+    by_all = screening_of(fit, data)
     some = LeafValues(data.take(np.arange(0, 200, 2)))
-    by_some = screening_of(fit, data, first_values=some, **options)
+    by_some = screening_of(fit, data, first_values=some)
     expression = arranged(by_all.parent + Leaf(BASE_KERNELS["LIN"], 1))
     [expected, found] = [one.screened(expression).point for one in (by_all, by_some)]
     gain = expected.log_posterior - fit.log_posterior
     assert gain > 30
     assert found.log_posterior - fit.log_posterior == pytest.approx(gain, rel=0.2)
     [once] = by_all.estimates([expression], uniform_prior)
-    thrice = screening_of(fit, data, **options | {"n_samples": 600})
+    thrice = screening_of(fit, data, n_samples=600)
     [one] = thrice.estimates([expression], uniform_prior)
     assert one.score - fit.score == pytest.approx(3 * (once.score - fit.score), rel=0.1)
 
@@ -285,9 +286,8 @@ def test_a_new_factor_has_a_variance_of_one_and_a_leaf_in_place_of_another_one_t
     text, expected
 ):
     data = TrainingData(*season_on_a_trend(20, 2))
-    fit = Evaluator(data, priors=PRIORS, seed=0).run_roughly(parse_expression("SE[0]"))
-    fit = replace(fit, theta=np.log([0.1, 0.7, 0.02]))
-    screening = screening_of(fit, data, n_samples=20, priors=PRIORS, seed=0)
+    fit = replace(rough_fit("SE[0]", data), theta=np.log([0.1, 0.7, 0.02]))
+    screening = screening_of(fit, data)
     [changed] = [n for n in grammar_of(2).changes(screening.parent) if str(n) == text]
     found = screening.screened(normal_form(changed)).point.theta
     assert np.exp(found[-2]) == pytest.approx(expected)  # the last but the noise

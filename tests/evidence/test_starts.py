@@ -1,7 +1,5 @@
 """Scales of the data, starting points drawn from them, and warm starts from similar kernels."""
 
-from dataclasses import replace
-
 import numpy as np
 import pytest
 from scipy.signal import find_peaks
@@ -16,8 +14,8 @@ from autokernel.evidence.starts import (
     curvature_from,
     draw_starts,
     taken_from_noise,
+    warm_points,
     warm_starts_from_similar,
-    with_warm_starts,
 )
 from autokernel.expression import View, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData
@@ -196,29 +194,17 @@ def test_periods_come_from_what_is_known_of_them(two_waves):
     assert len(np.unique(periods)) == 24
 
 
-def test_variances_are_tried_around_the_mean_square_of_the_target(two_waves):
-    X, y = two_waves
-    posterior, plain = draw("SE[0] + LIN[1]", X, y, 32)
-    _, scaled = draw("SE[0] + LIN[1]", X, 10.0 * y, 32)
-    names = names_of(posterior)
-    for name in ("variance", "offset", "noise_variance"):
-        # the second half of the draws; a sum of logs is rounded
-        shift = scaled[16:, names == name] - plain[16:, names == name]
-        np.testing.assert_allclose(shift, np.log(100.0), rtol=1e-12)
-
-
 def test_a_node_that_takes_from_the_noise_leaves_the_covariance_nearly_as_it_was():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(30, 2))
-    data = TrainingData(X, rng.normal(size=30))
-    parent, child = parse_expression("SE[0]"), parse_expression("SE[0] + SE[1]")
+    child = posterior_of("SE[0] + SE[1]", X, rng.normal(size=30))
     theta = np.log([0.3, 1.0, 0.4])
-    (begin,) = with_warm_starts(child, np.zeros((1, 5)), [WarmStart([0], theta)])
-    point = taken_from_noise(begin, child, [1], magnitudes=Magnitudes(data))
-    before = ExactLikelihood(parent, data).value(theta)
+    (begin,) = warm_points(child, np.zeros((1, 5)), [WarmStart([0], theta)])
+    point = taken_from_noise(child, begin, [1], magnitudes=Magnitudes(child.data))
+    before = ExactLikelihood(parse_expression("SE[0]"), child.data).value(theta)
     # a tenth of the spacing is short against most distances
-    assert ExactLikelihood(child, data).value(point) == pytest.approx(before, abs=0.5)
-    assert np.exp(point[-1]) == pytest.approx(0.1)  # a quarter of the noise
+    assert child.likelihood.value(point.theta) == pytest.approx(before, abs=0.5)
+    assert np.exp(point.theta[-1]) == pytest.approx(0.1)  # a quarter of the noise
 
 
 # ---- warm starts
@@ -240,21 +226,41 @@ def taken(text, *fits):
     ]
 
 
-def test_each_leaf_begins_at_its_partner():
+SE = ([0], [200, 201, -200])  # of FAILED and SOUND
+PAIR = ([0, 1], [100, 101, 102, 103, 104, -100])
+FAILED, SOUND = known("SE[0] + PER[0]", -np.inf), known("SE[0]", -9.0, first=200)
+LEAVES = (known("SE[0]", -9, first=300), known("LIN[0]", -8, first=400))
+PRODUCT = known("SE[0] * PER[0]")
+WARM_STARTS = {
     # SE with 103 and 104, PER with 100 to 102, whatever the order in which the fit was written
-    (together,) = taken("SE[0] * PER[0] + RQ[0]", known("PER[0] * SE[0]"))
-    assert together == [([0, 1], [103, 104, 100, 101, 102, -100])]
-    (together,) = taken("RQ[0] + PER[0] * SE[0]", known("LIN[0] + PER[0] * SE[0]"))
-    assert together == [([1, 2], [102, 103, 104, 105, 106, -100])]
+    "each leaf begins at its partner": (
+        "SE[0] * PER[0] + RQ[0]",
+        [known("PER[0] * SE[0]")],
+        [[([0, 1], [103, 104, 100, 101, 102, -100])]],
+    ),
+    "in any place": (
+        "RQ[0] + PER[0] * SE[0]",
+        [known("LIN[0] + PER[0] * SE[0]")],
+        [[([1, 2], [102, 103, 104, 105, 106, -100])]],
+    ),
+    "what a fit lacks comes from single leaves": (
+        "SE[0] * PER[0] + LIN[0]",
+        [*LEAVES, PRODUCT],
+        [[PAIR], [PAIR, ([2], [400, 401, -400])]],
+    ),
+    "if all of it is known": ("SE[0] * PER[0] + RQ[0]", [*LEAVES, PRODUCT], [[PAIR]]),
+    "a failed fit gives nothing": ("SE[0] + PER[0] + LIN[0]", [FAILED, SOUND], [[SE]]),
+    "nor what another one lacks": ("SE[0] + LIN[0]", [SOUND, known("LIN[0]", -np.inf)], [[SE]]),
+    "a quarter of the leaves suffices": ("SE[0] + LIN[0] * RQ[0] * PER[0]", [SOUND], [[SE]]),
+    "less does not": ("SE[0] + LIN[0] * RQ[0] * PER[0] * LIN[1]", [SOUND], []),
+    "nothing in common": ("SE[0] + LIN[0]", [known("SE[1]"), known("PER[0] * RQ[0]")], []),
+    "noise alone": ("NOISE", [SOUND], []),
+}
 
 
-def test_what_a_fit_does_not_have_comes_from_fits_of_single_leaves_as_well():
-    fits = (known("SE[0]", -9, first=200), known("LIN[0]", -8, first=300), known("SE[0] * PER[0]"))
-    found = taken("SE[0] * PER[0] + LIN[0]", *fits)
-    pair = ([0, 1], [100, 101, 102, 103, 104, -100])
-    assert found[:2] == [[pair], [pair, ([2], [300, 301, -300])]]
-    assert taken("SE[0] * PER[0] + RQ[0]", *fits)[:1] == [[pair]]
-    assert not any(len(together) > 1 for together in taken("SE[0] * PER[0] + RQ[0]", *fits)[:2])
+@pytest.mark.parametrize(("text", "fits", "expected"), WARM_STARTS.values(), ids=WARM_STARTS)
+def test_warm_starts_are_the_parameters_of_nodes_in_common(text, fits, expected):
+    assert taken(text, *fits)[: max(1, len(expected))] == expected
 
 
 def test_the_fit_that_shares_most_comes_first_then_the_better_one():
@@ -266,49 +272,18 @@ def test_the_fit_that_shares_most_comes_first_then_the_better_one():
     for order in (fits, fits[::-1]):
         found = taken("SE[0] + PER[0]", *order)
         assert [together[0][1][-1] for together in found] == [-30, -20, -10]
-
-
-def test_fits_that_are_alike_in_all_else_come_in_the_order_of_their_texts():
-    fits = [
-        known(f"SE[0] + {last}", first=number) for number, last in enumerate(("RQ[0]", "LIN[0]"))
-    ]
-    for order in (fits, fits[::-1]):
-        found = taken("SE[0] + PER[0]", *order)
-        assert [together[0][1][-1] for together in found] == [-1, 0]
-    # where only some of many are looked at, too
+    # those that are alike in all else come in the order of their texts
     many = [known(f"SE[0] * LIN[{column}]", first=column) for column in range(10, 30)]
     assert taken("SE[0]", *many) == taken("SE[0]", *many[::-1])
 
 
-def test_a_failed_fit_gives_nothing():
-    assert taken("SE[0] + LIN[0]", known("SE[0]", -np.inf)) == []
-    failed, sound = known("SE[0] + PER[0]", -np.inf), known("SE[0]", -9.0, first=200)
-    assert taken("SE[0] + PER[0] + LIN[0]", failed, sound) == [[([0], [200, 201, -200])]]
-    # nor what the best fit lacks
-    lone = known("LIN[0]", -np.inf, first=300)
-    assert taken("SE[0] + LIN[0]", sound, lone) == [[([0], [200, 201, -200])]]
-
-
-def test_a_kernel_with_less_than_a_quarter_of_its_leaves_in_a_fit_has_no_warm_start():
-    assert taken("SE[0] + LIN[0]", known("SE[1]"), known("PER[0] * RQ[0]")) == []
-    quarter, less = "SE[0] + LIN[0] * RQ[0] * PER[0]", "SE[0] + LIN[0] * RQ[0] * PER[0] * LIN[1]"
-    assert taken(quarter, known("SE[0]")) == [[([0], [100, 101, -100])]]
-    assert taken(less, known("SE[0]")) == []
-    assert taken("NOISE", known("SE[0]")) == taken("SE[0]", known("NOISE")) == []
-
-
-def test_the_hessian_comes_along_in_the_order_of_the_parameters():
-    fit = known("PER[0] * SE[0]")
-    fit = replace(fit, hessian=np.add.outer(10 * fit.theta, fit.theta))
-    ((start,),) = warm_starts_from_similar(parse_expression("SE[0] * PER[0] + RQ[0]"), [fit])
-    np.testing.assert_array_equal(start.hessian, np.add.outer(10 * start.theta, start.theta))
-
-
 def test_parameters_are_written_at_their_nodes_and_the_noise_is_lowered_in_every_other_draw():
-    draws = np.arange(36.0).reshape(4, 9)
+    draws = np.arange(36.0).reshape(4, 9) / 9
     before = draws.copy()
     fit = WarmStart([2, 0], np.array([1.0, 2.0, 3.0, 4.0, 5.0, -6.0]))
-    warm = with_warm_starts(parse_expression("SE[0] + RQ[0] + PER[0]"), draws, [fit])
+    x = np.linspace(0, 100, 30)
+    posterior = posterior_of("SE[0] + RQ[0] + PER[0]", x[:, None], np.sin(x))
+    warm = np.array([point.theta for point in warm_points(posterior, draws, [fit])])
     np.testing.assert_array_equal(warm[:, 5:8], np.tile([1.0, 2.0, 3.0], (4, 1)))  # PER
     np.testing.assert_array_equal(warm[:, :2], np.tile([4.0, 5.0], (4, 1)))  # SE
     np.testing.assert_array_equal(warm[:, 2:5], before[:, 2:5])  # RQ has no warm start

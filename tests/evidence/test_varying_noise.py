@@ -143,12 +143,3 @@ def test_it_varies_as_before_unless_another_function_is_better():
     assert found_in(varies, known)[1] is known
     for found in (found_in(constant)[1], found_in(constant, known)[1]):
         assert (found.terms, found.log_prior) == ((), 0.0)
-
-
-def test_noise_that_varies_for_no_reason_is_constant_again():
-    """It was found around another kernel, say, or with rows that are excluded now."""
-    constant, linear = (data_of(form, np.ones(N)) for form in ("constant", "linear"))
-    _, known = found_in(linear)
-    assert known.terms
-    _, found = found_in(constant, known)
-    assert found == CONSTANT
