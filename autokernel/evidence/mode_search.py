@@ -34,20 +34,19 @@ _SCREENING_STEPS = 6  # of a run that ranks its start
 
 @dataclass(frozen=True, slots=True)
 class Budget:
-    """The numbers of runs and scans in the search for the modes of one kernel."""
+    """The numbers of runs in the search for the modes of one kernel."""
 
     patience: int  # short runs in a row without a gain, after which no more are made
     n_followed: int  # ends of short runs from which long runs start
     n_scanned: tuple[int, int, int] = (0, 0, 0)  # runs from points of a scan, in three stages
-    max_scans: int = 0  # each around a new best mode
     n_refined: tuple[int, int] = (2, 1)  # short runs of all rows after a subsample, and long ones
 
 
 WITHOUT_PERIOD = Budget(3, 2)
-PERIODIC = Budget(4, 3, n_scanned=(14, 6, 3), max_scans=3, n_refined=(6, 3))
-OF_PARTS = Budget(4, 3, n_scanned=(6, 3, 2), max_scans=1)
+PERIODIC = Budget(4, 3, n_scanned=(14, 6, 3), n_refined=(6, 3))
+OF_PARTS = Budget(4, 3, n_scanned=(6, 3, 2))
 KNOWN = Budget(1, 1)
-LIGHT = Budget(1, 1, n_scanned=(6, 3, 1), max_scans=1)
+LIGHT = Budget(1, 1, n_scanned=(6, 3, 1))
 
 
 def find_modes(
@@ -87,24 +86,18 @@ def find_modes(
 def _search(
     posterior: LogPosterior, ends: list[Point], scan: CoordinateScan | None, budget: Budget
 ) -> list[Point]:
-    """Return the distinct modes from the ends of short runs and from scans, the best first.
+    """Return the distinct modes from the ends of short runs and from a scan, the best first.
 
     From the points of a scan, there are runs in three stages: the longer, the fewer.
     """
     modes = _runs(posterior, _near(ends, ends[0])[: budget.n_followed])
     if scan is None or not modes:
         return modes or ends[:1]
-    best = modes[:1]  # the best mode of each round, the latest first
-    first, second, third = budget.n_scanned
-    for _ in range(budget.max_scans):
-        starts = scan.around(best[0].theta)[:first]
-        found = _new(_runs(posterior, starts, steps=_SCREENING_STEPS), best)
-        found = _new(_runs(posterior, found[:second], steps=2 * _SCREENING_STEPS), best)
-        modes = _distinct_modes([*modes, *_runs(posterior, _near(found, best[0])[:third])])
-        if modes[0].log_posterior < best[0].log_posterior + 0.05:
-            break
-        best = [modes[0], *best]
-    return modes
+    best, (first, second, third) = modes[0], budget.n_scanned
+    starts = scan.around(best.theta)[:first]
+    found = _new(_runs(posterior, starts, steps=_SCREENING_STEPS), [best])
+    found = _new(_runs(posterior, found[:second], steps=2 * _SCREENING_STEPS), [best])
+    return _distinct_modes([*modes, *_runs(posterior, _near(found, best)[:third])])
 
 
 def _refine(

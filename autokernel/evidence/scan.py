@@ -19,7 +19,6 @@ from autokernel.expression import Slot, Tree, View, meeting_operator, slots_of
 from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
 from autokernel.typing import FloatArray
 
-_SMOOTH_CYCLES = (0.5, 1.2)  # lengthscales within a cycle that make it smooth
 _HALF_WINDOW = 0.3  # cycles over the extent; a peak of the periodogram is accurate to a quarter
 _MAX_PERIODIC_LEAVES = 2  # whose periods are scanned; more leaves can often replace one another
 
@@ -38,37 +37,30 @@ class CoordinateScan:
         periodic = [n for n in sorted(nodes) if _is_periodic(slots[n])]
         others = [n for n in sorted(nodes) if n not in periodic and _has_grid(slots[n])]
         periodic = periodic[:_MAX_PERIODIC_LEAVES]
-        self._scanned = [slots[n] for n in (*others, *periodic)]
-        self._decaying = [  # cycles that are multiplied by a function with a lengthscale
-            (slots[one], slots[other])
-            for one, other in product(periodic, others)
-            if slots[one].node.view == slots[other].node.view
-            if _entry(slots[other], Role.LENGTHSCALE) is not None
-            if meeting_operator(posterior.expression.tree, one, other) == MULTIPLY
-        ]
+        self._scanned = {n: slots[n] for n in (*others, *periodic)}
 
     def around(self, theta: FloatArray) -> list[Point]:
         """List points by decreasing log posterior, without those that are close to a better one."""
         found: list[Point] = []
-        for one in self._scanned:
+        for one in self._scanned.values():
             found += self._periodic(theta, one) if _is_periodic(one) else self._grid(theta, one)
-        for one, other in combinations(self._scanned, 2):
-            if one.node.view == other.node.view:
+        for n, m in combinations(self._scanned, 2):
+            one, other = self._scanned[n], self._scanned[m]
+            if one.node.view != other.node.view:
+                continue
+            if _is_periodic(one) == _is_periodic(other):
                 found += self._exchanged(theta, one, other)
-        for one, other in self._decaying:
-            found += self._decaying_cycles(theta, one, other)
+            elif meeting_operator(self._posterior.expression.tree, n, m) == MULTIPLY:
+                found += self._decaying_cycles(theta, other, one)
         return distinct_points(found, 0.02)
 
     def _periodic(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
-        """Scan the period at several lengthscales, and at short ones also with less noise."""
+        """Scan the period at several lengthscales."""
         base, variance = theta.copy(), _entry(leaf, Role.VARIANCE)
         if variance is not None:
             base[variance] = max(base[variance], np.log(0.1 * self._magnitudes.mean_square))
         for length in _cycle_lengthscales(leaf.node):
             yield from self._periods(base, leaf, length)
-            if length < 0.3:
-                quiet = np.append(base[:-1], base[-1] - np.log(10.0))
-                yield from self._periods(quiet, leaf, length)
 
     def _periods(self, base: FloatArray, leaf: Slot, length: float) -> list[Point]:
         """Scan the period of one leaf at one lengthscale, with all else as in ``base``.
@@ -140,39 +132,22 @@ class CoordinateScan:
         return np.log(np.array(parameter.grid) * units[parameter.unit])
 
     def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> list[Point]:
-        """List points at which two leaves on one view are exchanged."""
-        swapped = theta.copy()
-        if _is_periodic(one) == _is_periodic(other):
-            named = _named_entries(other)
-            for name, entry in _named_entries(one).items():
-                if name in named:
-                    swapped[[entry, named[name]]] = theta[[named[name], entry]]
-            return self._local_maxima(swapped[None], (1,))
-        periodic, smooth = (one, other) if _is_periodic(one) else (other, one)
-        ours, theirs = _entry(periodic, Role.VARIANCE), _entry(smooth, Role.VARIANCE)
-        if ours is not None and theirs is not None:
-            swapped[[ours, theirs]] = theta[[theirs, ours]]
-        lengthscale, period = _entry(smooth, Role.LENGTHSCALE), _entry(periodic, Role.PERIOD)
-        if lengthscale is None or period is None:  # nothing that the period could be exchanged with
-            return []
-        spacing, extent = self._magnitudes.spacing_and_extent(_view(periodic))
-        in_cycle = _entry(periodic, Role.CYCLE_LENGTHSCALE)
-        # within one period, a periodic leaf decays over the lengthscale l p / pi
-        within = 0.0 if in_cycle is None else theta[in_cycle]
-        decay_length = np.exp(within + theta[period]) / np.pi
-        swapped[lengthscale] = np.log(np.clip(decay_length, spacing / 2, 2 * extent))
-        shortest = min(_cycle_lengthscales(periodic.node))
-        length = np.clip(np.pi * np.exp(theta[lengthscale]) / extent, shortest, 3.0)
-        return self._periods(swapped, periodic, float(length))
+        """List the point at which two leaves exchange the parameters of the same name."""
+        swapped, named = theta.copy(), _named_entries(other)
+        for name, entry in _named_entries(one).items():
+            if name in named:
+                swapped[[entry, named[name]]] = theta[[named[name], entry]]
+        return self._local_maxima(swapped[None], (1,))
 
-    def _decaying_cycles(self, theta: FloatArray, periodic: Slot, smooth: Slot) -> Iterator[Point]:
+    def _decaying_cycles(self, theta: FloatArray, periodic: Slot, other: Slot) -> Iterator[Point]:
         """Scan the period of smooth cycles whose correlation decays over several lengthscales."""
-        spacing, extent = self._magnitudes.spacing_and_extent(_view(smooth))
-        for decay_length in np.geomspace(4 * spacing, extent / 4, 3):
-            for length in _SMOOTH_CYCLES:
-                base = theta.copy()
-                base[_entry(smooth, Role.LENGTHSCALE)] = np.log(decay_length)
-                yield from self._periods(base, periodic, length)
+        lengthscale = _entry(other, Role.LENGTHSCALE)
+        spacing, extent = self._magnitudes.spacing_and_extent(_view(other))
+        decays = np.geomspace(4 * spacing, extent / 4, 3)
+        for decay_length, length in product(() if lengthscale is None else decays, (0.5, 1.2)):
+            base = theta.copy()
+            base[lengthscale] = np.log(decay_length)
+            yield from self._periods(base, periodic, length)
 
     def _local_maxima(self, thetas: FloatArray, shape: tuple[int, ...]) -> list[Point]:
         """Return the local maxima of a grid of points (n_points, n_params), the highest first."""
@@ -188,7 +163,7 @@ class CoordinateScan:
 def _cycle_lengthscales(node: Tree) -> tuple[float, ...]:
     """Return the cycle lengthscales at which a period is scanned, by default that of a sine."""
     index = role_index(node.parameters, Role.CYCLE_LENGTHSCALE)
-    return (() if index is None else node.parameters[index].grid) or _SMOOTH_CYCLES[-1:]
+    return (() if index is None else node.parameters[index].grid) or (1.2,)
 
 
 def _entry(slot: Slot, role: Role) -> int | None:

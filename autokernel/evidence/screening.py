@@ -34,11 +34,9 @@ from autokernel.exceptions import KERNEL_ERRORS, EvaluationError, NotAMaximumErr
 from autokernel.expression import (
     Expression,
     Leaf,
-    Operation,
     Slot,
     StructurePrior,
     Tree,
-    fold_nodes,
     meeting_operator,
     slots_of,
     theta_order,
@@ -185,9 +183,8 @@ class Screening:
         if len(new) == 1 and are_leaves and not has_other_target:
             return self._with_leaf(neighbour, theta, new[0], shared)
         posterior = self._posterior(neighbour)
-        if not (new or has_other_target):
-            thetas = self._without_leaf(neighbour, theta)
-        else:
+        thetas = theta[None]
+        if new or has_other_target:
             thetas = self._in_place(theta, [slots[node] for node in new], shared)
         if np.isnan(thetas).any():
             rng = random_stream(self._seed, neighbour.tree, "new nodes")
@@ -223,20 +220,6 @@ class Screening:
         thetas = np.tile(theta, (len(_SIZES), 1))
         thetas[:, lengths or [-1]] += _SIZES[:, None]
         return thetas
-
-    def _without_leaf(self, neighbour: Expression, theta: FloatArray) -> FloatArray:
-        """Return the parameters without some leaves, as they are and at the variance of before.
-
-        A factor that has gone may have scaled the others.
-        """
-        before = self._variance(self._fit.expression, self._fit.theta[:-1])
-        log_ratio = _log_ratio(before, self._variance(neighbour, theta[:-1]))
-        slots, scaled = slots_of(neighbour), theta.copy()
-        chosen = [slots[number] for number in _leaves_of_variance(neighbour)]
-        if all(_is_variance(node).any() for node, _ in chosen):
-            for node, entries in chosen:
-                scaled[entries] += log_ratio * _is_variance(node)
-        return np.stack([theta, scaled])
 
     def _with_leaf(
         self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
@@ -316,7 +299,10 @@ class Screening:
         if variance is None:
             thetas[1::2, -1] += 0.0 if leaf.has_many_modes else np.log(NOISE_LEFT)
         else:
-            thetas[:, entries] += np.outer(_log_ratio(variance, variances), _is_variance(leaf))
+            with np.errstate(all="ignore"):
+                log_ratios = np.log(variance / variances)
+            log_ratios[~np.isfinite(log_ratios)] = 0.0  # a variance may be zero
+            thetas[:, entries] += np.outer(log_ratios, _is_variance(leaf))
         return thetas
 
     def _others(self, neighbour: Expression, theta: FloatArray, new: Slot) -> FloatArray | None:
@@ -330,8 +316,7 @@ class Screening:
     def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, FloatArray]:
         """Return starting points (n_starts, n_params) of a leaf, and its mean variances there.
 
-        Periods are those that the covariance of the ``others`` does not explain. The last point is
-        nearly constant: as a factor it changes little.
+        Periods are those that the covariance of the ``others`` does not explain.
         """
         key = leaf.canonical, b"" if others is None else others.tobytes()
         if key not in self._starts:
@@ -340,13 +325,11 @@ class Screening:
                 rng = random_stream(self._seed, leaf, "new leaf")
                 posterior = self._posterior_of(leaf)
                 starts = draw_starts(posterior, self._magnitudes, n_starts, rng=rng)[:, :-1]
-                extent = self._magnitudes.spacing_and_extent(leaf.view)[1]
-                _flatten(starts[-1], leaf, extent=extent)
             else:
                 starts = self._starts_of(leaf, None)[0].copy()
                 parameters = self._data.parameters(leaf)
                 beside = self._magnitudes_beside(unpack(others, len(self._data.y)))
-                _place_at_peaks(starts[:-1], leaf, parameters, beside)
+                _place_at_peaks(starts, leaf, parameters, beside)
             self._starts[key] = starts, np.array([self._variance(leaf, one) for one in starts])
         return self._starts[key]
 
@@ -460,40 +443,11 @@ def _place_at_peaks(
             Role.CYCLE_LENGTHSCALE: np.log(lengthscale),
             Role.VARIANCE: low + share * (high - low),
         }
-        _set_roles(start, leaf, known)
-
-
-def _flatten(start: FloatArray, leaf: Leaf, *, extent: float) -> None:
-    """Move a starting point to where a leaf hardly varies."""
-    flat = {Role.LENGTHSCALE: np.log(3.0 * extent), Role.CYCLE_LENGTHSCALE: np.log(3.0)}
-    if leaf.kernel.is_linear or leaf.kernel.is_categorical:
-        start[:] = 0.0  # the offset is one
-        flat = {Role.VARIANCE: np.log(0.3)}
-    _set_roles(start, leaf, flat)
-
-
-def _set_roles(start: FloatArray, leaf: Leaf, values: Mapping[Role, float]) -> None:
-    for entry, parameter in enumerate(leaf.parameters):
-        if parameter.role is not None and parameter.role in values:
-            start[entry] = values[parameter.role]
-
-
-def _log_ratio(wanted: float, present: FloatArray | float) -> FloatArray:
-    """Return the log of a ratio of variances, zero if one of them is not positive."""
-    with np.errstate(all="ignore"):
-        log_ratio = np.log(np.divide(wanted, present))
-    return np.where(np.isfinite(log_ratio), log_ratio, 0.0)
+        for entry, parameter in enumerate(leaf.parameters):
+            if parameter.role is not None and parameter.role in known:
+                start[entry] = known[parameter.role]
 
 
 def _is_variance(node: Tree) -> IntArray:
     """Return for each parameter of a node whether it scales with the variance."""
     return np.array([int(one.unit == Unit.SQUARED_TARGET) for one in node.parameters], dtype=int)
-
-
-def _leaves_of_variance(expression: Expression) -> set[int]:
-    """Return the nodes of leaves, one of each product, whose variances scale the whole."""
-
-    def join(tree: Operation, _: int | None, below: list[set[int]]) -> set[int]:
-        return below[0] if tree.operator == MULTIPLY else set().union(*below)
-
-    return fold_nodes(expression, lambda _, node: {node}, join)

@@ -213,24 +213,6 @@ def test_two_leaves_of_a_kind_exchange_their_parameters_if_they_are_on_one_colum
     assert not np.any(changed[:, :2].any(axis=1) & changed[:, 2:4].any(axis=1))
 
 
-def test_a_smooth_and_a_periodic_leaf_exchange_how_fast_they_forget():
-    found = parameters_around("SE[0] + PER[0]", 0.15, 0.2, 0.3, 0.9, 0.8, 0.1)
-    exchanged = found[np.isclose(found[:, 0], 0.3 * 0.8 / np.pi)]  # that of the periodic leaf
-    assert len(exchanged) > 0
-    # which forgets over 0.15 where its period is one
-    assert np.isclose(exchanged[:, 1:4], [0.9, np.pi * 0.15, 0.2]).all()
-
-
-@pytest.mark.parametrize(("nodes", "others"), [([0, 2], [2, 3, 4]), ([], range(9))])
-def test_leaves_that_are_not_asked_about_stay_as_they_are(pulses, nodes, others):
-    _, scan = build("SE[0] + PER[0] + RQ[0]", *pulses, nodes=nodes)
-    theta = np.log([1, 1, 0.1, 0.5, 0.4, 0.2, 0.1, 1, 1e-3])
-    found = scan.around(theta)
-    assert bool(found) == bool(nodes)
-    for candidate in found:
-        np.testing.assert_array_equal(candidate.theta[others], theta[others])
-
-
 def test_a_cycle_that_is_soon_forgotten_is_found_from_a_wrong_period():
     X, y = decaying_cycle(0, 80, frequency=15.3, reach=0.06, amplitude=0, noise=0.05)
     posterior, scan = build("PER[0] * SE[0]", X, y)

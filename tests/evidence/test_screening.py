@@ -115,16 +115,6 @@ def test_the_best_of_the_first_three_is_nearly_the_best_of_all(n_columns):
     assert np.median(np.abs([e.score - s for e, s in zip(estimates, scores, strict=True)][:8])) < 1
 
 
-def test_a_useless_factor_is_removed_at_the_variance_of_the_whole():
-    """The factor that is constant has scaled the other one by nine."""
-    data = TrainingData(*season_on_a_trend(60, 2))
-    fit = rough_fit("SE[0] * SE[1]", data)
-    fit = replace(fit, theta=np.log([0.1, 1 / 9, 50.0, 9.0, 0.02]))
-    screening = screening_of(fit, data)
-    *_, alone = (n for n in grammar_of(2).changes(screening.parent) if str(n) == "SE[0]")
-    assert np.exp(screening.screened(alone).point.theta[1]) == pytest.approx(1.0)
-
-
 class Refusing(OrnsteinUhlenbeck):
     """A kernel that cannot be computed."""
 
