@@ -308,30 +308,6 @@ def test_only_some_other_modes_of_some_height_are_sampled_and_one_may_fail(
     assert score.value == pytest.approx(fit.log_evidence, abs=0.5)  # Laplace is off by 0.3
 
 
-def test_the_parameters_of_importance_bound_the_draws():
-    plain = evaluate_kernel("SE[0]", *AMBIGUOUS, priors="paper", random_state=0)
-
-    def n_draws(**parameters):
-        fit = evaluate_kernel(
-            "SE[0]",
-            *AMBIGUOUS,
-            priors="paper",
-            criterion=Importance(**parameters),
-            random_state=0,
-        )
-        return fit.n_evaluations - plain.n_evaluations, fit.standard_error
-
-    most = 5 * (3 * plain.n_params + 2)  # Hessians of other modes
-    few, rough = n_draws(max_draws=100)
-    many, fine = n_draws(max_draws=4000, standard_error=0.02)
-    # a draw outside the box costs no call, one in ten at most here
-    assert 90 <= few <= 100 + most
-    assert 4 * few < many <= 4000 + most
-    assert fine < 0.02 < rough
-    # as soon as the tail is sound, which takes a second batch here
-    assert n_draws(standard_error=10.0)[0] <= 2 * FIRST_DRAWS + most
-
-
 # ---- noise alone
 
 DEFAULT = (1.0, 2.0)

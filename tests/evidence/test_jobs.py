@@ -1,7 +1,6 @@
 """Evaluations that are cut short, that fail, that are rough; in other processes; their keys."""
 
 import pickle
-from dataclasses import replace
 from math import isqrt
 from typing import ClassVar
 
@@ -366,18 +365,3 @@ def test_keys_differ_in_expressions_and_in_where_they_begin(table):
     keys = [subject.key(job) for job in jobs]
     assert len(set(keys)) == len(keys)
     assert [subject.key(travelled(job)) for job in jobs] == keys
-
-
-def test_the_key_follows_the_known_fits_that_a_kernel_begins_at_and_the_best_score(table):
-    subject = evaluator(table)
-    fit, foreign = subject(read("SE[0]")), subject(read("RQ[1]"))
-    expression = read("SE[0] + LIN[1]")
-    moved = replace(fit, theta=fit.theta + 1e-9)
-    worse, better = (replace(foreign, score=fit.score + nats) for nats in (-1, 1))
-    keys = [
-        subject.key(subject.prepare(expression, known))
-        for known in ([], [fit], [moved], [foreign], [fit, worse], [fit, better])
-    ]
-    assert len(set(keys)) == 4
-    assert keys[0] == keys[3]  # nothing in common
-    assert keys[1] == keys[4]

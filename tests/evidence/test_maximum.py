@@ -112,25 +112,6 @@ def test_where_no_start_has_a_factor_the_log_posterior_is_minus_infinity():
     assert find_modes(nowhere, at(np.zeros((3, 2))))[0].log_posterior == -np.inf
 
 
-def test_find_modes_follows_the_best_ends_once_each_and_few_others():
-    def n_calls(starts, order):
-        hills, short = ripples(), ripples()
-        mode = find_modes(hills, at(starts)[::order])[0]
-        # the gradient vanishes where sin(2 pi t / 10) = 0.05 / (0.6 pi)
-        top = 70 + np.arcsin(0.05 / (0.6 * np.pi)) * 10 / (2 * np.pi)
-        assert mode.theta[0] == pytest.approx(top, abs=1e-3)  # gradient below 1e-4, curvature 1.2
-        for start in starts:
-            maximise(short, start, max_iterations=15, tolerance=1e-4)
-        return hills.n_evaluations - short.n_evaluations
-
-    basins = np.arange(0.0, 80.0, 10.0)[:, None] + 2.0
-    for order in (1, -1):
-        # a short run goes on from its middle, a call each; four long runs and the last one begin
-        # at tops, where short runs have ended
-        assert n_calls(basins, order) < 16
-        assert n_calls(np.repeat(basins, 3, axis=0), order) < 16
-
-
 @pytest.mark.parametrize(("options", "others"), [({}, [1, 0]), ({"budget": Budget(3, 1)}, [1])])
 def test_modes_that_a_subsample_ranks_wrongly_are_ranked_again(options, others):
     starts = at([[0.0], [10.0], [20.0]])

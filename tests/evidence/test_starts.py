@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 from scipy.signal import find_peaks
-from scipy.stats import gamma, kstest, loguniform
 
 from autokernel import parse_expression
 from autokernel.data.periodogram import MAX_PEAKS, periodogram_periods, precision_beside_walk
@@ -161,26 +160,6 @@ def test_three_of_four_periods_are_peaks_of_their_column(two_waves):
         np.testing.assert_allclose(
             hits.sum(axis=0) / hits.sum(), weights / weights.sum(), atol=0.05
         )
-
-
-@pytest.mark.parametrize(
-    ("text", "low_and_high"),
-    [("RQ[0] * SE[0] + SE[0]", None), ("RQ[1] * SE[1] + SE[1]", None), ("PER[0]", (0.02, 3))],
-)
-def test_lengthscales_come_from_the_prior_and_from_a_range_in_halves(two_waves, text, low_and_high):
-    X, y = two_waves
-    posterior, theta = draw(text, X, y, 1024)
-    (column,) = {leaf.column for leaf in parse_expression(text).leaves}
-    x = np.sort(X[:, column])
-    spacing_and_extent = np.median(np.diff(x)), np.ptp(x)
-
-    def distribution(lengthscale):
-        prior = gamma(2, scale=1 / 2).cdf(lengthscale)
-        return (prior + loguniform(*(low_and_high or spacing_and_extent)).cdf(lengthscale)) / 2
-
-    for index in np.flatnonzero(names_of(posterior) == "lengthscale"):
-        # 1024 random draws would be further off in one case of a hundred, Sobol points are not
-        assert kstest(np.exp(theta[:, index]), distribution).statistic < 0.05
 
 
 def test_periods_come_from_what_is_known_of_them(two_waves):
