@@ -525,18 +525,13 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
             resolution=self.resolution_,
         )
         model.warn_beyond_scales(given.X)
-        inputs, target = self.X_train_, self.y_train_
-        if len(given.y):
-            excludes = self.outliers is not None
-            model, X_joined, y_joined, every = updated(model, given, outcomes, excludes=excludes)
-            inputs = np.concatenate([inputs, X_joined])
-            target = np.concatenate([target, y_joined])
-            outcomes = outcome_table(every, model.outliers.rows)
+        excludes = self.outliers is not None
+        model, X_joined, y_joined, every = updated(model, given, outcomes, excludes=excludes)
         self._set_fitted(
             model,
-            inputs,
-            target,
-            outcomes_=outcomes,
+            np.concatenate([self.X_train_, X_joined]),
+            np.concatenate([self.y_train_, y_joined]),
+            outcomes_=outcome_table(every, model.outliers.rows),
             _left_out=np.concatenate([self._left_out, given.left_out]),
             _n_given=self._n_given + len(given.first_equal),
         )

@@ -55,14 +55,16 @@ class Evaluation:
     def with_rows(self, log_density: float, n_readings: float) -> "Evaluation":
         """Return the record for more rows, of a log density given the others in nats.
 
-        Parameters and their Hessian stay. The likelihood is exact.
+        The likelihood is exact. Parameters stay, and so does what each row adds to the Hessian.
         """
+        n_rows = self.n_rows + n_readings
         return replace(
             self,
             log_posterior=self.log_posterior + log_density,
             log_evidence=self.log_evidence + log_density,
             score=self.score + log_density,
-            n_rows=self.n_rows + n_readings,
+            hessian=self.hessian * (n_rows / self.n_rows),
+            n_rows=n_rows,
         )
 
     @property

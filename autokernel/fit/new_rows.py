@@ -49,7 +49,8 @@ def updated(
     rows = training_data(given, like=data, columns=given.columns)
     joint, point = model.mixture.joint(model.scaled(given.X)), model.at_best(best)
     found = _predicted(model, given, joint)
-    outcomes = {name: np.concatenate([outcomes[name], one[-n:]]) for name, one in found.items()}
+    new = slice(len(given.y) - n, None)
+    outcomes = {name: np.concatenate([outcomes[name], one[new]]) for name, one in found.items()}
     (predictor,), of_point = point.predictors, point.joint(rows.X)
     is_outlier = _is_beyond(model, rows)
     within = np.flatnonzero(~is_outlier)

@@ -2,7 +2,7 @@
 
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
-from functools import partial
+from functools import cached_property, partial
 from itertools import chain
 from numbers import Integral
 from typing import Any
@@ -66,9 +66,20 @@ class Run:
         outliers = outliers_before_search(given, data, arguments, self.store, deadline=deadline)
         self.stages: list[Stage] = []
         kept = None if len(outliers) else data
-        first = self._stage(outliers=outliers, data=kept, deadline=deadline)
-        self.stages.append(first)
-        self.loop = Search(
+        self.stages.append(self._stage(outliers=outliers, data=kept, deadline=deadline))
+        self._judged: set[bytes] = set()  # outliers for which kernels were fitted
+        self._noises: dict[tuple[int, bytes], dict[str, FittedNoise]] = {}  # for rows, by kernels
+        self.was_cut = False  # before it could leave out columns of the best kernel
+        self._clock = Deadline(np.inf)  # of conditionings, also after the deadline
+        self._best: Point | None = None
+        self._rough: Point | None = None
+        self.failure = ""  # of a kernel that has a score
+
+    @cached_property
+    def loop(self) -> Search:
+        """The search, which begins in the first stage."""
+        arguments, first = self.arguments, self.stages[0]
+        return Search(
             arguments.strategy,
             first.task,
             first.history,
@@ -78,13 +89,6 @@ class Run:
             store=self.store,
             is_over=first.is_over,
         )
-        self._judged: set[bytes] = set()  # outliers for which kernels were fitted
-        self._noises: dict[tuple[int, bytes], dict[str, FittedNoise]] = {}  # for rows, by kernels
-        self.was_cut = False  # before it could leave out columns of the best kernel
-        self._clock = Deadline(np.inf)  # of conditionings, also after the deadline
-        self._best: Point | None = None
-        self._rough: Point | None = None
-        self.failure = ""  # of a kernel that has a score
 
     def _stage(self, **options: Any) -> Stage:
         with catch_warnings():

@@ -149,7 +149,7 @@ class Space:
         self, number: int, periods: tuple[float, ...] | None
     ) -> tuple[BaseKernel, ...]:
         column, selection = self._columns[number], self._selection(number)
-        if column.levels is not None and number not in self._chosen:
+        if column.levels is not None and self._chosen.get(number) is None:
             others = (selection or MANY_COLUMNS) if column.levels.is_ordered else ()
             return tuple(dict.fromkeys((CATEGORICAL, *others)))
         if selection:
@@ -194,8 +194,8 @@ class Space:
             )
         for leaf in expression.leaves:
             levels = self._columns[leaf.column].levels
-            is_chosen = leaf.kernel.is_categorical or leaf.column in self._chosen
-            if levels is not None and not levels.is_ordered and not is_chosen:
+            is_meant = leaf.kernel.is_categorical or self._chosen.get(leaf.column) is not None
+            if levels is not None and not levels.is_ordered and not is_meant:
                 text = self._columns.text_of(leaf)
                 raise ValueError(
                     f"{argument} must have CAT on columns of categories, got {text}: its levels "

@@ -3,6 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
+from itertools import islice
 
 import numpy as np
 
@@ -164,10 +165,11 @@ class Climb:
 
 def known_gains(task: Task, history: History) -> tuple[tuple[float, float], ...]:
     """Return the gains of changes, with those of all known estimates near the best kernel."""
-    best = next(one for one in history.best_first() if task.grammar.spans(one.expression))
-    changes = task.cached(EdgeKernel, EdgeKernel)
-    found = _gains_of(best, task.known_neighbours(best), changes)
-    return tuple(sorted((_last_gains(history) | found).items()))
+    found, changes = _last_gains(history), task.cached(EdgeKernel, EdgeKernel)
+    spanned = (one for one in history.best_first() if task.grammar.spans(one.expression))
+    for best in islice(spanned, 1):  # none, if only noise has a score
+        found |= _gains_of(best, task.known_neighbours(best), changes)
+    return tuple(sorted(found.items()))
 
 
 def _last_gains(history: History) -> dict[float, float]:

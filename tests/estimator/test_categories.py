@@ -182,6 +182,8 @@ def test_columns_of_categories_have_no_other_kernel_and_columns_of_numbers_not_t
     ordered = kernels(FORMS["ordered categories"], base_kernels="auto")
     assert {"CAT[shop]", "LIN[shop]", "SE[shop]"} <= ordered
     assert kernels(X, base_kernels={"time": ["LIN"], "shop": ()}) == {"LIN[time]", "NOISE"}
+    by_itself = kernels(X, base_kernels={"time": ["LIN"], "shop": "auto"})
+    assert by_itself == {"LIN[time]", "CAT[shop]", "NOISE"}
 
 
 def test_numbers_are_categories_if_the_user_says_so():

@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import evaluate_kernel, parse_expression
 from autokernel.explain import Table
-from tests.fits import TIMES, assert_predicts_as_its_kernel, rows, through_json, tiny, wave
+from tests.fits import TIMES, assert_predicts_as_its_kernel, rows, small, through_json, tiny, wave
 
 X, Y = wave(20, n_features=2)
 X_NEW, Y_NEW = wave(15, n_features=2, seed=1)
@@ -194,3 +194,10 @@ def test_the_history_prints_its_main_columns_and_keeps_all(model):
     assert pd.DataFrame(model.search_history_).shape == (len(lines) - 2, len(model.search_history_))
     copy = through_json(model)
     assert str(copy.search_history_) == str(model.search_history_)
+
+
+def test_refit_needs_nothing_that_only_a_search_needs():
+    rng = np.random.default_rng(0)
+    X, y = rng.uniform(size=(30, 2)), rng.normal(size=30)  # without a column of time
+    model = small(strategy="series").refit(X, y, "LIN[0]")
+    assert model.best_expression_ == "LIN[0]"

@@ -519,3 +519,21 @@ def test_rows_that_exclude_a_kernel_leave_answers_of_the_others():
         assert one.describe()
         assert np.isfinite(one.explain(X[:1])["contribution"]).all()
         assert np.isfinite(one.predict(X)).all()
+
+
+def test_a_new_level_of_rows_without_weight_is_known_afterwards():
+    X, y = table()
+    model, new = refitted("LIN[a] + CAT[b]", X, y), X[N : N + 2]
+    model.update(new.assign(b="new"), y[N : N + 2], sample_weight=[0.0, 0.0])
+    assert len(model.X_train_) == N
+    model.update(new.assign(b="newer"), y[N : N + 2])
+    np.testing.assert_array_equal(model.X_train_[N:, 1], 4.0)  # "new" is 3
+
+
+def test_what_each_row_adds_to_the_curvature_stays():
+    X, y = wave(40)
+    model = AutoKernelGPRegressor(**PLAIN, averaging=None).refit(X[:20], y[:20], "SE[0]")
+    before = model._fitted.evaluation
+    after = model.update(X[20:], y[20:])._fitted.evaluation
+    np.testing.assert_allclose(after.hessian, 2 * before.hessian)
+    assert after.n_rows == 2 * before.n_rows
