@@ -131,7 +131,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         model is a rough fit, with a warning.
     max_leaves : int or "auto", default="auto"
         Largest number of base kernels in an expression. ``"auto"`` is the larger of 10 and
-        ``2 * n_features + 4``, constant columns not counted.
+        ``2 * n_features + 4``, counting columns that vary and have base kernels.
     batch_size : int, default=1
         Number of kernels to evaluate at a time; ``n_jobs`` or more of them keep all workers busy.
     priors : {"default", "paper"} or mapping, default="default"

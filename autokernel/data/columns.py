@@ -66,7 +66,7 @@ class Column:
             extent=extent,
             varies=varies,
             n_gaps=n_gaps,
-            places=_places((known[:: max(1, len(known) // 4096)] - low) / extent),  # of some
+            places=_places((known[:: max(1, len(known) // 4096)] - low) / extent),  # of about 4096
             scales=scales,
         )
 
@@ -175,7 +175,7 @@ class Columns:
         return self.scaled((X - low) / extent, first_row=first_row)
 
     def scaled(self, values: FloatArray, *, first_row: int | None = None) -> "Inputs":
-        """Return inputs (n, n_features) in unit intervals, by default of new rows."""
+        """Wrap values (n, n_features) in unit intervals, by default of new rows."""
         rows = np.arange(len(values))
         rows = -1 - rows if first_row is None else first_row + rows
         return Inputs(self, values, rows)

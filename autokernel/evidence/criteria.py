@@ -162,7 +162,7 @@ class Importance(Criterion):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any]]] = {
-        "max_draws": [Interval(Integral, 100, None, closed="left")],  # the weights have a tail
+        "max_draws": [Interval(Integral, 100, None, closed="left")],  # fewer weights show no tail
         "standard_error": [Interval(Real, 0, None, closed="neither")],
     }
 
@@ -195,7 +195,7 @@ def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
     least = fit.log_posterior - HOPELESS_NATS
     near = (mode for mode in fit._others if mode.log_posterior > least)
     new = (mode for mode in near if not any(known.stands_at(mode.theta) for known in maxima))
-    for mode in islice(new, 5):  # none at a maximum that was found on the way; each has a Hessian
+    for mode in islice(new, 5):  # none at a maximum found on the way; each costs a Hessian
         with suppress(NotAMaximumError):  # the draws around the best mode remain
             maxima += _with_mirror_images(measure_maximum(fit._posterior, mode), orders)
     return maxima

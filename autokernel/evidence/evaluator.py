@@ -164,25 +164,19 @@ class Evaluator:
             return self.without_fit(job.expression, reason_of(error), seconds=seconds)
 
     def estimate_changes(
-        self,
-        fit: Evaluation,
-        parent: Expression,
-        changed: Sequence[Expression],
-        deadline: Deadline = NEVER,
+        self, fit: Evaluation, changed: Sequence[Expression], deadline: Deadline = NEVER
     ) -> list[Estimate]:
-        """Estimate the scores of kernels to which changes of another one lead, best first.
+        """Estimate the scores of kernels to which changes of a fitted one lead, best first.
 
-        The kernels are arranged. They may share leaves with the ``parent``, which is the expression
-        of the fit :func:`with_numbers`. There are no estimates if the fit itself cannot be
-        computed. Of many rows some are used.
+        The kernels are arranged, and share the leaves of its expression :func:`with_numbers`. There
+        are no estimates if the fit itself cannot be computed. Of many rows some are used.
         """
         deadline.check()
-        text = f"no change of {parent} is tried, as none could be estimated"
+        text = f"no change of {fit.expression} is tried, as none could be estimated"
         with fallback(text), one_blas_thread():
             few, more = self._rows_of_screening
             screening = Screening(
                 fit,
-                parent,
                 more,
                 first_values=few,
                 n_samples=self.n_samples,
@@ -199,12 +193,10 @@ class Evaluator:
 
         They are the same if there are few.
         """
-        n = len(self.data.y)
-        order = np.random.default_rng(self.seed).permutation(n)
-        more = LeafValues(self.data if n <= MAX_ROWS else self.data.take(np.sort(order[:MAX_ROWS])))
+        more = LeafValues(self.data.drawn(MAX_ROWS, self.seed))
         if len(more.data.y) <= MIN_ROWS_OF_TWO_STAGES:
             return more, more
-        return LeafValues(self.data.take(np.sort(order[:FIRST_ROWS]))), more
+        return LeafValues(self.data.drawn(FIRST_ROWS, self.seed)), more
 
     def priced(self, evaluation: Evaluation) -> Evaluation:
         """Replace the log prior of the structure in the score by that of this evaluator."""

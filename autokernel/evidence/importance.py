@@ -246,7 +246,7 @@ class Mixture:
 
 
 def _shares(masses: FloatArray) -> FloatArray:
-    """Raise small masses, as Laplace's method may be far off, and normalise them to sum to one."""
+    """Raise each mass to 0.05, or 0.2 / n of many, as Laplace's may be far too small; normalise."""
     raised = np.maximum(masses, min(0.05, 0.2 / len(masses)))
     return raised / raised.sum()
 

@@ -40,6 +40,7 @@ from autokernel.expression import (
     meeting_operator,
     slots_of,
     theta_order,
+    with_numbers,
 )
 from autokernel.inference import ExactLikelihood, LeafValues, cross_covariance, diagonal_covariance
 from autokernel.inference.packed import unpack
@@ -86,16 +87,15 @@ Gain = Callable[[Screened], float]
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
-    The ``parent`` is the fitted kernel :func:`with_numbers`. Neighbours that a grammar makes of it
-    keep the numbers of leaves, by which their parameters are known. They are screened on the rows
-    of ``values``, some of those of the score, whose weights sum to ``n_samples``; new leaves are
-    first tried on those of ``first_values``, which may be fewer.
+    Neighbours that a grammar makes of the ``parent``, the fitted kernel :func:`with_numbers`, keep
+    the numbers of leaves, by which their parameters are known. They are screened on the rows of
+    ``values``, some of those of the score, whose weights sum to ``n_samples``; new leaves are first
+    tried on those of ``first_values``, which may be fewer.
     """
 
     def __init__(
         self,
         fit: Evaluation,
-        parent: Expression,
         values: LeafValues,
         *,
         first_values: LeafValues,
@@ -115,8 +115,8 @@ class Screening:
         self._posterior_of = cache(self._posterior)  # of single leaves
         self._of_parent = cache(lambda rows: ExactLikelihood(self.parent, rows).value(fit.theta))
         self._diagonal_of = cache(partial(diagonal_covariance, X=self._data.inputs))
-        self.parent = parent
-        self._nodes = [(node, set(map(_origin, node.leaves))) for node in parent.nodes]
+        self.parent = with_numbers(fit.expression)
+        self._nodes = [(node, set(map(_origin, node.leaves))) for node in self.parent.nodes]
 
     def estimates(
         self, changed: Sequence[Expression], structure_prior: StructurePrior

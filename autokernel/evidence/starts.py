@@ -121,7 +121,7 @@ def _false_alarm(
     weights: FloatArray,
     amplitude: FloatArray | None,
 ) -> float:
-    """Compute how probable the highest peak is by chance, one with less than four cycles."""
+    """Compute the probability of the highest peak by chance; it is 1 with at most four cycles."""
     periods = periodogram_periods(x, residual, weights=weights, amplitudes=[amplitude])[:1]
     if not len(periods) or np.ptp(x) <= 4 * periods[0]:
         return 1.0
@@ -328,7 +328,7 @@ def starting_points(
     *,
     rng: np.random.Generator,
 ) -> list[Point]:
-    """List drawn points, and warm starts with what they lack: drawn twice, or taken from noise."""
+    """List drawn points, then warm starts: what these lack is drawn, twice, or explains noise."""
     expression = posterior.expression
     n_nodes, has_few = len(expression.nodes), expression.has_few_modes
     n_own = 4 if warm_starts else 8 if has_few else 12

@@ -43,11 +43,11 @@ def update_noise(
 ) -> tuple[NoiseFunction, float]:
     """Find how the noise varies around one kernel, on its scale of the target.
 
-    It varies as before unless another function is better by :data:`MIN_GAIN`, and gives the kernel
-    a score that is so much above the ``least``. Returns also that score, or the ``least``. It is
-    constant where weights are no numbers of readings, and where there is next to no noise. Each of
-    a few fits takes some dozen likelihood calls, O(n_samples^3) each. Noise that varies is kept in
-    ``found``, by the text of its kernel, for the next call with the same rows.
+    Another function is taken if it gains :data:`MIN_GAIN` nats over the known one, and over the
+    ``least`` score. Returns also the score, or the ``least``. Where weights are no numbers of
+    readings, the noise stays as before. Each of a few fits takes some dozen likelihood calls,
+    O(n_samples^3) each. Noise that varies is kept in ``found``, by the text of its kernel, for the
+    next call with the same rows.
     """
     data = data.seen_by(fit.expression)
     known, weights = data.noise_function, data.noise.weights

@@ -235,7 +235,7 @@ def _range_of(column: Column) -> str:
 def posterior_table(model: FittedModel) -> Table:
     """Return the kernels in the posterior, the most probable first, with evidence in nats.
 
-    It is the criterion, if that is no evidence.
+    Without an evidence, ``log_evidence`` is the criterion.
     """
     evaluations = [kernel.evaluation for kernel in model.kernels]
     log_prior = np.array([one.log_structure_prior for one in evaluations])

@@ -67,8 +67,9 @@ def finished(run: Run, reason: StopReason) -> FittedModel:
 def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     """Fit one kernel without a search, also from the parameters of an earlier fit.
 
-    Its outliers are excluded, and other rows come back, for a few fits. A ``ValueError`` is raised
-    if the kernel does not fit the data, and an ``EvaluationError`` if it cannot be fitted.
+    Outliers of this kernel are excluded, others come back, and it is fitted again, a few times at
+    most. A ``ValueError`` is raised if the kernel does not fit the data, and an ``EvaluationError``
+    if it cannot be fitted.
     """
     run.stages = [run.last_stage()]
     best = _fit(run.stage, kernel)
@@ -227,7 +228,8 @@ def _complete(run: Run, result: Result) -> FittedModel:
 def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     """Return the columns that a search that was cut has neither left out nor added.
 
-    A kernel that differs from the best in only this column is fitted, or estimated to be worse.
+    A column is judged if a kernel that differs from the best only in it was fitted, or is estimated
+    to be worse.
     """
     if not run.was_cut:
         return ()

@@ -177,7 +177,7 @@ class Monitor(Observer):
             return
         self._has_estimate = True
         expected = seconds * (self._context.max_subtasks or 0)
-        takes = f"about {duration(expected)} by one worker"
+        takes = f"about {span_of(expected)} by one worker"
         arguments, stage = self._run.arguments, self._run.stages[-1]
         if expected > 1800 and arguments.max_time is None:  # half an hour
             fewer = ", and approximation='auto' searches on fewer rows"
@@ -203,7 +203,7 @@ def live_stream() -> TextIO | None:
     return sys.stderr if sys.stderr is not None and sys.stderr.isatty() else None
 
 
-def duration(seconds: float) -> str:
+def span_of(seconds: float) -> str:
     """Write a time in the unit in which it is readable."""
     for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 1.5 * size:

@@ -34,9 +34,9 @@ SHARE_OF_TIME = 0.3  # of what is left, at most for each step before the search
 def training_data(
     given: FitData, like: TrainingData | None = None, columns: Columns | None = None
 ) -> TrainingData:
-    """Return data in the units of the search, or in the same units as other ones.
+    """Return data in the units of the search, or in those of other data.
 
-    Then ``columns`` are those of the others with more levels, if there are any.
+    ``columns`` replace those of the others if they have more levels.
     """
     if like is None:
         columns = given.columns.of_rows(given.X)

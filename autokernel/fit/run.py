@@ -24,7 +24,7 @@ from autokernel.fit.rows import (
 from autokernel.fit.stage import Stage
 from autokernel.inference import one_blas_thread
 from autokernel.kernels import ADD
-from autokernel.many_rows import shuffled_rows, with_rough_term
+from autokernel.many_rows import with_rough_term
 from autokernel.model import MixturePredictor, condition
 from autokernel.search import (
     EARLY,
@@ -304,7 +304,7 @@ class Run:
         """
         if self._rough is None:
             evaluator, data = self.stages[0].evaluator, self.stages[0].last
-            few = data.take(np.sort(shuffled_rows(len(data.y), self.seed)[:1000]))
+            few = data.drawn(1000, self.seed)
             first, *others = self.loop.design
             kernels = dict.fromkeys((first, *self.loop.quick[:1]))
             fits = [evaluator.run_roughly(one, deadline) for one in kernels]

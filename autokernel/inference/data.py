@@ -86,6 +86,13 @@ class TrainingData:
         """Return the data of these rows."""
         return self._with_rows(self.inputs[rows], self.u[rows], self.known_noise.take(rows))
 
+    def drawn(self, n_rows: int, seed: int) -> "TrainingData":
+        """Return some rows at random, in their order, or all of few; more rows have the fewer."""
+        if len(self.u) <= n_rows:
+            return self
+        order = np.random.default_rng(seed).permutation(len(self.u))
+        return self.take(np.sort(order[:n_rows]))
+
     def joined(self, other: "TrainingData") -> "TrainingData":
         """Return the data of these rows and of others after them, in the same units."""
         inputs, u = self.inputs.joined(other.inputs), np.concatenate([self.u, other.u])

@@ -35,9 +35,9 @@ def fit_all_rows(
 ) -> tuple[Evaluation, FloatArray, MakePredictor]:
     """Fit the best kernels of a search to all rows, and choose how the best one predicts.
 
-    With a criterion for approximations, the best kernels race by their score on all rows, with the
-    ``task`` of the search also one with a term that its rows did not show; otherwise the best one
-    stays the best. What fails is recorded in ``rows.history``, with a warning.
+    If the criterion scores approximate fits, the best kernels race on all rows; with the ``task``
+    of the search, so does the first plus a term that the search could not see. Otherwise the best
+    one stays. What fails is recorded in ``rows.history``, with a warning.
 
     Returns the best kernel, draws (n_draws, n_params) of its log parameters from Laplace's
     approximation to the posterior, and how it predicts.
@@ -134,7 +134,7 @@ def _against_noise(
 
 
 def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Evaluation]:
-    """Choose the first fit, or by inexact scores one that predicts held-out rows clearly better."""
+    """Choose the first fit or, if scores are inexact, a clearly better one on held-out rows."""
     if len(fits) <= 1 or rows.approximation.is_exact:
         return fits[:1]
     cheapest = rows.approximation.predictors[0]

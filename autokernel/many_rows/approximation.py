@@ -50,7 +50,7 @@ class Approximation(ABC):
 
     text: ClassVar[str]  # in a sentence
     predicts_exactly: ClassVar[bool] = True  # as long as that is possible
-    is_exact: ClassVar[bool] = False  # whether it is none, and the race is on the latest rows
+    is_exact: ClassVar[bool] = False  # in fact; the race then has the latest rows
     predictors: Sequence[MakePredictor]  # approximate ones, the cheapest first
     rival: "Approximation | None" = None  # which may show a signal if this one does not
 
@@ -121,7 +121,7 @@ class ByNeighbours(Approximation):
 
 
 class ByStateSpace(Approximation):
-    """None: the states of a series are filtered, which is exact and takes O(n_samples)."""
+    """No approximation: the states of a series are filtered, exactly, in O(n_samples)."""
 
     text: ClassVar[str] = "exactly, by state space"
     is_exact: ClassVar[bool] = True

@@ -26,9 +26,8 @@ class BoundedEvaluator(Evaluator):
     """
 
     def __init__(self, data: TrainingData, *, n_inducing: int, seed: int, **settings: Any) -> None:
-        rows = np.sort(np.random.default_rng(seed).permutation(len(data.y))[:500])
         self._many, self._n_inducing = data, n_inducing
-        super().__init__(data.take(rows), seed=seed, **settings)
+        super().__init__(data.drawn(500, seed), seed=seed, **settings)
         self.n_samples = data.noise.n_readings
         self._settings |= {"data": data, "n_inducing": n_inducing}
 

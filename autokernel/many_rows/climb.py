@@ -194,9 +194,10 @@ class ManyRows:
 def _scaled_hessian(
     hessian: FloatArray, times: float | FloatArray, posterior: LogPosterior, theta: FloatArray
 ) -> FloatArray | None:
-    """Guess the Hessian for ``times`` as many rows, a number by parameter; None if not known.
+    """Guess the Hessian for ``times`` as many rows, None if it is not finite.
 
-    The part of the prior stays as it is. That of the rows cannot curve upwards at a maximum.
+    ``times`` may differ by parameter. The part of the prior stays as it is. That of the rows cannot
+    curve upwards at a maximum.
     """
     if not np.all(np.isfinite(hessian)):
         return None

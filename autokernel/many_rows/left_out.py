@@ -42,8 +42,8 @@ class LeftOut:
     def show_no_gain(self, history: History) -> bool:
         """Return whether the last steps of a climb have gained less than 0.01 nats a row.
 
-        That is a hundredth of the errors of rows without noise. On fewer than a hundred rows, less
-        than a tenth of a nat is not seen.
+        Without noise, that is one per cent of the errors. With fewer than a hundred rows the answer
+        is no, as their mean is too uncertain.
         """
         numbers = [n for n, one in enumerate(history.trials) if one.phase == Phase.SEARCH]
         if len(self.rows.y) < 100 or len(numbers) < MAX_INVISIBLE_STEPS:

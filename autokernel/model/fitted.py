@@ -73,7 +73,7 @@ class FittedModel:
     approximation: str  # how predictions are computed, as the user reads it
     outliers: Outliers
     rows: IntArray  # (n_samples,), the other rows, as they are counted in ``X``
-    unjudged: tuple[int, ...] = ()  # columns of the kernel that no search has tried to leave out
+    unjudged: tuple[int, ...] = ()  # columns that a cut search has neither dropped nor added
     series: Series = NO_SERIES
 
     def __getstate__(self) -> dict[str, Any]:

@@ -72,9 +72,8 @@ class Search:
     target. ``n_iter`` kernels follow, as long as the last ``PATIENCE`` ones have gained the ``tol``
     of the task together. Those of a batch are proposed together, from a random stream that the
     trials before it number, and can be evaluated in parallel. Proposals that are in the ``store``
-    are read instead of made again. The function ``is_over`` of the history may end the search too,
-    on rows that are not all. After the design and at its end, a search may :meth:`go_on` with other
-    data.
+    are read instead of made again. On some of the rows, ``is_over`` may end the search: no gain is
+    seen on the others. After the design and at its end, a search may :meth:`go_on` with other data.
     """
 
     def __init__(
@@ -119,7 +118,7 @@ class Search:
     @property
     def n_trials(self) -> int:
         """Largest number of trials; each pruning, and a search on other rows, is one."""
-        n_designed = len(History(0.0).without_known(self.design))
+        n_designed = len({one.canonical for one in self.design})
         if self._chooses:
             n_designed += MAX_DESIGNED_LATER
         return n_designed + (1 if self._strategy.is_of_series else self._n_iter + 2)

@@ -144,9 +144,8 @@ class Task:
         """
         known = self._estimates_of(fit, kind)
         if new := [text for text in changes if text not in known]:
-            parent = with_numbers(fit.expression)
             changed = [one for text in new for one in changes[text]]
-            estimates = self.estimate_changes(fit, parent, changed, self.deadline)
+            estimates = self.estimate_changes(fit, changed, self.deadline)
             known |= dict.fromkeys(new)  # those that fail have none
             known |= {one.expression.canonical: one for one in estimates}
         found = [one for one in map(known.get, changes) if one is not None]

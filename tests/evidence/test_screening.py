@@ -49,7 +49,7 @@ def rough_fit(text, data):
 def screening_of(fit, data, **options):
     values = LeafValues(data)
     defaults = {"first_values": values, "n_samples": len(data.y), "priors": PRIORS, "seed": 0}
-    return Screening(fit, with_numbers(fit.expression), values, **defaults | options)
+    return Screening(fit, values, **defaults | options)
 
 
 def screened(screening, neighbour, data):
@@ -65,9 +65,8 @@ def search_of(x, y):
 
 
 def neighbours(evaluator, parent, grammar, **options):
-    own = with_numbers(parent.expression)
-    changed = list(map(normal_form, grammar.changes(own)))
-    return evaluator.estimate_changes(parent, own, changed, **options)
+    changed = list(map(normal_form, grammar.changes(with_numbers(parent.expression))))
+    return evaluator.estimate_changes(parent, changed, **options)
 
 
 @pytest.mark.parametrize(
@@ -241,9 +240,8 @@ def test_estimates_on_other_scales_are_near_the_scores():
     evaluator = Evaluator(data, priors=PRIORS, seed=0)
     fit = evaluator(parse_expression("SE[0] + LIN[1]"))
 
-    own = with_numbers(fit.expression)
-    rescaled = [arranged(one) for one in grammar.rescalings(own)]
-    found = evaluator.estimate_changes(fit, own, rescaled)
+    rescaled = map(arranged, grammar.rescalings(with_numbers(fit.expression)))
+    found = evaluator.estimate_changes(fit, list(rescaled))
     assert len(found) == 2
     for one in found:
         assert one.score == pytest.approx(evaluator(one.expression).score, abs=3)

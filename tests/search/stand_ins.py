@@ -218,7 +218,7 @@ def task_of(
     )
     X = np.random.default_rng(0).uniform(size=(12, n_features))
 
-    def estimates(fit, parent, changed, deadline):
+    def estimates(fit, changed, deadline):
         deadline.check()
         near = {e.canonical: e for e in changed if estimate}
         near.pop(fit.expression.canonical, None)
