@@ -81,18 +81,18 @@ def checked(
     near = ~_is_far(residuals)
     yield from _shared_by_far_rows(judged, model, axes)
     if _stand_apart(judged):
-        yield from _far_rows(judged, model.rows)
+        yield from _far_rows(judged, model.given_rows)
         is_little = np.mean(errors**2) > 0.5 * np.var(model.mixture.data.y)  # nothing is seen
         if is_little and near[_is_far(judged)].any():
             how = "median of the residuals"
             yield Fact("fit", "is hidden", deviation, evidence=how, text=MASKING)
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
-        yield from _far_rows(residuals, model.rows)
+        yield from _far_rows(residuals, model.given_rows)
     else:
         spread = _changing_spread(residuals, near, model, axes)
         largest = residuals[np.argmax(np.abs(residuals))]
         shape = [*spread, *_skewness(residuals[near], advice, largest=largest)]
-        yield from shape or _far_rows(residuals, model.rows)  # such noise has rows far off
+        yield from shape or _far_rows(residuals, model.given_rows)  # such noise has rows far off
         if near.all():  # rows far off distort the residuals of their neighbours
             yield from _left_over(residuals, model, axes)
             yield from [] if shape else _coverage(residuals)

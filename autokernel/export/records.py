@@ -46,7 +46,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 14
+FORMAT_VERSION = 15
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -75,6 +75,7 @@ _FIELDS = {  # of a model that are written as they are
     "approximation": str,
     "outliers": Outliers,
     "rows": IntArray,
+    "given_rows": IntArray,
     "unjudged": tuple[int, ...],
 }
 _MODEL = {
@@ -323,9 +324,11 @@ def _fitted_model(
         _check_shape(one.draws, (len(one.draws), n_params), f"{key}.kernels[{n}].draws")
         _check_shape(one.evaluation.hessian, (n_params,) * 2, f"{key}.kernels[{n}].hessian")
     outliers = outliers._replace(X=outliers.X.reshape(-1, X.shape[1]))
+    mixture = _mixture(record, X, y, n_of_fit=n_of_fit)
+    _check_shape(record["given_rows"], mixture.data.y.shape, f"{key}.given_rows")
     return FittedModel(
         evaluation=kernels[best].evaluation,
-        mixture=_mixture(record, X, y, n_of_fit=n_of_fit),
+        mixture=mixture,
         series=Series(next(iter(record["series"]), None), record["series"][1:]),
         **{name: record[name] for name in _FIELDS} | {"outliers": outliers},
     )

@@ -220,6 +220,7 @@ def _complete(run: Run, result: Result) -> FittedModel:
         approximation=how_computed(point, len(stage.rows)),
         outliers=Outliers(out, deviations[of_out], given.X[found], given.y[found]),
         rows=stage.rows,
+        given_rows=stage.rows[mixture.data.inputs.rows],
         unjudged=_unjudged(run, evaluation),
         series=given.series,
     )

@@ -58,7 +58,7 @@ def updated(
     if len(within) and excludes and np.isfinite(best.score):
         some = rows.take(within)
         errors = predictor.errors(some, *_of_rows(of_point, within))
-        numbers = np.concatenate([model.rows[-len(data.y) :], given.rows[within]])
+        numbers = np.concatenate([model.given_rows, given.rows[within]])
         known = np.isin(given.rows[within], model.outliers.rows)
         is_outlier[within] = new_outliers(data, some, best, errors, numbers, known)
     out, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)

@@ -73,6 +73,7 @@ class FittedModel:
     approximation: str  # how predictions are computed, as the user reads it
     outliers: Outliers
     rows: IntArray  # (n_samples,), the other rows, as they are counted in ``X``
+    given_rows: IntArray  # (n_given,), those of them that predictions are given
     unjudged: tuple[int, ...] = ()  # columns that a cut search has neither dropped nor added
     series: Series = NO_SERIES
 
@@ -146,6 +147,7 @@ class FittedModel:
             approximation=how_computed(updated, len(every)),
             outliers=outliers,
             rows=every,
+            given_rows=np.concatenate([self.given_rows, numbers]),
         )
 
     def _log_density(

@@ -18,8 +18,8 @@ MODEL, COLUMN = ("model",), ("model", "columns", "every", 0)
 FITTED = ("model", "kernels", 0, "evaluation")
 FAULTS = [
     (("format",), "other", "'autokernel', as to_dict writes it, got 'other'"),
-    (("version",), 7, "record.version must be 14, the version that"),
-    (("version",), nested(5000), "record.version must be 14, the version that"),
+    (("version",), 7, "record.version must be 15, the version that"),
+    (("version",), nested(5000), "record.version must be 15, the version that"),
     (("model",), None, "record.model must be an object, got None"),
     (("model",), {}, "record.model must have the keys "),
     (("code",), "import os", "but has an unknown 'code'"),
@@ -39,6 +39,7 @@ FAULTS = [
     ((*MODEL, "tail_share"), 2, "numbers from 0 to 1, got 2.0"),
     ((*MODEL, "noise", "weights"), [1.0, 1.0], "an array of the shape ("),
     ((*MODEL, "rows"), [0.5] * 29, "whole numbers"),
+    ((*MODEL, "given_rows"), [0] * 28, "record.model.given_rows must be an array of the shape"),
     ((*COLUMN, "extent"), 0.0, "numbers from 1e-150 to 1e+150"),
     ((*COLUMN, "low"), -1e9, "the low and the extent of X"),
     ((*COLUMN, "is_date"), 1, "true or false, got 1"),

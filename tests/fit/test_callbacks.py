@@ -1,5 +1,6 @@
 """Who follows a search: callbacks of scikit-learn, and who reads its lines; and what ends it."""
 
+import copy
 import pickle
 
 import numpy as np
@@ -11,7 +12,7 @@ from sklearn.preprocessing import StandardScaler
 
 from autokernel import SOT, Laplace, NotAMaximumError
 from tests import fits
-from tests.fits import At, interrupt, wave
+from tests.fits import At, interrupt, through_json, wave
 
 X, Y = wave(15, n_features=2)
 X = X[:, ::-1]  # the wave is in the last column, so that the first kernel is not the best
@@ -218,6 +219,17 @@ def test_ctrl_c_before_any_kernel_leaves_a_rough_model(criterion):
     assert len(model.search_history_["kernel"]) == 0
     assert np.isfinite(model.predict(X)).all()
     assert len(model.leaderboard()["kernel"]) == 0
+
+
+@pytest.mark.parametrize("duplicate", [copy.copy, through_json])
+def test_rows_are_named_as_they_were_given_if_predictions_are_given_few(duplicate):
+    X, y = wave(1100)
+    y[553] += 9.0
+    model = tiny().set_callbacks(At(interrupt, begun=2))
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, y)
+    assert model.set_callbacks().describe().count("Row 553 is an outlier") == 1
+    assert "Row 553 is an outlier" in duplicate(model).describe()
 
 
 class Failing(Laplace):
