@@ -7,7 +7,10 @@ import numpy as np
 import scipy
 from numpy.typing import NDArray
 from scipy.linalg import cho_factor, cho_solve
+from scipy.stats import rankdata
 
+from autokernel.data.scales import mean_and_variance
+from autokernel.deadline import NEVER, Deadline
 from autokernel.typing import FloatArray
 
 YEAR = 365.2425  # days
@@ -15,6 +18,7 @@ SEASONS = {"day": 1.0, "week": 7.0, "quarter": YEAR / 4, "year": YEAR}
 """Seasons of dates, in days."""
 
 MAX_PEAKS = 6  # periods of one column
+_MAX_AMPLITUDES = 8  # other columns, to which the amplitude of a season may be proportional
 _MAX_CYCLES_TIMES_ROWS = 1e6  # of a periodogram
 _ROWS_OF_CYCLE, _CYCLES = 4, 2  # that a period needs to be seen
 _UNEQUAL = 0.02  # by which cycles, months and quarters differ from their mean
@@ -207,3 +211,58 @@ def shows_cycles(x: FloatArray) -> bool:
     known = np.unique(x[~np.isnan(x)])
     of_cycle = np.histogram(known, bins=_CYCLES)[0]
     return bool(of_cycle.min() >= _ROWS_OF_CYCLE)
+
+
+def proportional_to(X: FloatArray) -> list[FloatArray]:
+    """Return ranks of the columns that vary less their means, as amplitudes of a season.
+
+    There are none of very many columns. With ranks, no few rows decide.
+    """
+    ranks = rankdata(X, axis=0) if X.shape[1] <= _MAX_AMPLITUDES else X[:, :0]
+    return [one - one.mean() for one in ranks.T if np.ptp(one)]
+
+
+def columns_with_season(
+    X: FloatArray, y: FloatArray, weights: FloatArray, deadline: Deadline = NEVER
+) -> list[int]:
+    """Find the columns along which a linear model leaves a period that chance does not explain.
+
+    The amplitude may be proportional to the ranks of another column. Columns that are not reached
+    before the deadline are taken to have none.
+
+    A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982). A
+    period above twice the mean spacing is one of as many as half of the values. Where the amplitude
+    is equal, it counts as one of all periods, as it may stand for a trend that is no line.
+    """
+    roots, with_constant = np.sqrt(weights), np.column_stack([np.ones(len(y)), X])
+    line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
+    residual = y - with_constant @ line
+    _, variance = mean_and_variance(residual, weights)
+    found: list[int] = []
+    for column, x in enumerate(X.T):
+        if deadline.has_passed:
+            break
+        amplitudes = [None, *proportional_to(np.delete(X, column, axis=1))]
+        chances = (_false_alarm(x, residual, variance, weights, one) for one in amplitudes)
+        if any(chance * len(amplitudes) < 1e-4 for chance in chances):
+            found.append(column)
+    return found
+
+
+def _false_alarm(
+    x: FloatArray,
+    residual: FloatArray,
+    variance: float,
+    weights: FloatArray,
+    amplitude: FloatArray | None,
+) -> float:
+    """Compute the probability of the highest peak by chance; it is 1 with at most four cycles."""
+    periods = periodogram_periods(x, residual, weights=weights, amplitudes=[amplitude])[:1]
+    if not len(periods) or np.ptp(x) <= 4 * periods[0]:
+        return 1.0
+    extent, distinct = np.ptp(x), distinct_values(x)
+    centred, cycles = (x - x.min()) / extent - 0.5, extent / periods
+    [height] = periodogram(centred, residual, cycles, weights=weights, amplitude=amplitude)
+    is_slow = amplitude is not None and cycles[0] <= len(distinct) / 2
+    n_periods = len(distinct) / 2 if is_slow else extent / np.diff(distinct).min()
+    return float(np.exp(-height / variance) * n_periods)

@@ -10,7 +10,7 @@ from autokernel.evidence.criteria import (
     LeaveOneOut,
     Score,
 )
-from autokernel.evidence.evaluation import Evaluation
+from autokernel.evidence.evaluation import Estimate, Evaluation
 from autokernel.evidence.evaluator import (
     Evaluator,
     Job,
@@ -19,5 +19,4 @@ from autokernel.evidence.evaluator import (
     parameters_of,
 )
 from autokernel.evidence.outliers import find_outliers, new_outliers, update_outliers
-from autokernel.evidence.starts import Estimate, columns_with_season
 from autokernel.evidence.varying_noise import FittedNoise, update_noise

@@ -1,5 +1,6 @@
-"""The record of a scored kernel."""
+"""The records of a scored kernel, of its parameters for another one, and of an estimate."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import NamedTuple
 
@@ -93,6 +94,48 @@ class Evaluation:
             for p in self.parameters
         ]
         return "\n".join(lines)
+
+
+class WarmStart(NamedTuple):
+    """Parameters of some nodes of a kernel, taken from the fit of another kernel."""
+
+    nodes: tuple[int, ...]  # indices among the nodes of the kernel
+    theta: FloatArray  # log parameters of these nodes in this order, the noise variance last
+    hessian: FloatArray | None = None  # of the negative log posterior of the other kernel, in theta
+
+    @classmethod
+    def taken(
+        cls, fit: Evaluation, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
+    ) -> "WarmStart":
+        """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit.
+
+        The kernel has ``times`` as many rows.
+        """
+        entries = theta_order(fit.expression, [theirs for _, theirs in pairs])
+        hessian = times * fit.hessian[np.ix_(entries, entries)]
+        return cls(tuple(ours for ours, _ in pairs), fit.theta[entries], hessian)
+
+    @property
+    def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:
+        """Nodes, theta and Hessian to the last bit, which determine the warm start."""
+        hessian = b"" if self.hessian is None else self.hessian.tobytes()
+        return tuple(map(int, self.nodes)), self.theta.tobytes(), hessian
+
+
+WarmStarts = Sequence[Sequence[WarmStart]]
+"""Alternatives, the best first; the warm starts in one alternative are combined."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
+class Estimate:
+    """A kernel to evaluate, with an estimate of its score and a starting point for its fit."""
+
+    expression: Expression
+    score: float = np.nan  # nats; nan for a kernel of which nothing is known
+    parent: Expression | None = None  # the fitted kernel from which it was estimated
+    expected: float = np.nan  # nats by which its score is expected to exceed the best one
+    gains: tuple[tuple[float, float], ...] = ()  # keys of changes of known kernels, and nats
+    start: WarmStart | None = None  # of all parameters of the arranged kernel
 
 
 def record_fit(

@@ -16,7 +16,7 @@ from autokernel.data.checks import check_training_data
 from autokernel.data.scales import check_possible, target_offset
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.criteria import CRITERIA, Criterion, KernelFit, Laplace, Score
-from autokernel.evidence.evaluation import NO_SCORE, Evaluation, record_fit
+from autokernel.evidence.evaluation import NO_SCORE, Estimate, Evaluation, WarmStart, record_fit
 from autokernel.evidence.importance import ImportanceSample, even_points, importance_sample
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
 from autokernel.evidence.maximise import Point
@@ -29,7 +29,7 @@ from autokernel.evidence.maximum import (
 from autokernel.evidence.mode_search import ModeSearch, modes_of_other_periods
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.screening import FIRST_ROWS, MAX_ROWS, MIN_ROWS_OF_TWO_STAGES, Screening
-from autokernel.evidence.starts import Estimate, WarmStart, random_stream, warm_starts_from_similar
+from autokernel.evidence.starts import random_stream, warm_starts_from_similar
 from autokernel.exceptions import (
     KERNEL_ERRORS,
     NotAMaximumError,

@@ -15,13 +15,12 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence.evaluation import Evaluation
+from autokernel.evidence.evaluation import Estimate, Evaluation
 from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.maximise import Point, expected_gain, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import (
     NOISE_LEFT,
-    Estimate,
     Magnitudes,
     WarmStart,
     curvature_from,

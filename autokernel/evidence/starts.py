@@ -4,22 +4,19 @@ import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
-from typing import NamedTuple
 
 import numpy as np
-from scipy.stats import qmc, rankdata
+from scipy.stats import qmc
 
 from autokernel.data.periodogram import (
     distinct_values,
-    periodogram,
     periodogram_periods,
     precision_beside_walk,
+    proportional_to,
 )
-from autokernel.data.scales import mean_and_variance
-from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence.evaluation import Evaluation
+from autokernel.evidence.evaluation import Evaluation, WarmStart, WarmStarts
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression, Leaf, View, align, slots_of, theta_order
@@ -28,7 +25,6 @@ from autokernel.kernels import ADD, KernelParameter, Role, Unit, role_index
 from autokernel.typing import FloatArray
 
 NOISE_LEFT = 0.25  # fraction of the noise variance that is still noise where a new term explains it
-_MAX_AMPLITUDES = 8  # other columns, to which the amplitude of a season may be proportional
 
 
 class Magnitudes:
@@ -77,60 +73,6 @@ def _periods(
     return periodogram_periods(
         x, y, within, weights=weights, precision=precision, amplitudes=amplitudes
     )
-
-
-def proportional_to(X: FloatArray) -> list[FloatArray]:
-    """Return ranks of the columns that vary less their means, as amplitudes of a season.
-
-    There are none of very many columns. With ranks, no few rows decide.
-    """
-    ranks = rankdata(X, axis=0) if X.shape[1] <= _MAX_AMPLITUDES else X[:, :0]
-    return [one - one.mean() for one in ranks.T if np.ptp(one)]
-
-
-def columns_with_season(data: TrainingData, deadline: Deadline = NEVER) -> list[int]:
-    """Find the columns along which a linear model leaves a period that chance does not explain.
-
-    The amplitude may be proportional to the ranks of another column. Columns that are not reached
-    before the deadline are taken to have none.
-
-    A periodogram of noise exceeds its mean z times with probability ``exp(-z)`` (Scargle 1982). A
-    period above twice the mean spacing is one of as many as half of the values. Where the amplitude
-    is equal, it counts as one of all periods, as it may stand for a trend that is no line.
-    """
-    X, y, weights = data.inputs.filled, data.y, data.noise.influence
-    roots, with_constant = np.sqrt(weights), np.column_stack([np.ones(len(y)), X])
-    line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
-    residual = y - with_constant @ line
-    _, variance = mean_and_variance(residual, weights)
-    found: list[int] = []
-    for column, x in enumerate(X.T):
-        if deadline.has_passed:
-            break
-        amplitudes = [None, *proportional_to(np.delete(X, column, axis=1))]
-        chances = (_false_alarm(x, residual, variance, weights, one) for one in amplitudes)
-        if any(chance * len(amplitudes) < 1e-4 for chance in chances):
-            found.append(column)
-    return found
-
-
-def _false_alarm(
-    x: FloatArray,
-    residual: FloatArray,
-    variance: float,
-    weights: FloatArray,
-    amplitude: FloatArray | None,
-) -> float:
-    """Compute the probability of the highest peak by chance; it is 1 with at most four cycles."""
-    periods = periodogram_periods(x, residual, weights=weights, amplitudes=[amplitude])[:1]
-    if not len(periods) or np.ptp(x) <= 4 * periods[0]:
-        return 1.0
-    extent, distinct = np.ptp(x), distinct_values(x)
-    centred, cycles = (x - x.min()) / extent - 0.5, extent / periods
-    [height] = periodogram(centred, residual, cycles, weights=weights, amplitude=amplitude)
-    is_slow = amplitude is not None and cycles[0] <= len(distinct) / 2
-    n_periods = len(distinct) / 2 if is_slow else extent / np.diff(distinct).min()
-    return float(np.exp(-height / variance) * n_periods)
 
 
 def draw_starts(
@@ -204,48 +146,6 @@ def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.
     """Return a generator for one kernel and purpose, the same in every process."""
     digest = hashlib.sha256(f"{purpose}: {expression.canonical}".encode()).digest()
     return np.random.default_rng([seed, int.from_bytes(digest[:8])])
-
-
-class WarmStart(NamedTuple):
-    """Parameters of some nodes of a kernel, taken from the fit of another kernel."""
-
-    nodes: tuple[int, ...]  # indices among the nodes of the kernel
-    theta: FloatArray  # log parameters of these nodes in this order, the noise variance last
-    hessian: FloatArray | None = None  # of the negative log posterior of the other kernel, in theta
-
-    @classmethod
-    def taken(
-        cls, fit: Evaluation, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
-    ) -> "WarmStart":
-        """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit.
-
-        The kernel has ``times`` as many rows.
-        """
-        entries = theta_order(fit.expression, [theirs for _, theirs in pairs])
-        hessian = times * fit.hessian[np.ix_(entries, entries)]
-        return cls(tuple(ours for ours, _ in pairs), fit.theta[entries], hessian)
-
-    @property
-    def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:
-        """Nodes, theta and Hessian to the last bit, which determine the warm start."""
-        hessian = b"" if self.hessian is None else self.hessian.tobytes()
-        return tuple(map(int, self.nodes)), self.theta.tobytes(), hessian
-
-
-WarmStarts = Sequence[Sequence[WarmStart]]
-"""Alternatives, the best first; the warm starts in one alternative are combined."""
-
-
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: a warm start holds arrays
-class Estimate:
-    """A kernel to evaluate, with an estimate of its score and a starting point for its fit."""
-
-    expression: Expression
-    score: float = np.nan  # nats; nan for a kernel of which nothing is known
-    parent: Expression | None = None  # the fitted kernel from which it was estimated
-    expected: float = np.nan  # nats by which its score is expected to exceed the best one
-    gains: tuple[tuple[float, float], ...] = ()  # keys of changes of known kernels, and nats
-    start: WarmStart | None = None  # of all parameters of the arranged kernel
 
 
 def warm_starts_from_similar(

@@ -10,7 +10,7 @@ from typing import TypeVar
 import numpy as np
 
 from autokernel.data import FitData, Target
-from autokernel.data.periodogram import seasons_of, shows_cycles
+from autokernel.data.periodogram import columns_with_season, seasons_of, shows_cycles
 from autokernel.data.scales import (
     MIN_RATIO_OF_TARGET,
     check_possible,
@@ -18,7 +18,7 @@ from autokernel.data.scales import (
     scales_of_target,
 )
 from autokernel.deadline import Deadline
-from autokernel.evidence import check_expression, columns_with_season
+from autokernel.evidence import check_expression
 from autokernel.exceptions import warn_user
 from autokernel.expression import (
     IDENTITY,
@@ -111,7 +111,9 @@ class Space:
     def _periodic_columns(self, used: Sequence[int], deadline: Deadline) -> set[int]:
         found: Collection[int] = [c for c in used if not self._columns[c].levels]
         if len(found) > MAX_FEW_COLUMNS:
-            found = columns_with_season(self._searched, deadline)
+            data = self._searched
+            X, weights = data.inputs.filled, data.noise.influence
+            found = columns_with_season(X, data.y, weights, deadline)
         return {c for c in found if shows_cycles(self._given.X[:, c])}
 
     def _check_periods(self, periods: Mapping[int, tuple[float, ...]]) -> None:

@@ -8,8 +8,8 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator, Job
+from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.evaluator import digest
-from autokernel.evidence.starts import WarmStart
 from autokernel.exceptions import KERNEL_ERRORS, reason_of
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints

@@ -15,8 +15,8 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation
+from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.evaluator import digest
-from autokernel.evidence.starts import WarmStart
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
     NOISE,

@@ -8,8 +8,8 @@ import pytest
 
 from autokernel import CallableKernel, NotAMaximumError, evaluate_kernel, parse_expression
 from autokernel.evidence import BIC, Evaluator
+from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.posterior import NOISE_FLOOR
-from autokernel.evidence.starts import WarmStart
 from autokernel.expression import Leaf, arrange, unit_prior
 from autokernel.inference import TrainingData
 from autokernel.kernels import SMOOTH, VARIANCE

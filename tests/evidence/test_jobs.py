@@ -10,7 +10,7 @@ import pytest
 from autokernel import BaseKernel, parse_expression
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluator, Importance, Job, Laplace
-from autokernel.evidence.starts import WarmStart
+from autokernel.evidence.evaluation import WarmStart
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import NOISE
 from autokernel.inference import TrainingData

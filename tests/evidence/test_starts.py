@@ -5,11 +5,15 @@ import pytest
 from scipy.signal import find_peaks
 
 from autokernel import parse_expression
-from autokernel.data.periodogram import MAX_PEAKS, periodogram_periods, precision_beside_walk
+from autokernel.data.periodogram import (
+    MAX_PEAKS,
+    columns_with_season,
+    periodogram_periods,
+    precision_beside_walk,
+)
+from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.starts import (
     Magnitudes,
-    WarmStart,
-    columns_with_season,
     curvature_from,
     draw_starts,
     taken_from_noise,
@@ -72,12 +76,13 @@ def test_columns_with_a_season_are_found_next_to_others():
     rng = np.random.default_rng(0)
     X = rng.uniform(0, 300, size=(250, 4))
     wave = 3 * X[:, 0] + np.sin(2 * np.pi * X[:, 1] / 7) + 0.5 * rng.normal(size=250)
-    assert columns_with_season(TrainingData(X, wave)) == [1]
+    equal = np.ones(250)
+    assert columns_with_season(X, wave, equal) == [1]
     smooth = 0.1 * X[:, 0] + np.exp(X[:, 2] / 100) + rng.normal(size=250)
-    assert columns_with_season(TrainingData(X, smooth)) == []
-    assert columns_with_season(TrainingData(np.zeros((250, 2)), wave)) == []
+    assert columns_with_season(X, smooth, equal) == []
+    assert columns_with_season(np.zeros((250, 2)), wave, equal) == []
     noise = rng.normal(size=(2, 250))
-    assert [columns_with_season(TrainingData(X, one)) for one in noise] == [[]] * 2
+    assert [columns_with_season(X, one, equal) for one in noise] == [[]] * 2
 
 
 def test_fewer_than_six_distinct_inputs_or_a_target_without_residual_have_no_periods():
@@ -290,6 +295,6 @@ def test_a_season_is_seen_whose_amplitude_is_proportional_to_another_column():
     wave = np.sin(2 * np.pi * X[:, 1] / 0.13)
     y = (X[:, 0] - 0.5) * wave + 0.3 * X[:, 2] + 0.05 * rng.normal(size=150)
     data = TrainingData(X, (y - y.mean()) / y.std())
-    assert columns_with_season(data) == [1]
+    assert columns_with_season(X, data.y, np.ones(150)) == [1]
     period = Magnitudes(data).periods(View(1), None)[0]
     assert period == pytest.approx(0.13, rel=0.02)
