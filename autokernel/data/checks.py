@@ -247,7 +247,7 @@ def _with_warnings(columns: Columns, X: FloatArray) -> Columns:
             warn_user(
                 f"column {column.name!r} of X has whole numbers that read as dates, such as "
                 f"{np.nanmin(X[:, number]):.0f}, and is taken for numbers: if these are dates, "
-                f"convert it by pandas.to_datetime(..., {how})"
+                f"convert it by pandas.to_datetime({how}), where x is the column"
             )
     return replace(columns, every=tuple(every))
 

@@ -242,7 +242,7 @@ def months_of(days: IntArray) -> tuple[IntArray, IntArray, IntArray]:
 
 
 def reading_of_numbers(name: str, x: FloatArray) -> str:
-    """Return how pandas.to_datetime reads whole numbers that are almost certainly dates, or "".
+    """Return how pandas.to_datetime reads a column x of whole numbers that are dates, or "".
 
     They are valid days yyyymmdd or months yyyymm, or serial days of spreadsheets that are first or
     last days of months, a week apart, or working days. The name of a date suffices for any serial
@@ -255,7 +255,8 @@ def reading_of_numbers(name: str, x: FloatArray) -> str:
         if known[0] // divisor >= 1800 and known[-1] // divisor < 2200:
             texts = [f"{one:.0f}" for one in known]
             iso = ["-".join(filter(None, (one[:4], one[4:6], one[6:]))) for one in texts]
-            return f"format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
+            whole = "x.astype('Int64').astype('string')"
+            return f"{whole}, format={form!r}" if not np.isnat(read_dates(iso)).any() else ""
     if known[0] < 36_526 or known[-1] > 55_153:  # of the years 2000 to 2050
         return ""
     days = known.astype(int) - 25_569  # the serial day of 1970-01-01
@@ -264,4 +265,4 @@ def reading_of_numbers(name: str, x: FloatArray) -> str:
     n_work_days = np.ptp(days) * WORK_DAYS / WEEK
     are_work_days = np.all(weekday(days) < WORK_DAYS) and len(days) >= _MIN_SHARE * n_work_days
     is_pattern = not since.any() or not left.any() or are_weeks or are_work_days
-    return "unit='D', origin='1899-12-30'" if has_name or is_pattern else ""
+    return "x, unit='D', origin='1899-12-30'" if has_name or is_pattern else ""

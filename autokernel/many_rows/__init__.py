@@ -14,6 +14,6 @@ from autokernel.many_rows.approximation import (
     shuffled_rows,
 )
 from autokernel.many_rows.bounds import BoundedEvaluator
-from autokernel.many_rows.climb import ManyRows
+from autokernel.many_rows.further import ManyRows
 from autokernel.many_rows.left_out import LeftOut
 from autokernel.many_rows.terms import with_rough_term

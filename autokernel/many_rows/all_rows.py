@@ -1,4 +1,4 @@
-"""The fit of the best kernels of a search to all rows: race, climb, choose."""
+"""The fit of the best kernels of a search to all rows: race, fit further, choose."""
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
@@ -19,7 +19,7 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
-from autokernel.many_rows.climb import ManyRows
+from autokernel.many_rows.further import ManyRows
 from autokernel.many_rows.left_out import left_out_density
 from autokernel.many_rows.terms import with_another_level, with_rough_term
 from autokernel.search.strategy import Task
@@ -44,9 +44,9 @@ def fit_all_rows(
     """
     rival = rows.approximation.rival
     with one_blas_thread():
-        found = _race_climb_choose(best_first, rows, task)
+        found = _race_fit_choose(best_first, rows, task)
         if not found[0].expression.leaves and rival is not None:
-            again = _race_climb_choose(best_first, replace(rows, approximation=rival), task)
+            again = _race_fit_choose(best_first, replace(rows, approximation=rival), task)
             found = found if rows.deadline.has_passed else again
     fit, make_predictor = found
     has_fit, how = fit.n_rows == rows.data.noise.n_readings, rows.approximation.text
@@ -55,7 +55,7 @@ def fit_all_rows(
     return fit, draws, make_predictor
 
 
-def _race_climb_choose(
+def _race_fit_choose(
     best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None
 ) -> tuple[Evaluation, MakePredictor]:
     """Fit the best kernels to all rows, fit the winner further, and choose how it predicts."""

@@ -13,7 +13,7 @@ from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import KERNEL_ERRORS, reason_of
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
 from autokernel.many_rows.approximation import ByInducingPoints
-from autokernel.many_rows.climb import ManyRows
+from autokernel.many_rows.further import ManyRows
 
 
 class BoundedEvaluator(Evaluator):
@@ -56,7 +56,7 @@ class BoundedEvaluator(Evaluator):
         """Fit a kernel with more and more inducing points, and compute both bounds of its score.
 
         A bound by few points is highest for smooth functions. Therefore, the fit to few rows is
-        enclosed too, and the next climb begins where the bound by more points is higher.
+        enclosed too, and the next fit begins where the bound by more points is higher.
         """
         if not of_few.expression.leaves:
             rows = ManyRows(ByInducingPoints(1), self._many, self, deadline=deadline)

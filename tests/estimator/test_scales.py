@@ -21,7 +21,7 @@ from autokernel.export import from_dict, to_dict, to_latex
 from autokernel.inference import ExactPredictor
 from autokernel.kernels import PRESETS
 from autokernel.many_rows.approximation import ByInducingPoints
-from autokernel.many_rows.climb import ManyRows
+from autokernel.many_rows.further import ManyRows
 from autokernel.many_rows.left_out import left_out_density
 from autokernel.model import MixtureComponent, MixturePredictor
 from tests.fits import PLAIN, through_json

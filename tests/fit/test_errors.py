@@ -143,13 +143,13 @@ PLACES = [
     ("inference.exact.ExactPredictor.log_density", update, RAISED),
     ("model.fitted.condition", update, "does not explain the new rows"),
     (AVERAGED, explain, "deviations of the components are"),
-    ("many_rows.climb.ManyRows._climb", fit_all, "the fit to all 224 rows, .* has failed"),
+    ("many_rows.further.ManyRows._further", fit_all, "the fit to all 224 rows, .* has failed"),
 ]
 WITH_MEMORY = {  # where something else is done if memory is short
     "model.averaging.PosteriorAveraging.components",
     "model.mixture.MixturePredictor.leave_one_out",
     "model.mixture.MixturePredictor.__init__",
-    "many_rows.climb.ManyRows._climb",
+    "many_rows.further.ManyRows._further",
 }
 NUMERICAL = [
     one("no Cholesky factor") for one in (LinAlgError, FloatingPointError, NotAMaximumError)

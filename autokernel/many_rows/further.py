@@ -29,7 +29,7 @@ from autokernel.typing import FloatArray
 
 MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
 HESSIAN_BLOCKS = 500  # of neighbours, in a likelihood whose Hessian is computed
-_CLIMB_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the search have the seed
+_FIT_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the search have the seed
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,14 +67,14 @@ class ManyRows:
         With ``thorough``, more rows enter the likelihood, and the score is that of all rows.
         ``best`` is the highest score of other kernels, in nats.
         """
-        rng = np.random.default_rng([self.evaluator.seed, _CLIMB_STREAM])
+        rng = np.random.default_rng([self.evaluator.seed, _FIT_STREAM])
         try:
             work = 4.0 if thorough else 1.0  # to build the likelihood
             with self.deadline.timed(type(self.approximation), work):
                 likelihood = self.approximation.likelihood(
                     before, self.data, thorough=thorough, rng=rng
                 )
-            found = self._climb(before, likelihood, completes=thorough, best=best)
+            found = self._further(before, likelihood, completes=thorough, best=best)
         except (*KERNEL_ERRORS, MemoryError) as error:
             return self.record_failure(before, reason_of(error))
         if not np.isfinite(found.log_posterior):
@@ -91,7 +91,7 @@ class ManyRows:
     def fit_exactly(self, before: Evaluation) -> Evaluation:
         """Fit a kernel further by its exact likelihood on all rows; O(n_samples) for noise."""
         exact = ExactLikelihood(before.expression, self.data)
-        return self._climb(before, exact, completes=True)
+        return self._further(before, exact, completes=True)
 
     def draw(self, fit: Evaluation) -> FloatArray:
         """Draw log parameters (n_draws, n_params) from Laplace's approximation.
@@ -109,7 +109,7 @@ class ManyRows:
         white = rng.normal(size=(len(theta), 100))
         return theta + np.linalg.solve(L.T, white).T
 
-    def _climb(
+    def _further(
         self, start: Evaluation, likelihood: Likelihood, *, completes: bool, best: float = -np.inf
     ) -> Evaluation:
         """Maximise a likelihood from the parameters of an earlier fit, and score the maximum.
