@@ -85,10 +85,6 @@ class Target:
         y = self.shift + self.width * u
         return np.where(np.abs(y) <= ROUNDING * abs(self.shift), 0.0, y)
 
-    def on(self, name: str) -> Scale:
-        """Return a scale by its name."""
-        return self.scales[name]
-
     def scale_of(self, expression: Expression) -> Scale:
         """Return the scale on which a kernel acts."""
         return self.scales[expression.target]

@@ -283,7 +283,7 @@ class Description:
             text = self._say.begun("", f"{name} {what}: the data do not show how it would vary.")
             fact = Fact(Y_NAME, "is constant", target.shift, unit=unit, evidence="training targets")
             return [fact.said(text)]
-        kind, average, has = "mean", target.on(IDENTITY).shift, "has a standard deviation of"
+        kind, average, has = "mean", target.scales[IDENTITY].shift, "has a standard deviation of"
         if self.scale == "log":
             kind, average = "geometric mean", float(np.exp(self.model.scale.shift))
             has = "is typically"

@@ -74,7 +74,7 @@ def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     run.stages = [run.last_stage()]
     best = _fit(run.stage, kernel)
     for _ in range(MAX_REVISIONS):
-        following, _ = run.following([best], run.deadline, ends=True, is_over=False)
+        following, _ = run.following([best], run.deadline, ends=True, is_cut=False)
         if following is None:
             break
         run.stages = [following]

@@ -87,7 +87,7 @@ class Run:
             seed=self.seed,
             batch_size=arguments.batch_size,
             store=self.store,
-            is_over=first.is_over,
+            shows_no_gain=first.shows_no_gain,
         )
 
     def _stage(self, **options: Any) -> Stage:
@@ -126,22 +126,22 @@ class Run:
         reason, n_left = self._search_stage(observer), MAX_REVISIONS
         while n_left and not (reason in EARLY and self.stages[-1].is_last):
             n_left -= self.stages[-1].is_last
-            if not self._go_on(observer, self.deadline, ends=True, is_over=reason in EARLY):
+            if not self._go_on(observer, self.deadline, ends=True, is_cut=reason in EARLY):
                 break
-            is_over = reason is StopReason.CALLBACK
-            later = self._search_stage(observer, is_over=is_over)
-            reason = reason if is_over else later
+            is_cut = reason is StopReason.CALLBACK
+            later = self._search_stage(observer, is_cut=is_cut)
+            reason = reason if is_cut else later
         self.was_cut = reason in EARLY
         if observer.verbose:  # which neighbours there are takes time
             observer.say(self.end_of_search(reason))
         observer.finish()
         return reason
 
-    def _search_stage(self, observer: Observer, *, is_over: bool = False) -> StopReason:
+    def _search_stage(self, observer: Observer, *, is_cut: bool = False) -> StopReason:
         """Search on the rows of the last stage, or only score the best kernel on them."""
         until = self.deadline.earlier(self._seconds_for_model())
         latest = self.deadline.earlier(self.reserved_seconds)
-        if is_over:
+        if is_cut:
             until.cancel()
         try:
             with one_blas_thread():
@@ -162,33 +162,33 @@ class Run:
         return evaluate_in_parallel(evaluator, *batch, n_jobs=n_jobs, store=self.store)
 
     def _go_on(
-        self, observer: Observer, deadline: Deadline, *, ends: bool = False, is_over: bool = False
+        self, observer: Observer, deadline: Deadline, *, ends: bool = False, is_cut: bool = False
     ) -> bool:
         """Let the search go on with other data if the best kernels ask for it, or not all are used.
 
         After the design, the noise is judged by simple kernels, as later ones of several columns
-        may absorb it. Where the search of a stage ends, rows are judged too, unless it ``is_over``.
+        may absorb it. Where the search of a stage ends, rows are judged too, unless it ``is_cut``.
         """
         stage, grammar = self.stages[-1], self.stages[-1].space.grammar
         scored, is_auto = stage.history.best_first(), self.arguments.noise == AUTO
         may_absorb = is_auto and len(grammar.columns) > 1 and len(grammar.targets) == 1
         if not (scored and (ends or (may_absorb and self.loop.climbs))):
             return False
-        following, fits = self.following(scored, deadline, ends=ends, is_over=is_over)
+        following, fits = self.following(scored, deadline, ends=ends, is_cut=is_cut)
         if following is None:
             return False
         self.stages.append(following)
-        self.loop.go_on(following.task, following.history, fits, following.is_over)
+        self.loop.go_on(following.task, following.history, fits, following.shows_no_gain)
         observer.say(following.text_of_changes(stage))
         return True
 
     def following(
-        self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool, is_over: bool
+        self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool, is_cut: bool
     ) -> tuple[Stage | None, list[Evaluation]]:
         """Return the stage that follows, None if nothing changes, and the fits to begin it with."""
         stage, around = self.stages[-1], list[Evaluation]()
         outliers, varying = stage.outliers, dict(stage.data.varying)
-        if not is_over:
+        if not is_cut:
             data = training_data(self.given, like=stage.data)
             outliers = outliers_after_search(
                 data, best_first[0], outliers, self.arguments, self.store, deadline=deadline
@@ -197,7 +197,7 @@ class Run:
             if len(outliers) < len(stage.outliers) and outliers.tobytes() in self._judged:
                 outliers = stage.outliers  # those that come and go stay away
         is_same = np.array_equal(outliers, stage.outliers)
-        if not is_over and is_same and self.arguments.noise == AUTO:
+        if not is_cut and is_same and self.arguments.noise == AUTO:
             # otherwise the residuals are those of outliers too
             for fit, found in in_time(self._noise_around(best_first, deadline, ends=ends)):
                 varying[fit.expression.target] = found
@@ -221,8 +221,8 @@ class Run:
         if has_more_rows:  # few take a rough term for noise
             for one in [best_first[0], *near[:2]]:
                 fits += with_rough_term(one, following.evaluator.data, stage.task)
-        if is_over or self.arguments.strategy.is_of_series:
-            fits = [*best_first[: 1 if is_over else None]]
+        if is_cut or self.arguments.strategy.is_of_series:
+            fits = [*best_first[: 1 if is_cut else None]]
         kernels: dict[str, Evaluation] = {}
         for one in fits:
             kernels.setdefault(one.expression.canonical, one)

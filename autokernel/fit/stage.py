@@ -82,9 +82,9 @@ class Stage:
         searched = self._some(order[: self.n_searched])
         n_of_choice = n_held_out(len(order)) if self.approximation else 0  # of a predictor
         others = order[self.n_searched : len(order) - n_of_choice]
-        self.is_over: Callable[[History], bool] | None = None  # whether others show no gain
+        self.shows_no_gain: Callable[[History], bool] | None = None  # whether others show no gain
         if climbs and arguments.tol and len(others):
-            self.is_over = LeftOut(searched, self.data.take(others)).show_no_gain
+            self.shows_no_gain = LeftOut(searched, self.data.take(others)).show_no_gain
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, periodic=periodic, deadline=until)
         self.is_by_bounds = strategy.scores_by_bounds and self.number == 0

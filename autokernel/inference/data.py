@@ -40,7 +40,7 @@ class TrainingData:
         self.known_noise = RowNoise.equal(len(u)) if noise is None else noise
         self.target = Target.raw(u) if target is None else target
         self.varying = varying
-        self.y, log_slopes = self.target.on(scale).forward_and_log_slope(u)
+        self.y, log_slopes = self.target.scales[scale].forward_and_log_slope(u)
         self.noise = self.known_noise
         if scale != IDENTITY:
             self.noise = self.noise.on_scale(log_slopes)

@@ -104,7 +104,7 @@ def test_a_search_ends_when_its_last_steps_are_not_seen_on_other_rows():
     judge = LeftOut(rows.take(np.arange(20)), rows.take(np.arange(20, 120)))
     script = Script(fixed=["SE[0]"], proposals=[" + ".join(n * ["RQ[0]"]) for n in range(1, 15)])
     subject = Laboratory(script, task_of(), lambda one: -float(one.n_leaves or 99))
-    subject.search(n_iter=14, is_over=judge.show_no_gain)
+    subject.search(n_iter=14, shows_no_gain=judge.show_no_gain)
     assert subject.reason is StopReason.CONVERGED
     assert subject.history.n_searched == MAX_INVISIBLE_STEPS
 
