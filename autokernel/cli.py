@@ -465,7 +465,7 @@ def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[t
         for name in fit[:1]:  # the shortest of four rows or more
             last = y[time > time[-1] - rows.seasons[name] + spacing / 2]
             yield f"the last {name} repeated (seasonal-naive)", np.resize(last, len(X))
-    at = np.random.default_rng(0).permutation(train)[:200]  # which takes seconds
+    at = np.random.default_rng(0).permutation(train)[:200]  # rows, to be fitted in seconds
     plain = dict.fromkeys(("column_scales", "target_scale", "outliers", "averaging"))
     other = clone(model).set_params(**plain, strategy="sot", verbose=0)
     for name, base, sign in (("straight lines", "LIN", " + "), ("an RBF kernel", "SE", " * ")):

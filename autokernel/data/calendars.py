@@ -73,10 +73,10 @@ def rows_ahead_of_group(
     ahead = partial(rows_ahead, are_dates=are_dates, zone=zone)
     known, x = np.unique(own), np.concatenate([own, others])
     last, steps = np.max(own if len(own) else x), np.diff(known)
-    if len(known) >= 8:  # which show a calendar
+    if len(known) >= 8:  # enough to show a calendar
         return ahead(own, horizon)
     meanwhile = np.unique(others[(others >= np.min(own, initial=np.inf)) & (others <= last)])
-    are_equal = len(steps) >= 3 and np.ptp(steps) <= _ROUNDED * steps.max()  # as months
+    are_equal = len(steps) >= 3 and np.ptp(steps) <= _ROUNDED * steps.max()  # such as months
     if are_equal and not np.array_equal(meanwhile, known):
         with suppress(ValueError):  # of steps that are equal by chance
             return ahead(own, horizon)

@@ -66,7 +66,7 @@ class Column:
             extent=extent,
             varies=varies,
             n_gaps=n_gaps,
-            places=_places((known[:: max(1, len(known) // 4096)] - low) / extent),  # of about 4096
+            places=_places((known[:: max(1, len(known) // 4096)] - low) / extent),  # 4096 or so
             scales=scales,
         )
 

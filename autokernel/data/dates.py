@@ -58,7 +58,7 @@ _SPAN = re.compile(r"(\d{4}-\d\d-\d\d)/\d{4}-\d\d-\d\d")  # a week of pandas
 _NAME_OF_DATES = re.compile(
     r"((?<![A-Za-z])(?i:date|day|month|datum|period)|(?<=[a-z])(Date|Day|Month|Period))s?(?![a-z])"
 )
-_MIN_SHARE = 0.5  # of such days, that are a week apart, or of the working days among them
+_MIN_SHARE = 0.5  # of steps that are a week, or of the working days of a range that occur
 _ANY_ORDER = re.compile(r"\s*\d{1,2}[./ -]\s?\d{1,2}[./ -]")  # of days and months in other rows
 
 

@@ -23,7 +23,7 @@ def resolution_of(y: FloatArray) -> float:
     least = max(_MIN_SHARE * extent, np.finfo(float).eps / _TOLERANCE * largest)
     powers = 10.0 ** np.arange(np.floor(np.log10(least)), np.ceil(np.log10(extent)) + 1)
     steps = np.concatenate([np.outer(powers, (1, 2, 5)).ravel(), (0.5, 0.25, 0.125)])
-    precision = 2 * float(np.finfo(np.float32).eps) * largest  # of numbers
+    precision = 2 * float(np.finfo(np.float32).eps) * largest  # numbers may be of 32 bits
     for step in np.unique(steps[(steps >= least) & (steps <= extent)])[::-1]:
         multiples, tolerance = values / step, min(_TOLERANCE, precision / step)
         whole = np.rint(multiples)

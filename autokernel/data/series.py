@@ -72,8 +72,8 @@ def groups_along(x: FloatArray, levels: IntArray, *, are_dates: bool) -> tuple[i
     n = len(x)
     if len(times) >= _MIN_SHARE_OF_ROWS * n and (are_dates or _are_at_equal_steps(times)):
         return ()
-    are_few = are_dates or len(times) <= 0.5 * n  # groups have the same times
-    if not (are_few or counts[counts > 1].sum() >= 0.4 * n):  # nor groups of different lengths
+    are_few = are_dates or len(times) <= 0.5 * n  # if groups have the same times
+    if not (are_few or counts[counts > 1].sum() >= 0.4 * n):  # with groups of different lengths
         return None
     # about 4000 pairs of rows at one time are compared, neighbours in any case
     order, n_lags = np.argsort(places, kind="stable"), min(counts.max(), 4000 // n + 1)

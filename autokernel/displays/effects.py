@@ -123,7 +123,7 @@ class EffectsDisplay:
         """Draw on axes, or on a new figure, and return the display."""
         n = len(self.panels)
         if axes is None:
-            n_columns = 1 if n <= 3 else 2  # one above the other
+            n_columns = 1 if n <= 3 else 2  # up to three are one above the other
             shape = -(-n // n_columns), n_columns
             every = style.new_axes(*shape, size=(6.0 * n_columns, 2.8 * shape[0]))
             axes, others = every[:n], every[n:]
@@ -136,7 +136,7 @@ class EffectsDisplay:
         for panel, ax in zip(self.panels, axes, strict=True):
             style.clear_frame(ax)
             kinds.get((len(panel.axes), panel.n_with_levels), self._map)(panel, ax)
-            style.set_title(ax, panel.title, pad=22 if panel is first else None)  # points
+            style.set_title(ax, panel.title, pad=22 if panel is first else None)  # in points
             if panel is first:
                 ax.legend(**style.ABOVE)
         self.axes_ = np.array(axes, dtype=object)
@@ -156,7 +156,7 @@ class EffectsDisplay:
     def _levels(self, panel: Panel, ax: "Axes") -> None:
         """Draw a point for each level."""
         (rows,), half = panel.rows, np.abs(panel.band - panel.mean)
-        jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows))  # of a level
+        jitter = np.random.default_rng(0).uniform(-0.25, 0.25, len(rows))  # in levels
         _draw_residuals(panel, ax, panel.residuals, rows + jitter)
         how: dict[str, Any] = {"fmt": "o", "color": BLUE, "capsize": 3, "label": "effect and 95 %"}
         ax.errorbar(panel.mean, np.arange(len(panel.mean)), xerr=half, **how)
@@ -208,7 +208,7 @@ def _draw_residuals(panel: Panel, ax: "Axes", x: npt.NDArray[Any], y: npt.NDArra
 def panels_of(estimator: AutoKernelGPRegressor, description: Description) -> list[Panel]:
     """Compute what is drawn of each effect that is described, with some rows and excluded ones."""
     model, out = description.model, description.model.outliers
-    some = np.random.default_rng(0).permutation(len(estimator.y_train_))[:500]  # that are drawn
+    some = np.random.default_rng(0).permutation(len(estimator.y_train_))[:500]  # rows drawn
     X = np.concatenate([estimator.X_train_[some], out.X])
     y = np.concatenate([estimator.y_train_[some], out.y])
     fit = model.mean(X) if model.scale.is_linear else model.quantiles(X, np.array([0.5]))[:, 0]
@@ -318,4 +318,4 @@ def _is_near(sides: Sequence[_Side]) -> BoolArray:
     rows = np.column_stack([side.places(side.x) for side in sides])
     grid = np.meshgrid(*(side.places(side.steps) for side in sides), indexing="ij")
     tree = KDTree(rows[~np.isnan(rows).any(axis=1)])
-    return tree.query(np.stack(grid, axis=-1))[0] <= 0.15  # in extents
+    return tree.query(np.stack(grid, axis=-1))[0] <= 0.15  # extents of the columns

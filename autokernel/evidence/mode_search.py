@@ -180,7 +180,7 @@ def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
     Periods with a declared range of starting values, such as those that the user knows, are not
     varied.
     """
-    n = 16  # quantiles
+    n = 16  # quantiles of the prior
     quantiles = posterior.prior.quantile((np.arange(n)[:, None] + 0.5) / n, posterior.upper)
     starts: list[Point] = []
     for entry in np.flatnonzero(posterior.is_period):

@@ -172,7 +172,7 @@ class _Search:
         is_raised = (term.basis(x) @ term.coefficients > 0)[order]
         residuals = np.where(is_raised, (errors / np.sqrt(variances))[order], 0.0)
         products = np.sqrt(is_raised.sum()) * (residuals[1:] @ residuals[:-1])
-        return bool(products > 2.33 * (residuals @ residuals))  # as 1 % of noise has
+        return bool(products > 2.33 * (residuals @ residuals))  # white noise: 1 % exceed it
 
     def _expected_gains(self, fit: FittedNoise, terms: Sequence[NoiseTerm]) -> FloatArray:
         """Expect how much evidence each term gains, by a parabola of its coefficients.

@@ -77,12 +77,12 @@ def checked(
     (probabilities, errors), tail = held_out, norm.cdf(-MOST_DEVIATIONS)
     residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
-    judged = residuals / deviation if deviation < 0.5 else residuals  # outliers hide
+    judged = residuals / deviation if deviation < 0.5 else residuals  # outliers widen the noise
     near = ~_is_far(residuals)
     yield from _shared_by_far_rows(judged, model, axes)
     if _stand_apart(judged):
         yield from _far_rows(judged, model.given_rows)
-        is_little = np.mean(errors**2) > 0.5 * np.var(model.mixture.data.y)  # nothing is seen
+        is_little = np.mean(errors**2) > 0.5 * np.var(model.mixture.data.y)  # the fit is poor
         if is_little and near[_is_far(judged)].any():
             how = "median of the residuals"
             yield Fact("fit", "is hidden", deviation, evidence=how, text=MASKING)
@@ -209,7 +209,7 @@ def _changing_spread(
     text = (
         f"it is {at_least}{number(ratio)} times as large {at} the {most} {part} as {at} the {least}"
     )
-    if max(stds) > 1.1:  # standard deviations, not one
+    if max(stds) > 1.1:  # the model expects one
         text += f", so that intervals are too narrow where {name} is {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
     subject, said = NOISE, _about_noise(model)

@@ -205,10 +205,10 @@ class ExplainedFunction:
         with one_blas_thread():
             if is_best and mixture.is_of(expression, theta):
                 predictor = mixture.predictors[0]
-            elif is_best or len(self.X) <= 2000:  # else inducing points
+            elif is_best or len(self.X) <= 2000:  # with more rows, by inducing points
                 predictor = mixture.make_predictor(expression, theta, mixture.data)
             if not isinstance(predictor, GlobalPredictor):
-                n = 512 if is_best else 256  # points
+                n = 512 if is_best else 256  # inducing points
                 predictor = InducingPredictor(expression, theta, mixture.data, n)
         return AveragedFunction(
             expression, theta, predictor, background=self._background, weights=self._weights
@@ -335,7 +335,7 @@ class ExplainedFunction:
         """
         n, mixture = 1, self.model.mixture
         if isinstance(mixture.predictors[0], ExactPredictor):
-            n = int(np.clip(3.2e7 / len(self.X) ** 2, 8, 32))  # numbers in all covariances
+            n = int(np.clip(3.2e7 / len(self.X) ** 2, 8, 32))  # draws; memory is limited
         found = []
         for kernel in self.model.kernels:
             count, draws = max(1, round(n * kernel.probability)), kernel.evaluation.theta[None]

@@ -136,7 +136,7 @@ class Sentences:
 
         Factors have decimals that show a hundredth of a ``spread`` of their logs.
         """
-        if self.scale == "log" and spread < 2.0:  # of the logs
+        if self.scale == "log" and spread < 2.0:  # a standard deviation of logs
             decimals = max(2, 1 - int(np.floor(np.log10(max(spread, 1e-6)))))
             return f"{np.exp(value):.{decimals}f}"
         if self.scale == "log":
@@ -172,7 +172,7 @@ class ComponentFacts:
             lead = f"{name} offsets other effects (share {percent(part.share)}): "
         where = where and f"{where}, "
         self._begin = capital(where) if self._is_only else f"{lead}{where}"
-        self._changes = say.begun(self._begin, say.y_name)  # before a verb
+        self._changes = say.begun(self._begin, say.y_name)  # a verb follows
         self._has_two_values = len(np.unique(self._x)) == 2
 
     def all(self) -> Iterator[Fact]:
@@ -245,7 +245,7 @@ class ComponentFacts:
     def _along(self, ends: tuple[float, float]) -> list[Fact]:
         """Describe the curve between two ends of the column."""
         curve = curve_of(self._explained, self._part, self._values(ends))
-        if self._region and curve.reach < self._explained.model.noise_variance**0.5:  # is flat
+        if self._region and curve.reach < self._explained.model.noise_variance**0.5:  # nearly flat
             text, how = f"{self._changes} hardly changes.", "range of the curve"
             return [Fact(self._subject, "hardly changes", curve.reach, evidence=how, text=text)]
         fact = direction(curve, self._subject)
@@ -455,7 +455,7 @@ class ComponentFacts:
         measured = say.measured(fact)
         if fact.probability < SURE:
             text = "Its course beyond the data is uncertain"
-            if fact.high - fact.low <= self._explained.in_unit(self._part.span):  # else anything
+            if fact.high - fact.low <= self._explained.in_unit(self._part.span):  # else not known
                 text = f"{text}: it changes by {say.between(fact.low, fact.high)} {until}"
             return [replace(measured, predicate="is open beyond", probability=1.0, text=f"{text}.")]
         way = f"{_BEYOND.get(fact.predicate, '')}{'rises' if fact.value > 0 else 'falls'}"
@@ -495,7 +495,7 @@ class ComponentFacts:
             said += self._level_of_cycle(swing.value * max(1.0, 1 / grows.value))
         changes = (
             max(grows.value, 1 / grows.value) >= 1.25 and grows.probability >= SURE
-        )  # else alike
+        )  # otherwise the first and the last cycle are alike
         if changes:
             text = f" from {self._say.amount(swing.value / grows.value)} in the first cycle"
             if self._is_log:
@@ -536,7 +536,7 @@ class ComponentFacts:
         """Return where the last cycle is lowest and highest, without a place if rows are few."""
         end, period = float(self._x.max()), self._part.period
         rows = np.unique(self._x[self._x > end - period * (1 - STILL)])
-        if not (self._regular_step and len(rows) >= 4):  # of a cycle
+        if not (self._regular_step and len(rows) >= 4):  # rows in one cycle
             return []
         first, last, *values = self._explained.mean(
             self._part, np.array([end - period, end, *rows])
@@ -571,7 +571,7 @@ class ComponentFacts:
         """Say where the averages of a cycle lead, if they certainly lead far for its swing."""
         part = self._part
         if any(one.column == part.column and one is not part for one in self._explained.parts):
-            return []  # which has the trend
+            return []  # the other part has the trend
         curve, level = self._level()
         word, *linearly = level.predicate.split()
         extent = float(np.ptp(self._x)) if linearly else 1.0

@@ -126,10 +126,10 @@ def duration(value: float, low: float = np.nan, high: float = np.nan, *, unit: s
     """Write a duration in the largest unit of which there are two, small ones in a smaller one."""
     if unit not in SECONDS:
         return between(value, low, high, unit)
-    best = "seconds" if value < 0.5 else unit  # small ones read better so
+    best = "seconds" if value < 0.5 else unit  # below half a unit
     for name in _READABLE:
         is_larger = SECONDS[name] > SECONDS[best]
-        if is_larger and value * SECONDS[unit] >= 2.0 * SECONDS[name]:  # as large ones do
+        if is_larger and value * SECONDS[unit] >= 2.0 * SECONDS[name]:  # two of the larger unit
             best = name
     factor = SECONDS[unit] / SECONDS[best]
     return between(value * factor, low * factor, high * factor, best)

@@ -164,7 +164,7 @@ class Run:
     def _go_on(
         self, observer: Observer, deadline: Deadline, *, ends: bool = False, is_cut: bool = False
     ) -> bool:
-        """Let the search go on with other data if the best kernels ask for it, or not all are used.
+        """Continue the search on more rows, without other outliers, or with another noise.
 
         After the design, the noise is judged by simple kernels, as later ones of several columns
         may absorb it. Where the search of a stage ends, rows are judged too, unless it ``is_cut``.

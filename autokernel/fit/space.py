@@ -170,7 +170,7 @@ class Space:
         return kernels
 
     def _may_hold_levels(self, number: int) -> bool:
-        """Whether a column has 3 to 12 whole numbers in three rows each, on average, as codes."""
+        """Whether a column has 3 to 12 distinct whole numbers, in three rows each on average."""
         x = self._given.X[:, number]
         x = x[~np.isnan(x)]
         n, most = len(np.unique(x)), min(12, len(x) / 3)

@@ -87,7 +87,7 @@ class TrainingData:
         return self._with_rows(self.inputs[rows], self.u[rows], self.known_noise.take(rows))
 
     def drawn(self, n_rows: int, seed: int) -> "TrainingData":
-        """Return some rows at random, in their order, or all of few; more rows have the fewer."""
+        """Return ``n_rows`` random rows, in order; with one seed, more rows include the fewer."""
         if len(self.u) <= n_rows:
             return self
         order = np.random.default_rng(seed).permutation(len(self.u))

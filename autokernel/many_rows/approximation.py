@@ -33,7 +33,7 @@ APPROXIMATIONS = frozenset({AUTO, EXACT, INDUCING, NEIGHBOURS})
 MAX_EXACT_ROWS = 1000  # up to which "auto" fits exactly: with 2000 it takes five times as long
 MAX_SEARCHED_ROWS = 600  # up to which kernels are searched on all rows, in the end
 N_SEARCHED_ROWS = 500  # on which a search that does not climb is otherwise
-N_CLIMBED_ROWS, MIN_ROWS_OF_TWO_CLIMBS = 250, 320  # on which a climb begins, if there are so many
+N_CLIMBED_ROWS, MIN_ROWS_OF_TWO_CLIMBS = 250, 320  # of the first of two climbs; of all rows
 MAX_EXACT_PREDICTION_ROWS = 2**13
 MAX_HELD_OUT_ROWS = 500
 
@@ -49,8 +49,8 @@ class Approximation(ABC):
     """A likelihood that treats many rows, and the predictors that may go with it."""
 
     text: ClassVar[str]  # in a sentence
-    predicts_exactly: ClassVar[bool] = True  # as long as that is possible
-    is_exact: ClassVar[bool] = False  # in fact; the race then has the latest rows
+    predicts_exactly: ClassVar[bool] = True  # if memory suffices
+    is_exact: ClassVar[bool] = False  # whether its likelihood is the exact one
     predictors: Sequence[MakePredictor]  # approximate ones, the cheapest first
     rival: "Approximation | None" = None  # which may show a signal if this one does not
 
