@@ -302,11 +302,16 @@ def test_outliers_that_are_excluded_are_no_noise_that_varies(by, n_iter):
     assert [one["predicate"] for one in said(model)] == ["grows with z"]
 
 
-def test_where_there_is_no_noise_it_does_not_vary():
+SMALL = {"base_kernels": ["MAT32"], "max_leaves": 1, "n_iter": 0}
+
+
+@pytest.mark.parametrize(
+    "settings", [SMALL, pytest.param({"n_iter": 3}, marks=pytest.mark.slow, id="default")]
+)
+def test_where_there_is_no_noise_it_does_not_vary(settings):
     z = np.random.default_rng(0).uniform(size=100)
     X = pd.DataFrame({"x": np.linspace(0, 10, 100), "z": z})
-    settings = {"base_kernels": ["MAT32"], "max_leaves": 1, "outliers": "auto", "noise": "auto"}
-    model = small(**settings, averaging=None)
+    model = AutoKernelGPRegressor(**settings, random_state=0)
     assert said(model.fit(X, np.abs(X["x"] - 3.3))) == []
 
 
