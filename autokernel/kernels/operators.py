@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from types import MappingProxyType
-from typing import ClassVar, NamedTuple
+from typing import Any, ClassVar, NamedTuple, SupportsIndex
 
 import numpy as np
 from scipy.special import expit
@@ -87,6 +87,12 @@ class Operator(Declared, ABC):
             lambda params: self.value(at._replace(params=params)), at.params, adjoint
         )
 
+    def __reduce_ex__(self, protocol: SupportsIndex) -> str | tuple[Any, ...]:
+        names = {"+": "ADD", "*": "MULTIPLY", "CP": "CHANGE_POINT", "CW": "CHANGE_WINDOW"}
+        if OPERATORS.get(self.symbol) is self:  # of this module: trees compare operators often
+            return names[self.symbol]
+        return super().__reduce_ex__(protocol)
+
     def __repr__(self) -> str:
         return f"<Operator {self.symbol}>"
 
@@ -128,9 +134,6 @@ class Add(Operator):
         for _ in at.values:
             yield adjoint
 
-    def __reduce__(self) -> str:
-        return "ADD"  # the object of this module: trees compare operators often
-
 
 class Multiply(Operator):
     """The product of kernels."""
@@ -148,9 +151,6 @@ class Multiply(Operator):
         for number in range(len(at.values)):
             others = [*at.values[:number], *at.values[number + 1 :]]
             yield _reduce(np.multiply, [adjoint, *others])
-
-    def __reduce__(self) -> str:
-        return "MULTIPLY"
 
 
 ADD, MULTIPLY = Add(), Multiply()
@@ -285,9 +285,6 @@ class Change(Operator):
     def __init__(self, symbol: str, shares: tuple[Share, ...]) -> None:
         self.symbol, self.shares = symbol, shares
         self.parameters = shares[0].parameters
-
-    def __reduce__(self) -> str:  # the object of this module: trees compare operators often
-        return {"CP": "CHANGE_POINT", "CW": "CHANGE_WINDOW"}[self.symbol]
 
     def value(self, at: Operands) -> FloatArray:
         return _reduce(np.add, list(map(np.multiply, self._weights(at), at.values)))

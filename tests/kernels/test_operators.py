@@ -1,5 +1,6 @@
 """Sums, products, changes, and an operator that no module knows go everywhere that others go."""
 
+import pickle
 import re
 from dataclasses import replace
 
@@ -15,7 +16,7 @@ from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import Magnitudes
 from autokernel.expression import Grammar, addends, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance
-from autokernel.kernels import ADD, FEW_COLUMNS, Operator
+from autokernel.kernels import ADD, FEW_COLUMNS, OPERATORS, Operator
 from autokernel.search.distances import SOTKernel
 from autokernel.search.methods.arc import ArcKernel
 from autokernel.search.methods.boms import HellingerKernel
@@ -26,6 +27,12 @@ from tests.model.cases import dense_covariance
 from tests.search.stand_ins import every_strategy
 
 trees = expressions(EVERY_OPERATOR)
+
+
+class Twin(type(ADD)):
+    """A sum with another sign."""
+
+    symbol = "&"
 
 
 def read(text):
@@ -47,6 +54,11 @@ def bump():
     is_still = (x > 1953) & (x < 1956)
     y = np.where(is_still, 0.0, np.sin(2 * np.pi * x)) + 0.05 * rng.normal(size=60)
     return x[:, None], y
+
+
+def test_a_pickle_of_an_operator_is_equal_and_a_built_in_one_the_same_object():
+    assert all(pickle.loads(pickle.dumps(one)) is one for one in OPERATORS.values())
+    assert pickle.loads(pickle.dumps(Twin())) == Twin()
 
 
 # Values and derivatives.
