@@ -3,9 +3,7 @@
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
-from itertools import islice
 from numbers import Integral, Real
 from types import MappingProxyType
 from typing import Any, ClassVar
@@ -17,9 +15,8 @@ from sklearn.utils._param_validation import Interval
 from autokernel.evidence.importance import MAX_DRAWS, STANDARD_ERROR, importance_sample
 from autokernel.evidence.laplace import log_evidence
 from autokernel.evidence.maximise import HOPELESS_NATS, Point
-from autokernel.evidence.maximum import Maximum, measure_maximum
+from autokernel.evidence.maximum import Maximum, new_maxima
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import NotAMaximumError
 from autokernel.expression import node_swaps, theta_order
 from autokernel.typing import FloatArray, IntArray
 
@@ -194,10 +191,8 @@ def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
     maxima = _with_mirror_images(fit._maximum, orders)
     least = fit.log_posterior - HOPELESS_NATS
     near = (mode for mode in fit._others if mode.log_posterior > least)
-    new = (mode for mode in near if not any(known.stands_at(mode.theta) for known in maxima))
-    for mode in islice(new, 5):  # none at a maximum found on the way; each costs a Hessian
-        with suppress(NotAMaximumError):  # the draws around the best mode remain
-            maxima += _with_mirror_images(measure_maximum(fit._posterior, mode), orders)
+    for other in new_maxima(fit._posterior, maxima, near, n_tried=5):
+        maxima += _with_mirror_images(other, orders)
     return maxima
 
 

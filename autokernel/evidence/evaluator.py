@@ -3,7 +3,6 @@
 import hashlib
 import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cache, cached_property
 from typing import Any
@@ -17,14 +16,16 @@ from autokernel.data.scales import check_possible, target_offset
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.criteria import CRITERIA, Criterion, KernelFit, Laplace, Score
 from autokernel.evidence.evaluation import NO_SCORE, Estimate, Evaluation, WarmStart, record_fit
-from autokernel.evidence.importance import ImportanceSample, even_points, importance_sample
-from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
+from autokernel.evidence.importance import ImportanceSample, importance_sample, sobol_points
+from autokernel.evidence.laplace import log_evidence_or_nothing
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import (
+    MIN_GAIN_OF_FAILURE,
     Maximum,
-    estimate_maximum,
     find_best_maximum,
+    gain_left,
     measure_maximum,
+    new_maxima,
 )
 from autokernel.evidence.mode_search import ModeSearch, modes_of_other_periods
 from autokernel.evidence.posterior import LogPosterior
@@ -251,14 +252,14 @@ class Evaluator:
         with kernel_errors("no draws can be made"), one_blas_thread():
             posterior = self._posterior(evaluation.expression, deadline)
             maxima = [measure_maximum(posterior, mode, evaluation.hessian)]
-            for other in modes_of_other_periods(posterior, mode):
-                if not any(known.stands_at(other.theta) for known in maxima):
-                    with suppress(NotAMaximumError):  # the draws around the others remain
-                        maxima.append(measure_maximum(posterior, other))
+            others = modes_of_other_periods(posterior, mode)
+            for one in new_maxima(posterior, maxima, others):
+                maxima.append(one)
+            rng = np.random.default_rng(0)
             return importance_sample(
                 posterior,
                 maxima,
-                uniforms=even_points(),
+                uniforms=lambda shape: sobol_points(*shape, rng),
                 max_draws=max_draws,
                 standard_error=np.inf,
             )
@@ -322,12 +323,13 @@ class Evaluator:
 
         The search needs no exact score of such a kernel, and an exact Hessian takes many calls.
         """
-        if self.score_is_laplace and np.isfinite(best):
-            with suppress(NotAMaximumError):
-                maximum = estimate_maximum(posterior, mode)
-                if log_evidence_at(maximum) < best - FAR_BELOW_BEST:
-                    return maximum
-        return None
+        is_known = mode.curvature is not None and np.isfinite(mode.curvature).all()
+        if not (self.score_is_laplace and np.isfinite(best) and is_known):
+            return None
+        maximum = measure_maximum(posterior, mode, mode.curvature)
+        evidence = log_evidence_or_nothing(posterior, maximum)
+        is_far = np.isfinite(evidence) and evidence < best - FAR_BELOW_BEST
+        return maximum if is_far and gain_left(maximum) <= MIN_GAIN_OF_FAILURE else None
 
     def __reduce__(self) -> tuple[object, ...]:
         name = f"{self.fingerprint()} {joblib.hash(self.structure_prior)}"

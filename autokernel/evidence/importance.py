@@ -21,18 +21,14 @@ Uniforms = Callable[[tuple[int, int]], FloatArray]
 """Function that returns points of a shape in the unit cube, such as ``rng.random``."""
 
 
-def even_points() -> Uniforms:
-    """Return the source of points that fill the unit cube evenly, always the same ones.
+def sobol_points(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
+    """Draw scrambled Sobol points (n_points, n_axes) in the open unit cube.
 
-    They are scrambled Sobol points, whose projections on single axes are even too.
+    They fill it evenly, and so do their projections on single axes.
     """
-    rng = np.random.default_rng(0)
-
-    def points(shape: tuple[int, int]) -> FloatArray:
-        n, dimension = shape
-        return qmc.Sobol(dimension, rng=rng).random_base2((n - 1).bit_length())[:n]
-
-    return points
+    sequence = qmc.Sobol(n_axes, rng=rng)
+    points = sequence.random_base2(max(n_points - 1, 0).bit_length())[:n_points]
+    return np.clip(points, 1e-6, 1 - 1e-6)
 
 
 def pareto_shape(weights: FloatArray) -> float:
@@ -277,7 +273,7 @@ def importance_sample(
     earlier ones. Sampling stops when both the standard error, in nats, and the Pareto k are small
     enough, or after ``max_draws`` draws, at least two.
 
-    The standard error assumes independent ``uniforms``, and is too large for :func:`even_points`.
+    The standard error assumes independent ``uniforms``, and is too large for :func:`sobol_points`.
     The mass of a mode far from all ``maxima`` is missed. A draw beyond the bounds has the weight
     zero and costs no call.
 

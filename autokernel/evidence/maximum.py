@@ -1,8 +1,9 @@
 """The maximum near the end of a run, which may have stopped at a saddle or on a ridge."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -12,7 +13,7 @@ from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 _MAX_GAIN_LEFT = 1e-3  # nats that a Newton step may still gain at a maximum
-_MIN_GAIN_OF_FAILURE = 0.5  # nats of gain by a Newton step that count as a failure
+MIN_GAIN_OF_FAILURE = 0.5  # nats of gain by a Newton step that count as a failure
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields are arrays
@@ -59,16 +60,21 @@ def measure_maximum(
     return Maximum(mode, hessian, gradient, np.maximum(outward, 0.0))
 
 
-def estimate_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
-    """Take the end of a run as the maximum, and the run's estimate of the Hessian as the Hessian.
+def new_maxima(
+    posterior: LogPosterior,
+    known: Sequence[Maximum],
+    modes: Iterable[Point],
+    n_tried: int | None = None,
+) -> Iterator[Maximum]:
+    """Yield the maxima at modes that are none of the known ones, where there is a Hessian.
 
-    A ``NotAMaximumError`` is raised if the run has no estimate, or has not converged by it.
+    What the caller adds to the known ones on the way is known too. Each that is tried costs a
+    Hessian.
     """
-    if mode.curvature is None or not np.all(np.isfinite(mode.curvature)):
-        raise NotAMaximumError("the run has no estimate of the Hessian")
-    maximum = measure_maximum(posterior, mode, mode.curvature)
-    _check_convergence(maximum)
-    return maximum
+    new = (mode for mode in modes if not any(one.stands_at(mode.theta) for one in known))
+    for mode in islice(new, n_tried):
+        with suppress(NotAMaximumError):
+            yield measure_maximum(posterior, mode)
 
 
 def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
@@ -94,7 +100,12 @@ def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
             longest *= 0.1
         else:  # the same steps would end at the same points
             break
-    _check_convergence(maximum)
+    gain = gain_left(maximum)
+    if gain > MIN_GAIN_OF_FAILURE:
+        raise NotAMaximumError(
+            "the search of the maximum has not converged, a Newton step would still gain "
+            f"{gain:.2g} nats"
+        )
     return maximum
 
 
@@ -105,15 +116,14 @@ def find_best_maximum(posterior: LogPosterior, modes: Sequence[Point]) -> Maximu
     although the covariance has no Cholesky factor next to it. A ``NotAMaximumError``, that of the
     best mode, is raised if no mode leads to a maximum.
     """
-    best, *others = modes
-    try:
-        return find_maximum(posterior, best)
-    except NotAMaximumError:
-        for other in others:
-            if other.log_posterior > best.log_posterior - 3.0:
-                with suppress(NotAMaximumError):
-                    return find_maximum(posterior, other)
-        raise
+    failures: list[NotAMaximumError] = []
+    for mode in modes:
+        if mode.log_posterior > modes[0].log_posterior - 3.0:
+            try:
+                return find_maximum(posterior, mode)
+            except NotAMaximumError as error:
+                failures.append(error)
+    raise failures[0]
 
 
 def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
@@ -132,16 +142,10 @@ def _steps_on(maximum: Maximum, longest: float) -> list[FloatArray]:
     return [np.zeros(len(maximum.gradient)), directions @ (slopes / curvatures)]
 
 
-def _check_convergence(maximum: Maximum) -> None:
+def gain_left(maximum: Maximum) -> float:
+    """Return the nats that a Newton step would still gain, none at a saddle."""
     _, slopes, curvatures = _principal_axes(maximum)
-    if np.any(curvatures <= 0):  # a saddle that could not be left
-        return
-    gain = 0.5 * (slopes**2 / curvatures).sum()
-    if gain > _MIN_GAIN_OF_FAILURE:
-        raise NotAMaximumError(
-            "the search of the maximum has not converged, a Newton step would still gain "
-            f"{gain:.2g} nats"
-        )
+    return 0.0 if np.any(curvatures <= 0) else float(0.5 * (slopes**2 / curvatures).sum())
 
 
 def _principal_axes(maximum: Maximum) -> tuple[FloatArray, FloatArray, FloatArray]:

@@ -2,8 +2,9 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache, partial
+from typing import Any
 
 import numpy as np
 
@@ -32,23 +33,6 @@ _SHORT_STEPS = 15  # of a run from a starting point
 _SCREENING_STEPS = 6  # of a run that ranks its start
 
 
-@dataclass(frozen=True, slots=True)
-class Budget:
-    """The numbers of runs in the search for the modes of one kernel."""
-
-    patience: int  # short runs in a row without a gain, after which no more are made
-    n_followed: int  # ends of short runs from which long runs start
-    n_scanned: tuple[int, int, int] = (0, 0, 0)  # runs from points of a scan, in three stages
-    n_refined: tuple[int, int] = (2, 1)  # short runs of all rows after a subsample, and long ones
-
-
-WITHOUT_PERIOD = Budget(3, 2)
-PERIODIC = Budget(4, 3, n_scanned=(14, 6, 3), n_refined=(6, 3))
-OF_PARTS = Budget(4, 3, n_scanned=(6, 3, 2))
-KNOWN = Budget(1, 1)
-LIGHT = Budget(1, 1, n_scanned=(6, 3, 1))
-
-
 def find_modes(
     posterior: LogPosterior,
     starts: Sequence[Point],
@@ -56,24 +40,30 @@ def find_modes(
     *,
     variants: Callable[[Point], Iterable[Point]] | None = None,
     subsample: LogPosterior | None = None,
-    budget: Budget = PERIODIC,
+    patience: int = 4,
+    n_scanned: tuple[int, int, int] = (14, 6, 3),
+    n_refined: tuple[int, int] = (6, 3),
 ) -> list[Point]:
     """Search for the highest mode of the log posterior.
 
-    The points ``starts`` are tried in this order, until some in a row have gained nothing. They
-    have a curvature if they are from the fit of a similar kernel. ``scan`` finds further ones
-    around a mode. ``variants`` lists points that may lead to a higher mode than the best one; those
-    of the highest posterior are followed on all rows. ``subsample`` is a cheaper posterior of the
-    same parameters. Its best modes are starting points for runs on ``posterior``.
+    The points ``starts`` are tried in this order, until ``patience`` in a row have gained nothing.
+    They have a curvature if they are from the fit of a similar kernel. ``scan`` finds further ones
+    around a mode, from which ``n_scanned`` runs are made in three stages. ``variants`` lists points
+    that may lead to a higher mode than the best one; those of the highest posterior are followed on
+    all rows. ``subsample`` is a cheaper posterior of the same parameters. Its best modes are
+    starting points for ``n_refined`` short and long runs on ``posterior``. The default numbers are
+    those of a kernel with a period.
 
     The modes are distinct, the best one first and to full precision. If the covariance could not be
     factorised at any start, there is one point with the log posterior ``-inf``.
     """
     cheap = subsample or posterior
-    ends = _runs_until_no_gain(cheap, starts, budget.patience)
-    modes = _search(cheap, ends, scan, budget)
+    ends = _runs_until_no_gain(cheap, starts, patience)
+    modes = _runs(cheap, _near(ends, ends[0])[: max(1, patience - 1)]) or ends[:1]
+    if scan is not None and np.isfinite(modes[0].log_posterior):
+        modes = _with_scanned(cheap, modes, scan, n_scanned)
     if subsample is not None:
-        modes = _refine(posterior, starts, [*modes, *ends], budget)
+        modes = _refine(posterior, starts, [*modes, *ends], n_refined)
     if variants is not None:
         starts = highest(posterior, list(variants(modes[0])), 2)
         near = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), modes), modes[0])
@@ -83,17 +73,11 @@ def find_modes(
     return [best, *others]
 
 
-def _search(
-    posterior: LogPosterior, ends: list[Point], scan: CoordinateScan | None, budget: Budget
+def _with_scanned(
+    posterior: LogPosterior, modes: list[Point], scan: CoordinateScan, n_runs: tuple[int, int, int]
 ) -> list[Point]:
-    """Return the distinct modes from the ends of short runs and from a scan, the best first.
-
-    From the points of a scan, there are runs in three stages: the longer, the fewer.
-    """
-    modes = _runs(posterior, _near(ends, ends[0])[: budget.n_followed])
-    if scan is None or not modes:
-        return modes or ends[:1]
-    best, (first, second, third) = modes[0], budget.n_scanned
+    """Add the modes to which runs from the points of a scan lead, in stages: longer, fewer runs."""
+    best, (first, second, third) = modes[0], n_runs
     starts = scan.around(best.theta)[:first]
     found = _new(_runs(posterior, starts, steps=_SCREENING_STEPS), [best])
     found = _new(_runs(posterior, found[:second], steps=2 * _SCREENING_STEPS), [best])
@@ -101,7 +85,10 @@ def _search(
 
 
 def _refine(
-    posterior: LogPosterior, starts: Iterable[Point], found: Sequence[Point], budget: Budget
+    posterior: LogPosterior,
+    starts: Iterable[Point],
+    found: Sequence[Point],
+    n_runs: tuple[int, int],
 ) -> list[Point]:
     """Run from the best points found on a subsample, which may have ranked them wrongly.
 
@@ -111,7 +98,7 @@ def _refine(
     with_curvature = [start for start in starts if start.curvature is not None]
     known = highest(posterior, with_curvature, 1)
     seen = _distinct_modes(highest(posterior, found, len(found)))
-    n_short, n_long = budget.n_refined
+    n_short, n_long = n_runs
     unknown = seen[: max(1, n_short - len(known))]
     ends = _runs(posterior, [*known, *unknown], steps=_SCREENING_STEPS)
     return _distinct_modes([*_runs(posterior, ends[:n_long]), *ends[n_long:]])
@@ -238,21 +225,20 @@ class ModeSearch:
             warm = warm_points(posterior, posterior.centre[None], warm_starts[0])
             starts = [_with_enough_noise(posterior, one) for one in warm]
             variants = as_noise if has_many else None
-            modes = find_modes(posterior, starts, variants=variants, budget=KNOWN)
+            modes = find_modes(posterior, starts, variants=variants, patience=1)
             if np.isfinite(modes[0].log_posterior):
                 return modes, 0
         subsample = self._on_subsample(expression, deadline) if self._has_subsample else None
         calls: Mapping[str, int] = {}
-        budget, variants = LIGHT, None
+        options: dict[str, Any] = {"patience": 1, "n_scanned": (6, 3, 1), "n_refined": (2, 1)}
         if not warm_starts and not expression.has_few_modes:
-            budget, variants = PERIODIC if has_many else WITHOUT_PERIOD, as_noise
+            options = {} if has_many else {"patience": 3, "n_refined": (2, 1)}
+            options["variants"] = as_noise
             warm_starts, calls = self._from_parts(expression, deadline)
         cheap = subsample or posterior
         starts = self._starting_points(cheap, warm_starts, purpose="whole")
         scan = self._scan(cheap, known)
-        modes = find_modes(
-            posterior, starts, scan, variants=variants, subsample=subsample, budget=budget
-        )
+        modes = find_modes(posterior, starts, scan, subsample=subsample, **options)
         return modes, sum(calls.values()) + (subsample.n_evaluations if subsample else 0)
 
     def rough_mode(self, expression: Expression, deadline: Deadline) -> tuple[LogPosterior, Point]:
@@ -309,7 +295,7 @@ class ModeSearch:
             warm_starts, of_parts = self._from_parts(kernel, deadline)
             starts = self._starting_points(posterior, warm_starts, purpose="part")
             scan = self._scan(posterior, range(len(kernel.nodes)) if warm_starts else ())
-            found = find_modes(posterior, starts, scan, budget=OF_PARTS)
+            found = find_modes(posterior, starts, scan, n_scanned=(6, 3, 2))
             self._parts[kernel] = found, {**of_parts, kernel.canonical: posterior.n_evaluations}
         modes, calls_of_part = self._parts[kernel]
         calls.update(calls_of_part)

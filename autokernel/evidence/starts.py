@@ -3,12 +3,10 @@
 import hashlib
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from functools import cache, partial
 
 import numpy as np
-from scipy.stats import qmc
 
 from autokernel.data.periodogram import (
     distinct_values,
@@ -17,6 +15,7 @@ from autokernel.data.periodogram import (
     proportional_to,
 )
 from autokernel.evidence.evaluation import Evaluation, WarmStart, WarmStarts
+from autokernel.evidence.importance import sobol_points
 from autokernel.evidence.maximise import Point
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression, Leaf, View, align, slots_of, theta_order
@@ -39,9 +38,8 @@ class Magnitudes:
     ) -> None:
         unexplained, precision = data.y, None
         if covariance is not None:
-            with suppress(np.linalg.LinAlgError):
-                precision = np.linalg.inv(covariance).astype(float)
-                unexplained = (data.noise.variance(noise)[:, None] * precision) @ data.y
+            precision = np.linalg.inv(covariance).astype(float)
+            unexplained = (data.noise.variance(noise)[:, None] * precision) @ data.y
         self.spacing_and_extent = cache(partial(_spacing_and_extent, data))
         self.periods = cache(partial(_periods, data, precision))
         self.mean_square = float(np.average(unexplained**2, weights=data.noise.influence)) or 1.0
@@ -126,13 +124,6 @@ def _range(
         low, high = parameter.start or (0.01, 3.0)
         return (low * magnitudes.mean_square, high * magnitudes.largest_mean_square)
     return parameter.start or (float(tails[0]), float(tails[1]))
-
-
-def sobol_points(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatArray:
-    """Draw scrambled Sobol points (n_points, n_axes) in the open unit cube."""
-    sequence = qmc.Sobol(n_axes, rng=rng)
-    points = sequence.random_base2(max(n_points - 1, 0).bit_length())[:n_points]
-    return np.clip(points, 1e-6, 1 - 1e-6)
 
 
 def highest(posterior: LogPosterior, starts: Sequence[Point], n: int) -> Sequence[Point]:

@@ -13,10 +13,10 @@ from autokernel.evidence.importance import (
     FIRST_DRAWS,
     MAX_DRAWS,
     STANDARD_ERROR,
-    even_points,
     importance_sample,
     pareto_shape,
     pareto_smoothed,
+    sobol_points,
 )
 from autokernel.evidence.maximum import Maximum
 from autokernel.exceptions import NotAMaximumError
@@ -308,12 +308,11 @@ def test_too_few_weights_for_a_tail_and_equal_ones_are_only_normalised(n):
     np.testing.assert_allclose(pareto_smoothed(np.full(10 * n, -700.0)), 0.1 / n, rtol=1e-12)
 
 
-def test_even_points_are_always_the_same_with_one_in_each_part_of_every_axis():
-    first = even_points()
-    points, more = first((256, 5)), first((256, 5))
+def test_sobol_points_have_one_in_each_part_of_every_axis():
+    rng = np.random.default_rng(0)
+    points, more = sobol_points(256, 5, rng), sobol_points(256, 5, rng)
     for some in (points, more):
         parts = np.sort(np.floor(256 * some), axis=0)
         np.testing.assert_array_equal(parts, np.tile(np.arange(256.0)[:, None], 5))
     assert not np.isin(points, more).any()  # a second batch is another one
-    np.testing.assert_array_equal(even_points()((256, 5)), points)
-    assert even_points()((100, 3)).shape == (100, 3)
+    assert sobol_points(100, 3, rng).shape == (100, 3)

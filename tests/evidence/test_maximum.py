@@ -8,7 +8,7 @@ from autokernel.datasets import load_mauna_loa
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
 from autokernel.evidence.maximise import Point, expected_gain, maximise
 from autokernel.evidence.maximum import find_best_maximum, find_maximum
-from autokernel.evidence.mode_search import LIGHT, Budget, find_modes
+from autokernel.evidence.mode_search import find_modes
 from tests.maxima import Toy, posterior_of
 
 PRECISION = np.array([[3.0, 1.0], [1.0, 2.0]])
@@ -112,7 +112,7 @@ def test_where_no_start_has_a_factor_the_log_posterior_is_minus_infinity():
     assert find_modes(nowhere, at(np.zeros((3, 2))))[0].log_posterior == -np.inf
 
 
-@pytest.mark.parametrize(("options", "others"), [({}, [1, 0]), ({"budget": Budget(3, 1)}, [1])])
+@pytest.mark.parametrize(("options", "others"), [({}, [1, 0]), ({"n_refined": (2, 1)}, [1])])
 def test_modes_that_a_subsample_ranks_wrongly_are_ranked_again(options, others):
     starts = at([[0.0], [10.0], [20.0]])
     best, *rest = find_modes(ripples(), starts, subsample=ripples(-0.05), **options)
@@ -125,7 +125,7 @@ def test_a_mode_that_the_subsample_lacks_is_found_from_a_start_of_known_curvatur
     plain = [Point(np.array([9.0])), Point(np.array([71.0]))]
     known = [*plain[:1], Point(np.array([71.0]), curvature=np.array([[1.2]]))]
     found = [
-        find_modes(ripples(), starts, subsample=near_ten, budget=LIGHT)[0].theta[0]
+        find_modes(ripples(), starts, subsample=near_ten, patience=1)[0].theta[0]
         for starts in (plain, known)
     ]
     assert found == pytest.approx([10, 70], abs=0.5)

@@ -10,7 +10,7 @@ from scipy.integrate import dblquad
 from scipy.special import gammaincinv
 
 from autokernel import parse_expression
-from autokernel.evidence.starts import sobol_points
+from autokernel.evidence.importance import sobol_points
 from autokernel.expression import Grammar, arrange
 from autokernel.inference import TrainingData
 from autokernel.kernels import BASE_KERNELS, OPERATORS, PRESETS

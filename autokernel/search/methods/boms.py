@@ -10,7 +10,7 @@ import numpy as np
 from scipy.special import gammaincinv
 
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence.starts import sobol_points
+from autokernel.evidence.importance import sobol_points
 from autokernel.exceptions import CustomPartError, warn_of_part
 from autokernel.expression import Expression, arranged
 from autokernel.inference import TrainingData, paired_covariance
