@@ -57,10 +57,9 @@ class Factor(NamedTuple):
 def products_of(expression: Expression) -> list[list[Factor]]:
     """Write a kernel as a sum of products of factors that have no column in common."""
     products = []
-    for number, addend in enumerate(addends(expression)):
+    for number, (addend, left) in enumerate(addends(expression)):
         found: list[Factor] = []
-        left = addend.entries
-        for term in addend.expression.terms(MULTIPLY):
+        for term in addend.terms(MULTIPLY):
             own, left = np.split(left, [n_kernel_params(term)])
             factor = Factor(number, term, own)
             for other in [one for one in found if one.columns & factor.columns]:

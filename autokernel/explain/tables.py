@@ -340,9 +340,9 @@ def parameter_table(model: FittedModel) -> Table:
 
     rows = [
         row(number, _root_name(node), node.view, parameter, entry)
-        for number, addend in enumerate(addends(model.evaluation.expression), start=1)
-        for node, slots in slots_of(addend.expression)
-        for parameter, entry in zip(node.parameters, addend.entries[slots].tolist(), strict=True)
+        for number, (addend, own) in enumerate(addends(model.evaluation.expression), start=1)
+        for node, slots in slots_of(addend)
+        for parameter, entry in zip(node.parameters, own[slots].tolist(), strict=True)
     ]
     rows.append(row(0, "noise", None, NOISE_VARIANCE, len(values) - 1))
     return Table.of_rows(names, rows)

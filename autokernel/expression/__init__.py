@@ -11,7 +11,6 @@ from autokernel.expression.normal_form import (
 )
 from autokernel.expression.notation import custom_parts, parse_expression, parse_with_parts
 from autokernel.expression.parts import (
-    Addend,
     addends,
     align,
     arrange,

@@ -6,7 +6,6 @@ from functools import reduce
 from itertools import chain, count, pairwise
 from math import prod
 from operator import mul
-from typing import NamedTuple
 
 import numpy as np
 
@@ -208,11 +207,8 @@ def _terms(tree: Tree, operator: Operator) -> list[tuple[Tree, int]]:
 MAX_ADDENDS = 2000
 
 
-class Addend(NamedTuple):
-    """A term of a sum, and the entries of the sum's theta that hold its parameters."""
-
-    expression: Tree
-    entries: IntArray  # (n_params,), without that of the noise variance
+Addend = tuple[Tree, IntArray]
+"""A term of a sum, and the entries (n_params,) of the sum's theta that hold its parameters."""
 
 
 def addends(expression: Expression) -> list[Addend]:
@@ -249,9 +245,9 @@ def _n_addends(operation: Operation, _: int | None, of_operands: list[int]) -> i
 
 def _expanded(tree: Tree, start: int) -> list[Addend]:
     """List the addends of a subtree whose parameters begin at an entry of theta."""
-    own = Addend(tree, np.arange(start, start + n_kernel_params(tree)))
+    entries = np.arange(start, start + n_kernel_params(tree))
     if not isinstance(tree, Operation):
-        return [own]
+        return [(tree, entries)]
     operator = tree.operator
     start += len(operator.parameters)
     below = []
@@ -263,11 +259,11 @@ def _expanded(tree: Tree, start: int) -> list[Addend]:
     if operator == MULTIPLY:
         return _products(*below)
     if not operator.shares or tree.column is None:
-        return [own]
-    entries = own.entries[: len(operator.parameters)]
-    shares = [Addend(Leaf(share, tree.column), entries) for share in operator.shares]
+        return [(tree, entries)]
+    own, column = entries[: len(operator.parameters)], tree.column
     weighed = (
-        _products([share], of_operand) for share, of_operand in zip(shares, below, strict=True)
+        _products([(Leaf(share, column), own)], of_operand)
+        for share, of_operand in zip(operator.shares, below, strict=True)
     )
     return list(chain.from_iterable(weighed))
 
@@ -275,10 +271,7 @@ def _expanded(tree: Tree, start: int) -> list[Addend]:
 def _products(ours: list[Addend], theirs: list[Addend]) -> list[Addend]:
     """Multiply each of some addends, products grouped from the left, by each of others."""
     return [
-        Addend(
-            reduce(mul, other.expression.terms(MULTIPLY), one.expression),
-            np.append(one.entries, other.entries),
-        )
-        for one in ours
-        for other in theirs
+        (reduce(mul, other.terms(MULTIPLY), one), np.append(entries, more))
+        for one, entries in ours
+        for other, more in theirs
     ]

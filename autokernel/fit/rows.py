@@ -4,7 +4,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from operator import mul
-from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
@@ -75,11 +74,10 @@ def outliers_before_search(
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
     kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
     rivals = _rivals(smooth, given, data, arguments)
-    settings: dict[str, Any] = {"priors": arguments.priors, "seed": store.seed}
     until = deadline.share(SHARE_OF_TIME)
-    find = partial(find_outliers, data, kernels, rivals, **settings, n_rows=n_rows, deadline=until)
-    key = _key((*data.definition, len(kernels)), (*kernels, *rivals), **settings)
-    found = _read_or_find(store, key, find, known=np.empty(0, dtype=int))
+    find = partial(find_outliers, data, kernels, rivals, n_rows=n_rows, deadline=until)
+    parts, none = (*data.definition, len(kernels)), np.empty(0, dtype=int)
+    found = _read_or_find(find, parts, (*kernels, *rivals), none, arguments.priors, store)
     return np.sort(np.concatenate([kept[found], fills]))
 
 
@@ -95,10 +93,9 @@ def outliers_after_search(
     """Find the rows that do not fit the best kernel, which was fitted without known ones."""
     if arguments.outliers is None or not np.isfinite(best.score):
         return known
-    settings: dict[str, Any] = {"priors": arguments.priors, "seed": store.seed}
-    find = partial(update_outliers, data, best, known, **settings, deadline=deadline)
+    find = partial(update_outliers, data, best, known, deadline=deadline)
     parts = *data.definition, best.theta.tobytes(), known.tolist()
-    return _read_or_find(store, _key(parts, [best.expression], **settings), find, known=known)
+    return _read_or_find(find, parts, [best.expression], known, arguments.priors, store)
 
 
 def _targets_of_most(given: FitData, target: Target, arguments: Arguments) -> tuple[str, ...]:
@@ -126,21 +123,24 @@ def _rivals(
     return [Leaf(PERIODIC, c) + smooth for c in numeric if not columns[c].n_gaps]
 
 
-def _key(
-    parts: Sequence[object], kernels: Sequence[Expression], *, priors: Priors, seed: int
-) -> str:
-    of_kernels = (part for kernel in kernels for part in parts_of_kernel(kernel))
-    return digest("outliers", *parts, *of_kernels, sorted(priors.items()), seed)
-
-
 def _read_or_find(
-    store: Store, key: str, find: Callable[[], IntArray], *, known: IntArray
+    find: Callable[..., IntArray],
+    parts: Sequence[object],
+    kernels: Sequence[Expression],
+    known: IntArray,
+    priors: Priors,
+    store: Store,
 ) -> IntArray:
-    """Return the outliers that the store has, or find them; if the time is over, ``known`` ones."""
+    """Return the outliers that the store has, or find them; if the time is over, ``known`` ones.
+
+    They depend on the ``parts`` of a digest, the kernels, the priors and the seed.
+    """
+    of_kernels = (part for kernel in kernels for part in parts_of_kernel(kernel))
+    key = digest("outliers", *parts, *of_kernels, sorted(priors.items()), store.seed)
     rows: IntArray | None = store.get(key, IntArray)
     if rows is None:
         try:
-            rows = find()
+            rows = find(priors=priors, seed=store.seed)
         except OutOfTimeError:
             return known
         store.put(key, rows)

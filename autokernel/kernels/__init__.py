@@ -2,7 +2,6 @@
 
 from autokernel.kernels.base import (
     NOISE_NAME,
-    UNPICKLABLE,
     BaseKernel,
     CallableKernel,
     Exponent,
@@ -11,6 +10,7 @@ from autokernel.kernels.base import (
     check_base_kernel,
     definition,
     has_lambda,
+    hash_of,
     require_base_kernels,
 )
 from autokernel.kernels.built_in import (

@@ -3,7 +3,6 @@
 import re
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from contextlib import suppress
 from dataclasses import astuple
 from functools import reduce
 from pickle import PicklingError
@@ -26,8 +25,6 @@ from autokernel.kernels.parameters import (
 )
 from autokernel.typing import FloatArray
 
-UNPICKLABLE = (PicklingError, AttributeError, TypeError)
-"""Errors of a pickle of an object that has no name, such as a lambda."""
 _TOKENS: WeakKeyDictionary[Any, str] = WeakKeyDictionary()
 
 NOISE_NAME = "NOISE"
@@ -66,19 +63,23 @@ def definition(declared: Declared) -> tuple[str, ...]:
     One that :func:`has_lambda` is identified in this process only.
     """
     own = type(declared)
-    if has_lambda(declared):
-        return (own.__module__, own.__qualname__, _TOKENS.setdefault(declared, uuid4().hex))
     texts = [list(map(str, astuple(one))) for one in declared.parameters]  # skops forgets enums
-    attributes = joblib.hash({**_attributes(declared), "parameters": texts})
+    attributes = hash_of({**_attributes(declared), "parameters": texts})
+    attributes = attributes or _TOKENS.setdefault(declared, uuid4().hex)
     return (own.__module__, own.__qualname__, attributes)
 
 
 def has_lambda(declared: Declared) -> bool:
     """Return whether an attribute of a base kernel or an operator has no name to identify it by."""
-    with suppress(*UNPICKLABLE):
-        joblib.hash(_attributes(declared))
-        return False
-    return True
+    return hash_of(_attributes(declared)) is None
+
+
+def hash_of(part: object) -> str | None:
+    """Return the hash of an object, None if a part of it has no name, such as a lambda."""
+    try:
+        return str(joblib.hash(part))
+    except (PicklingError, AttributeError, TypeError):
+        return None
 
 
 def check_parameters(declared: Declared) -> None:

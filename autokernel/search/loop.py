@@ -10,7 +10,6 @@ from itertools import islice
 from typing import NamedTuple
 from uuid import uuid4
 
-import joblib
 import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
@@ -26,7 +25,7 @@ from autokernel.expression import (
     simplifications,
     without_leaves,
 )
-from autokernel.kernels import UNPICKLABLE
+from autokernel.kernels import hash_of
 from autokernel.search.climb import known_gains
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
 from autokernel.search.history import History, Phase, StopReason, Trial
@@ -388,11 +387,8 @@ class Search:
     def _definition(self) -> str:
         """Digest of all that proposals depend on, besides the history."""
         own = type(self._strategy)
-        try:
-            objects = sorted(self._strategy.get_params().items()), self.task.structure_prior
-            settings = joblib.hash(objects)
-        except UNPICKLABLE:  # they are made again
-            settings = uuid4().hex
+        objects = sorted(self._strategy.get_params().items()), self.task.structure_prior
+        settings = hash_of(objects) or uuid4().hex  # then they are made again
         strategy = (own.__module__, own.__qualname__, settings)
         return digest(*self.task.definition, strategy, self._seed, self._batch_size)
 

@@ -95,14 +95,14 @@ def test_the_gradient_of_the_likelihood_equals_finite_differences(symbol, seed):
 
 def test_addends_are_the_terms_in_their_parts():
     found = addends(parse_expression("LIN[0] * CP[1](SE[0] + RQ[0], PER[0])"))
-    texts = [str(one.expression) for one in found]
+    texts = [str(one) for one, _ in found]
     assert texts == [
         "LIN[0] * BEFORE[1] * SE[0]",
         "LIN[0] * BEFORE[1] * RQ[0]",
         "LIN[0] * AFTER[1] * PER[0]",
     ]
     # LIN has 2 parameters, CP 2, SE 2, RQ 3, PER 3
-    assert [one.entries.tolist() for one in found] == [
+    assert [entries.tolist() for _, entries in found] == [
         [0, 1, 2, 3, 4, 5],
         [0, 1, 2, 3, 6, 7, 8],
         [0, 1, 2, 3, 9, 10, 11],
