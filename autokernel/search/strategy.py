@@ -43,6 +43,7 @@ from autokernel.search.history import History
 Cached = TypeVar("Cached")
 
 AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]  # constraint of a parameter
+OF_DESIGN = [StrOptions({"default", "paper"})]
 MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_LEAVES_OF_LINES = 4  # of a kernel of which a part moves while curves become lines
 MAX_MOVED = 10  # leaves of a kernel of which a part moves
@@ -253,6 +254,7 @@ class Strategy(ABC, BaseEstimator):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {}
+    initial_design: str = "default"
     scores_by_bounds: ClassVar[bool] = False
     """Whether scores are lower bounds on many rows, next to upper bounds."""
     is_of_series: ClassVar[bool] = False
@@ -262,9 +264,12 @@ class Strategy(ABC, BaseEstimator):
         """Whether it goes from a good kernel to better ones, of normal forms if it ``reduces``."""
         return False
 
-    @abstractmethod
     def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
         """Choose the kernels to evaluate first, without looking at the targets."""
+        if self.initial_design == "paper":
+            return grown_kernels(task.grammar, rng=rng)
+        grammar = task.focus()
+        return default_design(grammar) if grammar.columns else ()
 
     @abstractmethod
     def propose(
@@ -288,22 +293,6 @@ class Strategy(ABC, BaseEstimator):
     ) -> Sequence[Estimate]:
         """Choose kernels where :meth:`propose` has none left, each with its ``expected`` gain."""
         return ()
-
-
-class DesignedStrategy(Strategy):
-    """A strategy with an initial design that the user can choose."""
-
-    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        "initial_design": [StrOptions({"default", "paper"})]
-    }
-
-    initial_design: str
-
-    def design(self, task: Task, *, rng: np.random.Generator) -> tuple[Expression, ...]:
-        if self.initial_design == "paper":
-            return grown_kernels(task.grammar, rng=rng)
-        grammar = task.focus()
-        return default_design(grammar) if grammar.columns else ()
 
 
 def draw_unknown(

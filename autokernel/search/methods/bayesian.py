@@ -10,7 +10,7 @@ from autokernel.evidence import Estimate
 from autokernel.expression import Expression
 from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Values
 from autokernel.search.history import History
-from autokernel.search.strategy import DesignedStrategy, Task
+from autokernel.search.strategy import OF_DESIGN, Strategy, Task
 from autokernel.search.surrogate import KernelKernel, SurrogateGP
 from autokernel.validation import resolve
 
@@ -24,11 +24,11 @@ def parents_of(task: Task, history: History) -> list[Expression]:
     return [e for e in known if task.grammar.spans(e)] or list(task.grammar.bases)
 
 
-class BayesianStrategy(DesignedStrategy):
+class BayesianStrategy(Strategy):
     """A strategy that maximises an acquisition function under a surrogate of the scores."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **DesignedStrategy._parameter_constraints,
+        "initial_design": OF_DESIGN,
         "acquisition": "no_validation",  # resolve says more
     }
 

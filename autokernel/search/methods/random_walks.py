@@ -1,13 +1,15 @@
 """Random search, the baseline of all other strategies."""
 
+from typing import Any, ClassVar
+
 import numpy as np
 
 from autokernel.expression import Expression
 from autokernel.search.history import History
-from autokernel.search.strategy import DesignedStrategy, Task, draw_unknown
+from autokernel.search.strategy import OF_DESIGN, Strategy, Task, draw_unknown
 
 
-class RandomWalks(DesignedStrategy):
+class RandomWalks(Strategy):
     """Random walks from the base kernels, which do not depend on any score.
 
     Parameters
@@ -20,6 +22,8 @@ class RandomWalks(DesignedStrategy):
     The walks begin at each base kernel with the same probability. Their lengths have a geometric
     distribution with a mean of three operations.
     """
+
+    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {"initial_design": OF_DESIGN}
 
     def __init__(self, *, initial_design: str = "default") -> None:
         self.initial_design = initial_design

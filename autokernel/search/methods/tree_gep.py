@@ -12,11 +12,11 @@ from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import Expression
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import AT_LEAST_ONE, DesignedStrategy, Task, draw_unknown
+from autokernel.search.strategy import AT_LEAST_ONE, OF_DESIGN, Strategy, Task, draw_unknown
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
-class TreeGEP(DesignedStrategy):
+class TreeGEP(Strategy):
     """Genetic search: tournaments, crossover of subtrees, mutation.
 
     Parameters
@@ -46,7 +46,7 @@ class TreeGEP(DesignedStrategy):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        **DesignedStrategy._parameter_constraints,
+        "initial_design": OF_DESIGN,
         "population_size": [Interval(Integral, 2, None, closed="left")],
         "reproduction": [Interval(Real, 0, 1, closed="left")],
         "mutation": [Interval(Real, 0, 1, closed="both")],
