@@ -115,6 +115,11 @@ class WarmStart(NamedTuple):
         hessian = times * fit.hessian[np.ix_(entries, entries)]
         return cls(tuple(ours for ours, _ in pairs), fit.theta[entries], hessian)
 
+    @classmethod
+    def of_fit(cls, fit: Evaluation, *, times: float = 1.0) -> "WarmStart":
+        """Take all parameters from a fit, for the arranged kernel on ``times`` as many rows."""
+        return cls.taken(fit, [*enumerate(arrange(fit.expression.tree)[1])], times=times)
+
     @property
     def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:
         """Nodes, theta and Hessian to the last bit, which determine the warm start."""

@@ -45,7 +45,6 @@ from autokernel.expression import (
     Expression,
     StructurePrior,
     Tree,
-    align,
     arranged,
     parse_expression,
     uniform_prior,
@@ -126,8 +125,7 @@ class Evaluator:
         known, form = list(known), arranged(expression)
         same = (one for one in known if one.expression.canonical == expression.canonical)
         if start is None and (fit := next(same, None)) and np.isfinite(fit.score):
-            times = self.n_samples / fit.n_rows
-            start = WarmStart.taken(fit, align(form, fit.expression), times=times)
+            start = WarmStart.of_fit(fit, times=self.n_samples / fit.n_rows)
         warm_starts = [[start]] if start else warm_starts_from_similar(form, known)
         if not warm_starts:
             return Job(expression)

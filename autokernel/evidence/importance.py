@@ -183,62 +183,52 @@ class FoldedT:
         return z.T.astype(np.float64, copy=False)  # the static type is lost in solve
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: shares is an array
-class Mixture:
-    """A mixture of folded t distributions, one for each mode."""
+Mixture = Sequence[tuple[float, FoldedT]]
+"""A mixture of folded t distributions, one for each mode, with shares that sum to one."""
 
-    shares: FloatArray  # (n_components,), sum to one
-    components: tuple[FoldedT, ...]
 
-    @classmethod
-    def around(
-        cls, maxima: Sequence[Maximum], *, lower: FloatArray, upper: FloatArray
-    ) -> "Mixture":
-        """Build a component for each maximum, with a share by its Laplace mass."""
-        if not maxima:
-            raise NotAMaximumError("maxima must hold a mode of the density, got none")
-        components = tuple(FoldedT.around(maximum, lower=lower, upper=upper) for maximum in maxima)
-        heights = np.array([maximum.mode.log_posterior for maximum in maxima])
-        log_masses = heights + [component.log_volume for component in components]
-        return cls(_shares(softmax(log_masses)), components)
+def _mixture_around(maxima: Sequence[Maximum], *, lower: FloatArray, upper: FloatArray) -> Mixture:
+    """Build a component for each maximum, with a share by its Laplace mass."""
+    if not maxima:
+        raise NotAMaximumError("maxima must hold a mode of the density, got none")
+    components = [FoldedT.around(maximum, lower=lower, upper=upper) for maximum in maxima]
+    heights = np.array([maximum.mode.log_posterior for maximum in maxima])
+    log_masses = heights + [component.log_volume for component in components]
+    return [*zip(_shares(softmax(log_masses)), components, strict=True)]
 
-    def draw(self, n_draws: int, uniforms: Uniforms) -> FloatArray:
-        """Draw points (n_draws, n_params), each from the component that its first uniform takes."""
-        n_params = len(self.components[0].centre)
-        which, cube = np.split(uniforms((n_draws, n_params + 2)), [1], axis=1)
-        numbers = np.searchsorted(np.cumsum(self.shares[:-1]), which[:, 0], side="right")
-        theta = np.empty((n_draws, n_params))
-        for number, component in enumerate(self.components):
-            own = numbers == number
-            theta[own] = component.draw(cube[own])
-        return theta
 
-    def log_density(self, theta: FloatArray) -> FloatArray:
-        """Compute the log density (n,) at points (n, n_params) within the bounds."""
-        return logsumexp(self._log_parts(theta), axis=0)
+def _with_tails_of(first: Mixture, fitted: Mixture) -> Mixture:
+    """Give a tenth of a mixture to the first one, whose tails bound the weights."""
+    parts = (0.9, fitted), (0.1, first)
+    return [(times * share, one) for times, own in parts for share, one in own]
 
-    def refit(self, theta: FloatArray, weights: FloatArray) -> "Mixture":
-        """Fit the mixture to points (n, n_params) with weights (n,) that sum to one.
 
-        This is one EM step with weighted points (Cappe et al. 2008, Statistics and Computing 18).
-        """
-        by_component = softmax(self._log_parts(theta), axis=0) * weights
-        return Mixture(
-            _shares(by_component.sum(axis=1)),
-            tuple(p.refit(theta, w) for p, w in zip(self.components, by_component, strict=True)),
-        )
+def _drawn(mixture: Mixture, n_draws: int, uniforms: Uniforms) -> FloatArray:
+    """Draw points (n_draws, n_params), each from the component that its first uniform takes."""
+    shares, components = zip(*mixture, strict=True)
+    n_params = len(components[0].centre)
+    which, cube = np.split(uniforms((n_draws, n_params + 2)), [1], axis=1)
+    numbers = np.searchsorted(np.cumsum(shares[:-1]), which[:, 0], side="right")
+    theta = np.empty((n_draws, n_params))
+    for number, component in enumerate(components):
+        own = numbers == number
+        theta[own] = component.draw(cube[own])
+    return theta
 
-    def with_part_of(self, other: "Mixture", *, share: float) -> "Mixture":
-        """Mix with another mixture, which gets this share."""
-        return Mixture(
-            np.concatenate([(1 - share) * self.shares, share * other.shares]),
-            self.components + other.components,
-        )
 
-    def _log_parts(self, theta: FloatArray) -> FloatArray:
-        """Compute the log of each component's term of the density (n_components, n)."""
-        log_densities = [component.log_density(theta) for component in self.components]
-        return np.log(self.shares)[:, None] + np.array(log_densities)
+def _log_parts(mixture: Mixture, theta: FloatArray) -> FloatArray:
+    """Compute the log of each component's term of the density (n_components, n) at points."""
+    return np.array([np.log(share) + one.log_density(theta) for share, one in mixture])
+
+
+def _refitted(mixture: Mixture, theta: FloatArray, weights: FloatArray) -> Mixture:
+    """Fit a mixture to points (n, n_params) with weights (n,) that sum to one.
+
+    This is one EM step with weighted points (Cappe et al. 2008, Statistics and Computing 18).
+    """
+    by_component = softmax(_log_parts(mixture, theta), axis=0) * weights
+    fitted = [one.refit(theta, w) for (_, one), w in zip(mixture, by_component, strict=True)]
+    return [*zip(_shares(by_component.sum(axis=1)), fitted, strict=True)]
 
 
 def _shares(masses: FloatArray) -> FloatArray:
@@ -290,21 +280,20 @@ def importance_sample(
     kernels with 11 to 15 parameters by 0.2 to 0.3 nats.
     """
     lower, upper = posterior.lower, posterior.upper
-    first = fitted = Mixture.around(maxima, lower=lower, upper=upper)
+    first = fitted = _mixture_around(maxima, lower=lower, upper=upper)
     thetas: list[FloatArray] = []  # of each batch
     log_weights: list[FloatArray] = []  # of each batch, -inf outside the bounds
     n_draws = 0
     while True:
-        # the tails of the first one bound the weights
-        proposal = fitted.with_part_of(first, share=0.1) if thetas else first
+        proposal = _with_tails_of(first, fitted) if thetas else first
         n_more = max(FIRST_DRAWS, n_draws)
         if max_draws - n_draws - n_more < 20:  # too few for another batch
             n_more = max_draws - n_draws
-        theta = proposal.draw(n_more, uniforms)
+        theta = _drawn(proposal, n_more, uniforms)
         inside = np.all((lower <= theta) & (theta <= upper), axis=1)
         logs = np.full(n_more, -np.inf)
         logs[inside] = [posterior.value(point) for point in theta[inside]]
-        logs[inside] -= proposal.log_density(theta[inside])
+        logs[inside] -= logsumexp(_log_parts(proposal, theta[inside]), axis=0)
         thetas.append(theta)
         log_weights.append(logs)
         n_draws += n_more
@@ -318,7 +307,7 @@ def importance_sample(
         # below 0.5 the weights have the finite variance of the standard error
         if (shape < 0.5 and error < standard_error) or n_draws >= max_draws:
             break
-        fitted = fitted.refit(np.concatenate(thetas), softmax(together))
+        fitted = _refitted(fitted, np.concatenate(thetas), softmax(together))
     possible = np.isfinite(together)
     return ImportanceSample(
         theta=np.concatenate(thetas)[possible],

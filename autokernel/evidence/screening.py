@@ -79,10 +79,6 @@ class Screened(NamedTuple):
         return WarmStart(nodes, self.point.theta, None if curvature is None else times * curvature)
 
 
-Gain = Callable[[Screened], float]
-"""Function that estimates by how many nats the score of a kernel is above that of the parent."""
-
-
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
@@ -149,7 +145,7 @@ class Screening:
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
     def _screen_all(
-        self, changed: Sequence[Expression], gain_of: Gain
+        self, changed: Sequence[Expression], gain_of: Callable[[Screened], float]
     ) -> dict[str, tuple[float, Screened]]:
         """Screen all changed kernels, and keep the best one of each text."""
         reason = ""
@@ -387,7 +383,9 @@ class Screening:
         end = run(start.theta, curvature=start.curvature)
         return _screened(one.expression, posterior.prior, end), expected_gain(posterior, end)
 
-    def _refine_best(self, found: dict[str, tuple[float, Screened]], gain_of: Gain) -> None:
+    def _refine_best(
+        self, found: dict[str, tuple[float, Screened]], gain_of: Callable[[Screened], float]
+    ) -> None:
         """Refine the kernels that may be among the best five, the most promising first.
 
         It ends far below these, or with forty in a row that no step would take near.

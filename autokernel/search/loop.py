@@ -20,7 +20,6 @@ from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import (
     NOISE,
     Expression,
-    arrange,
     normal_form,
     simplifications,
     without_leaves,
@@ -147,7 +146,7 @@ class Search:
         """
         safe: list[Estimate] = []
         if rough is not None and rough.expression.leaves:
-            safe = [Estimate(rough.expression, start=_start_of(rough))]
+            safe = [Estimate(rough.expression, start=WarmStart.of_fit(rough))]
         deadline = deadline.earlier(0.0)  # which this search may cancel
         self.task = replace(self.task, deadline=deadline)
         observer = observer or Observer()
@@ -189,7 +188,7 @@ class Search:
         def again() -> Iterator[Estimate]:
             gains = known_gains(self.task, before)
             for number, fit in enumerate(fits):
-                start, known = _start_of(fit, times), () if number else gains
+                start, known = WarmStart.of_fit(fit, times=times), () if number else gains
                 yield Estimate(fit.expression, start=start, gains=known)
 
         whose = digest(*((one.expression.canonical, one.theta.tobytes()) for one in fits))
@@ -406,11 +405,6 @@ class _KernelBatch(NamedTuple):
     start: int = 0  # number of search trials on which the proposal is based
     proposal_seconds: float = 0.0  # of each kernel
     until: Deadline | None = None  # instead of that of the search
-
-
-def _start_of(fit: Evaluation, times: float = 1.0) -> WarmStart:
-    """Return the parameters of a fit as the start of another one, on ``times`` as many rows."""
-    return WarmStart.taken(fit, list(enumerate(arrange(fit.expression.tree)[1])), times=times)
 
 
 def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[Estimate]:
