@@ -471,8 +471,8 @@ def check_expression(
     *,
     n_features: int,
     argument: str = "expression",
-    base_kernels: Iterable[str | BaseKernel] = (),
-    operators: Iterable[str | Operator] = (),
+    base_kernels: Iterable[str | BaseKernel],
+    operators: Iterable[str | Operator],
 ) -> Expression:
     """Parse an expression if it is a text, and check that the data have its columns."""
     if not isinstance(expression, (str, Expression)):

@@ -40,8 +40,7 @@ def pareto_shape(weights: FloatArray) -> float:
     This is the estimate of Zhang & Stephens (2009, Technometrics 51) on the tail that Vehtari et
     al. (2024, JMLR 25) use, with the latter's prior, worth ten draws at 0.5.
     """
-    shape, _, _ = _fit_tail(np.sort(weights))
-    return shape
+    return _fit_tail(np.sort(weights))[0]
 
 
 def pareto_smoothed(log_weights: FloatArray) -> FloatArray:

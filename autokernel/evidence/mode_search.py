@@ -251,8 +251,7 @@ class ModeSearch:
         first, rough = make(), make(deadline=deadline)
         first.value(first.centre)
         with suppress(OutOfTimeError):
-            starts = self._starting_points(rough, [], purpose="rough")
-            _runs(rough, starts[:2], steps=_SHORT_STEPS)
+            _runs(rough, self._starting_points(rough, [], purpose="rough")[:2], steps=_SHORT_STEPS)
         best = max(rough, first, key=lambda one: one.best_value)
         return best, Point(best.best, best.best_value)
 

@@ -47,7 +47,7 @@ LOG_WIDTHS, MODES = (-20.0, 230.0), (-10.0, 10.0)  # of heavy tails, in the size
 def find_outliers(
     data: TrainingData,
     expressions: Sequence[Expression],
-    rivals: Sequence[Expression] = (),
+    rivals: Sequence[Expression],
     *,
     priors: Priors,
     seed: int,

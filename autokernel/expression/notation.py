@@ -220,7 +220,7 @@ class _Parser:
         return None if match["view"].rstrip() in (self.feature_names or ()) else match["scale"]
 
     def _unknown_scale(
-        self, what: str, name: str, known: Sequence[str], position: int | None = None
+        self, what: str, name: str, known: Sequence[str], position: int
     ) -> ExpressionSyntaxError:
         hint = did_you_mean(name, known)
         return self._error(

@@ -94,7 +94,7 @@ class History:
         """Number of trials after the initial design."""
         return sum(trial.phase == Phase.SEARCH for trial in self.trials)
 
-    def has_converged(self, tol: float, *, max_steps: float = np.inf) -> bool:
+    def has_converged(self, tol: float, *, max_steps: float) -> bool:
         """Return whether the last kernels searched have gained less than ``tol`` nats together.
 
         They are ``PATIENCE`` kernels without an estimate, or ``max_steps`` with one: these usually
