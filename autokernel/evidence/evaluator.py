@@ -253,7 +253,7 @@ class Evaluator:
             others = modes_of_other_periods(posterior, mode)
             for one in new_maxima(posterior, maxima, others):
                 maxima.append(one)
-            rng = np.random.default_rng(0)
+            rng = np.random.default_rng(0)  # always the same points
             return importance_sample(
                 posterior,
                 maxima,

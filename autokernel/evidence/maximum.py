@@ -73,7 +73,7 @@ def new_maxima(
     """
     new = (mode for mode in modes if not any(one.stands_at(mode.theta) for one in known))
     for mode in islice(new, n_tried):
-        with suppress(NotAMaximumError):
+        with suppress(NotAMaximumError):  # the draws around the others remain
             yield measure_maximum(posterior, mode)
 
 
