@@ -43,7 +43,9 @@ from autokernel.search.history import History
 Cached = TypeVar("Cached")
 
 AT_LEAST_ONE = [Interval(Integral, 1, None, closed="left")]  # constraint of a parameter
-OF_DESIGN = [StrOptions({"default", "paper"})]
+CHOICE_OF_DESIGN: dict[str, list[Any] | str] = {
+    "initial_design": [StrOptions({"default", "paper"})]
+}
 MAX_CHANGES = 800  # of one kernel whose results are estimated
 MAX_LEAVES_OF_LINES = 4  # of a kernel of which a part moves while curves become lines
 MAX_MOVED = 10  # leaves of a kernel of which a part moves

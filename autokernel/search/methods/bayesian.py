@@ -10,7 +10,7 @@ from autokernel.evidence import Estimate
 from autokernel.expression import Expression
 from autokernel.search.acquisition import ACQUISITIONS, Acquisition, Belief, Values
 from autokernel.search.history import History
-from autokernel.search.strategy import OF_DESIGN, Strategy, Task
+from autokernel.search.strategy import CHOICE_OF_DESIGN, Strategy, Task
 from autokernel.search.surrogate import KernelKernel, SurrogateGP
 from autokernel.validation import resolve
 
@@ -28,7 +28,7 @@ class BayesianStrategy(Strategy):
     """A strategy that maximises an acquisition function under a surrogate of the scores."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        "initial_design": OF_DESIGN,
+        **CHOICE_OF_DESIGN,
         "acquisition": "no_validation",  # resolve says more
     }
 

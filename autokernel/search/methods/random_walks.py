@@ -1,12 +1,10 @@
 """Random search, the baseline of all other strategies."""
 
-from typing import Any, ClassVar
-
 import numpy as np
 
 from autokernel.expression import Expression
 from autokernel.search.history import History
-from autokernel.search.strategy import OF_DESIGN, Strategy, Task, draw_unknown
+from autokernel.search.strategy import CHOICE_OF_DESIGN, Strategy, Task, draw_unknown
 
 
 class RandomWalks(Strategy):
@@ -23,7 +21,7 @@ class RandomWalks(Strategy):
     distribution with a mean of three operations.
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {"initial_design": OF_DESIGN}
+    _parameter_constraints = CHOICE_OF_DESIGN
 
     def __init__(self, *, initial_design: str = "default") -> None:
         self.initial_design = initial_design

@@ -81,9 +81,8 @@ class SeriesKernels(Strategy):
             sums = [of(one).along for one in every if one.target == target]
             found = [estimate(parts._replace(effects=_with_joint_categories(parts.effects)))]
             found += [estimate(parts._replace(along=one)) for one in sums]
-        spans = task.grammar.spans
         new = (one for one in found if one.expression.canonical not in known)
-        return [one for one in new if spans(one.expression)][:n_proposals]
+        return [one for one in new if task.grammar.spans(one.expression)][:n_proposals]
 
 
 class _Parts(NamedTuple):

@@ -68,7 +68,6 @@ class SOT(BayesianStrategy):
     """
 
     _kernel_type: ClassVar[type[KernelKernel]] = SOTKernel
-    """The kernel between expressions."""
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
         **BayesianStrategy._parameter_constraints,

@@ -12,7 +12,7 @@ from sklearn.utils._param_validation import Interval
 
 from autokernel.expression import Expression
 from autokernel.search.history import History, Phase
-from autokernel.search.strategy import AT_LEAST_ONE, OF_DESIGN, Strategy, Task, draw_unknown
+from autokernel.search.strategy import AT_LEAST_ONE, CHOICE_OF_DESIGN, Strategy, Task, draw_unknown
 
 
 @dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
@@ -46,7 +46,7 @@ class TreeGEP(Strategy):
     """
 
     _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = {
-        "initial_design": OF_DESIGN,
+        **CHOICE_OF_DESIGN,
         "population_size": [Interval(Integral, 2, None, closed="left")],
         "reproduction": [Interval(Real, 0, 1, closed="left")],
         "mutation": [Interval(Real, 0, 1, closed="both")],
