@@ -8,13 +8,7 @@ import pytest
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import AutoKernelError, OutOfTimeError
-from tests.fits import run_together
 
-ARRIVE_AND_PRINT = """
-import json, pickle, sys
-deadlines = [pickle.loads(bytes.fromhex(text)) for text in sys.argv[1:]]
-print(json.dumps([(deadline.seconds_left, deadline.has_passed) for deadline in deadlines]))
-"""
 ROUNDING = 1e-6  # of differences of clocks that show days
 
 
@@ -78,17 +72,6 @@ def test_it_can_be_cancelled_but_never_is_never():
         assert other.seconds_left == math.inf
         assert not other.has_passed
         other.check()
-
-
-@pytest.mark.slow  # a test above sends it to this process
-def test_it_keeps_its_moment_in_another_process():
-    deadlines = Deadline(1000.0), Deadline(-1000.0)
-    before = [deadline.seconds_left for deadline in deadlines]
-    (found,) = run_together(ARRIVE_AND_PRINT, *(pickle.dumps(one).hex() for one in deadlines))
-    for deadline, earlier, (left, has_passed) in zip(deadlines, before, found, strict=True):
-        # looked at between our two looks; no process starts and imports in less than 0.01 s
-        assert deadline.seconds_left - ROUNDING <= left < earlier - 0.01
-        assert has_passed == deadline.has_passed
 
 
 def test_the_time_of_a_step_is_expected_from_the_largest_one_of_its_kind():

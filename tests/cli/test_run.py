@@ -132,19 +132,16 @@ def test_rows_with_dates_are_tested_by_time_against_naive_forecasts(
 
 
 def test_the_next_rows_of_a_series_are_those_of_a_fit_to_all_rows(tmp_path, capsys):
-    from skops.io import get_untrusted_types, load  # which imports all of scikit-learn
-
     days = np.datetime64("2019-01-31") + np.arange(8)
     level = 20 + np.cumsum(np.random.default_rng(0).normal(size=8))
     text = "".join(f"{d},{v:.3f}\n" for d, v in zip(days, level, strict=True))
     path, made = write(tmp_path, f"day,level\n{text}"), tmp_path / "next.csv"
     arguments = ["--strategy", "series", "--horizon", "3", "--predictions", str(made)]
-    assert main([str(path), *arguments, "--output", str(tmp_path / "made.skops")]) == 0
+    assert main([str(path), *arguments, "--output", str(tmp_path / "made.joblib")]) == 0
     assert f"Forecast: {made}" in capsys.readouterr().out
     table = pd.read_csv(made, parse_dates=["day"])
     assert table["day"].tolist() == list(pd.date_range("2019-02-08", periods=3))
-    trusted = get_untrusted_types(file=tmp_path / "made.skops")
-    kept = load(tmp_path / "made.skops", trusted=trusted)
+    kept = joblib.load(tmp_path / "made.joblib")
     np.testing.assert_allclose(table["mean"], kept.forecast(3)["mean"], rtol=1e-7)
     rows = pd.read_csv(path, parse_dates=["day"])  # the average of all kernels, given all rows
     direct = AutoKernelGPRegressor(strategy="series", random_state=0)
@@ -238,7 +235,7 @@ def test_categories_gaps_and_weights_reach_the_model_and_its_files(tmp_path, cap
     arguments = [str(shops(tmp_path)), "--weights", "n", "--decimal", ",", "--predict", str(new)]
     options = ("--predictions", "--output", "--plot")
     arguments += [f"{name}={path}" for name, path in zip(options, made.values(), strict=True)]
-    assert main([*arguments, "--n-iter", "0", "--max-time", "3"]) == 0
+    assert main([*arguments, "--n-iter", "1", "--strategy", "greedy"]) == 0
     output = capsys.readouterr().out
     assert "Test RMSE of sales, weighted" in output
     errors = errors_of(output)
@@ -338,7 +335,7 @@ def test_a_bare_install_loads_no_extra_runs_airline_and_names_the_extra_that_rea
     assert "Forecast" in output
 
 
-@pytest.mark.parametrize("form", ["{y} Q{q}", "{y}-W{q:02d}", "{y}M{q:02d}", "{q} March {y}"])
+@pytest.mark.parametrize("form", ["{y} Q{q}", "{q} March {y}"])
 def test_dates_of_any_form_are_forecast(tmp_path, capsys, form):
     dates = [form.format(y=1990 + i // 4, q=1 + i % 4) for i in range(24)]
     y = np.arange(24) + np.random.default_rng(0).normal(size=24).round(3)

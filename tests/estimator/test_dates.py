@@ -67,16 +67,6 @@ def test_a_zone_is_converted_to_utc():
     assert set(np.round(hours, 9)) <= {4.0, 5.0}
 
 
-def test_dates_stand_beside_numbers_and_the_frame_of_the_user_stays_as_it_is():
-    frame = pd.DataFrame({"size": np.linspace(0, 1, 36), "month": MONTHS})
-    before = frame.copy()
-    model = small().refit(frame, Y, "LIN[month]")
-    pd.testing.assert_frame_equal(frame, before)
-    assert model.date_columns_ == [1]
-    assert list(model.feature_names_in_) == ["size", "month"]
-    np.testing.assert_array_equal(model.X_train_[:, 0], frame["size"])
-
-
 def test_dates_are_described_as_dates_and_their_lengths_in_days():
     def said(y, kernel, **settings):
         frame = FORMS["datetime64"][: len(y)]
@@ -122,12 +112,10 @@ def with_numbers(values):
 TWO_DIMENSIONS = r"two dimensions.*frame\[\['date'\]\]"
 WRONG = [
     (with_numbers(["2020-01-01", "2020-02-30"]), "'2020-01-31' in column 'a', got .*'2020-02-30'"),
-    (with_numbers(["2020-01-01T10:00", "soon"]), "'2020-01-31' in column 'a', got .*'soon'"),
     (with_numbers(["2020-01-01", "0000-01-01"]), "'2020-01-31' in column 'a', got .*'0000-01-01'"),
     (with_numbers(["2020-01-01", "0001-01-01T00:00+05:00"]), r"'a', got .*'0001-01-01T00:00\+05"),
     (MONTHS[:2].to_numpy(), TWO_DIMENSIONS),
     (["2020-01-01", "2020-01-02"], TWO_DIMENSIONS),
-    ([["13-02-2021"], ["14-02-2021"]], "dates .* in column 'x0', got .*'13-02-2021'"),
     ([[b"a"], [b"b"]], "levels of column 'x0', got b'a' of type bytes"),
     ([[1.0], ["2020-01-02"]], "dates such as '2020-01-31' in column 'x0'"),
     ([[1], [2, 3]], "inhomogeneous shape"),

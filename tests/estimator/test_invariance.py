@@ -1,4 +1,4 @@
-"""What must not matter does not: orders, names, units, constants, and repeated rows.
+"""What must not matter does not: orders, names, units, and repeated rows.
 
 Each change of a table leads to the predictions of the table as it was, up to rounding: the search
 for a mode ends within the accuracy of the maximiser, and all that follows depends on the mode.
@@ -77,10 +77,6 @@ def with_other_names(X, y, new, kernel, rng):
     return moments(X.rename(columns=names), y, new.rename(columns=names), kernel)
 
 
-def with_a_constant_column_more(X, y, new, kernel, rng):
-    return moments(X.assign(same=3.0), y, new.assign(same=3.0), kernel)
-
-
 def by_another_seed(X, y, new, kernel, rng):
     return moments(X, y, new, kernel, seed=1)
 
@@ -117,7 +113,6 @@ CHANGES = (
     in_another_order_of_rows,
     in_another_order_of_columns,
     with_other_names,
-    with_a_constant_column_more,
     by_another_seed,
     in_other_units,
     with_other_levels,
@@ -125,18 +120,20 @@ CHANGES = (
 )
 
 
-# what names and further columns might change, and kinds whose fits take longest
-OF_COLUMNS = (in_another_order_of_columns, with_other_names, with_a_constant_column_more)
+# what names of columns might change, and kinds whose fits take longest
+OF_COLUMNS = (in_another_order_of_columns, with_other_names)
 NAMED = ("numbers", "a category", "gaps", "a logarithm")
 LONG = {"a period": in_another_order_of_rows, "noise that varies": in_other_units}
 
 
 def cases():
-    """Changes of kinds by seeds, of which some always run."""
+    """Changes of kinds by seeds, of which half of those with the first seed always run."""
     for kind, change, seed in product(KERNELS, CHANGES, range(5)):
         if change is with_other_levels and kind != "a category":
             continue
         is_slow = seed > 0 or LONG.get(kind, change) is not change
+        if change is not with_other_levels and kind not in LONG:
+            is_slow |= ([*KERNELS].index(kind) + CHANGES.index(change)) % 2 == 0
         is_slow |= change in OF_COLUMNS and kind not in NAMED
         yield pytest.param(change, kind, seed, marks=[pytest.mark.slow] if is_slow else [])
 

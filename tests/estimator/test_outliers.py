@@ -65,11 +65,10 @@ def test_deviations_are_those_of_the_weight_of_a_row():
         weights = np.ones(len(y))
         weights[rows] = weight
         model = small().refit(X, y, "SE[0]", sample_weight=weights)
-        text = model.describe()
-        off.append(float(re.search(r"it is (\d+) standard deviations off", text)[1]))
+        off += [*model._fitted.outliers.deviations]
     # about nine parameters of 59 rows: the function has a variance of .15 of that of the noise
     factor = np.sqrt((1 + 0.15) / (1 / 4 + 0.15))
-    assert off[1] == pytest.approx(factor * off[0], rel=0.08)  # texts have two digits
+    assert off[1] == pytest.approx(factor * off[0], rel=0.05)
 
 
 X, _, _, F = example(rows=[])
@@ -118,7 +117,7 @@ def test_few_rows_or_values_are_all_kept(y):
 
 @pytest.mark.parametrize(
     ("rows", "value"),
-    [([7], 1e20), ([7], -9.96921e36), ([3, 40], 1e13), ([20, 21, 22], -9999.0), ([0, 1], 99999.0)],
+    [([7], -9.96921e36), ([20, 21, 22], -9999.0), ([0, 1], 99999.0)],
 )
 def test_numbers_that_stand_for_missing_ones_are_excluded_also_side_by_side(rows, value):
     X, y, _, f = example(rows=[])
@@ -273,12 +272,6 @@ def test_rows_without_a_density_on_the_scale_are_said_to_be_at_its_end():
     said = refitted(x, y, "sqrt(y) ~ SE[0]").describe()
     assert "Row 7 has a value where the target's scale ends, and is excluded" in said
     assert re.search(r"Row 30 is excluded as an outlier: it is \d+ standard deviations off", said)
-
-
-def test_another_value_is_refused():
-    X, y, _, _ = example()
-    with pytest.raises(ValueError, match=r"'outliers' parameter .* must be a str among"):
-        small(outliers="all").fit(X, y)
 
 
 def test_a_warm_start_goes_on_without_the_same_rows(kept):

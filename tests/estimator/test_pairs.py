@@ -6,7 +6,6 @@ way. The consumers share a fit of each kind.
 """
 
 import pickle
-import re
 from dataclasses import dataclass, field
 from functools import cache
 
@@ -302,11 +301,3 @@ def test_claims_are_as_probable_as_that_their_columns_matter(name):
     assert len(ways)
     known = ways[~ways["predicate"].str.startswith("is open")]
     assert (known["probability"] <= depends["t"] + 0.01).all()
-
-
-@pytest.mark.parametrize("name", [name for name in KINDS if "dates" in name])
-def test_dates_are_in_days_and_no_other_unit(name):
-    model = fit_of(name)
-    assert re.search(r"every 1[\d.]+ days", description_of(name))
-    with pytest.raises(ValueError, match=r"units must have 'days' for .*, got 'years'"):
-        model.describe(units={"t": "years"})

@@ -8,7 +8,6 @@ import pytest
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel import evaluate_kernel, parse_expression
-from autokernel.explain import Table
 from tests.fits import TIMES, assert_predicts_as_its_kernel, rows, small, through_json, tiny, wave
 
 X, Y = wave(20, n_features=2)
@@ -125,17 +124,6 @@ def test_refit_without_a_kernel_keeps_the_structure_and_takes_the_data():
     assert_predicts_as_its_kernel(model, X_NEW, Y_NEW, X_NEW + 0.1)
 
 
-def test_refit_reads_the_names_of_columns():
-    frame = pd.DataFrame(X, columns=["date", "time period"])  # of numbers all the same
-    model = tiny().refit(frame, Y, "LIN[time period] + SE[date]")
-    assert model.best_expression_ == "LIN[time period] + SE[date]"
-    assert list(model.feature_names_in_) == ["date", "time period"]
-    np.testing.assert_array_equal(
-        model.predict(frame), tiny().refit(X, Y, "LIN[1] + SE[0]").predict(X)
-    )
-    assert model.refit(frame, Y, "LIN[1]").best_expression_ == "LIN[time period]"
-
-
 def test_a_search_after_refit_goes_on_where_the_last_one_ended(fitted, model):
     model.refit(X_NEW, Y_NEW, "LIN[1]").set_params(warm_start=True).fit(X, Y)
     assert model.best_expression_ == fitted.best_expression_
@@ -154,8 +142,8 @@ def test_a_moment_of_time_gives_a_rough_model_and_a_warning():
     assert len(model.search_history_["kernel"]) == model.n_iter_ == 0
     assert model.score(X, Y) > 0.5  # better than a straight line
     assert_predicts_as_its_kernel(model, X, Y, X_NEW + 0.1)
-    assert isinstance(model.leaderboard(), Table)
-    assert len(model.leaderboard()["kernel"]) == 0
+    heads = ["rank", "chosen", "score", "n_leaves", "kernel"]
+    assert str(model.leaderboard()).split() == heads  # without a row
     assert np.isfinite(model.refit(X, Y).best_score_)
 
 

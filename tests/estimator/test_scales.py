@@ -118,13 +118,6 @@ def test_the_evidence_is_that_of_the_transformed_target_with_the_jacobian(name):
     assert own.score == pytest.approx(by_hand.score + jacobian.sum(), abs=1e-2)
 
 
-def test_a_kernel_of_a_scaled_column_is_that_of_the_column_transformed_by_hand():
-    X, y = drawn()
-    own = evaluate_kernel("SE[log(0)] + LIN[1]", X, y)
-    by_hand = evaluate_kernel("SE[0] + LIN[1]", np.column_stack([np.log(X[:, 0]), X[:, 1]]), y)
-    assert own.score == pytest.approx(by_hand.score, abs=1e-2)
-
-
 def test_the_median_is_that_of_scikit_learn_on_the_transformed_target(models, name):
     X, y, model, _ = models
     function, inverse, _ = MAPS[name]
@@ -508,7 +501,7 @@ def test_targets_over_many_decades_keep_all_digits_on_their_scale(decades):
     np.testing.assert_array_equal(from_dict(to_dict(model)).predict(x), model.predict(x))
 
 
-@pytest.mark.parametrize("limit", [1e-12, 1e-20, 3e-10])
+@pytest.mark.parametrize("limit", [1e-20, 3e-10])
 def test_a_reading_at_the_limit_of_detection_leaves_the_log_scale(limit):
     rng = np.random.default_rng(5)
     x = np.sort(rng.uniform(0, 10, 50))[:, None]

@@ -24,7 +24,10 @@ from autokernel import (
     UpperConfidenceBound,
     parse_expression,
 )
+from autokernel.cli import main
 from autokernel.expression import Leaf
+from tests.cli.files import QUICK
+from tests.cli.files import wave as time_series
 from tests.fits import At, interrupt, rows, tiny, wave
 from tests.own_kernels import BY_CALL, OU
 
@@ -141,12 +144,17 @@ def through_joblib(model, folder):
     return joblib.load(folder / "model.joblib")
 
 
-def through_skops(model, folder):
-    from skops.io import dump, get_untrusted_types, load  # which imports all of scikit-learn
+def from_skops(file):
+    from skops.io import get_untrusted_types, load  # which imports all of scikit-learn
 
-    file = folder / "model.skops"
-    dump(model, file)
     return load(file, trusted=get_untrusted_types(file=file))
+
+
+def through_skops(model, folder):
+    from skops.io import dump
+
+    dump(model, folder / "model.skops")
+    return from_skops(folder / "model.skops")
 
 
 COPIES = {
@@ -172,6 +180,13 @@ def test_copy_of_a_fitted_model_predicts_the_same_and_goes_on_alike(model, dupli
     before, after = (one.search_history_["fit_seconds"] for one in (model, twin))
     np.testing.assert_array_equal(after[: len(before)], before)  # they were read
     assert len(after) > len(before)
+
+
+@pytest.mark.filterwarnings("default:max_time ended the search before")
+def test_the_command_line_writes_a_file_of_skops(tmp_path):
+    file = tmp_path / "model.skops"
+    assert main([str(time_series(tmp_path)), "--target=level", *QUICK, "--output", str(file)]) == 0
+    assert from_skops(file).feature_names_in_.tolist() == ["time", "junk"]
 
 
 def test_a_kernel_adds_to_a_file_of_skops_about_as_much_as_to_one_of_joblib(tmp_path):

@@ -9,7 +9,7 @@ from tests.fits import SEARCHES
 QUICK = Importance(max_draws=100)
 
 
-@parametrize_with_checks([AutoKernelGPRegressor(n_iter=1, base_kernels=["LIN"], max_leaves=2)])
+@parametrize_with_checks([AutoKernelGPRegressor(n_iter=0, base_kernels=["LIN"], max_leaves=1)])
 def test_a_small_search_passes_the_checks_of_scikit_learn(estimator, check, kept):
     # what one check has evaluated is known to the next
     check(estimator.set_params(memory=str(kept)))

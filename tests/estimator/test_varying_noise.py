@@ -93,7 +93,7 @@ def test_noise_that_varies_is_found_said_and_predicted(form, text):
 
 @pytest.mark.parametrize("degrees", [np.inf, 4])
 @pytest.mark.parametrize(
-    ("n_tables", "at_most"), [(3, 0), pytest.param(8, 1, marks=pytest.mark.slow)]
+    ("n_tables", "at_most"), [(2, 0), pytest.param(8, 1, marks=pytest.mark.slow)]
 )
 def test_neither_constant_noise_nor_heavy_tails_are_noise_that_varies(degrees, n_tables, at_most):
     n_found = 0
@@ -226,18 +226,6 @@ def test_it_is_found_around_simple_kernels_if_a_product_has_absorbed_it():
     assert [one["predicate"] for one in said(model)] == ["grows with z"]
 
 
-@pytest.mark.slow  # the test above is a smaller form
-def test_noise_that_a_product_with_a_period_has_absorbed_is_found():
-    rng = np.random.default_rng(3)
-    x = np.sort(rng.uniform(0, 10, 120))
-    y = x * np.sin(2 * np.pi * x / 2.3) + 0.06 * x**2 * rng.normal(size=120)
-    swing, rough = "LIN[x] * PER[x]", "LIN[x] * LIN[x] * SE[x]"
-    settings = {"base_kernels": ["SE", "LIN", "PER"], "max_leaves": 5, "averaging": None}
-    model = small(n_iter=0, noise="auto", start_kernel=[swing, f"{swing} + {rough}"], **settings)
-    assert said(model.fit(pd.DataFrame({"x": x}), y))
-    assert model.best_expression_ == swing
-
-
 def test_copies_predict_the_same():
     X, model = table("levels")[0], fit_of("levels")
     expected = model.predict_quantiles(X, [0.1, 0.9])
@@ -250,8 +238,8 @@ def test_copies_predict_the_same():
     "approximation", ["inducing", pytest.param("neighbours", marks=pytest.mark.slow)]
 )
 def test_many_rows_have_it_too(approximation):
-    X, y, std = table("linear", n=900)
-    model = fitted(X, y, approximation=approximation)
+    X, y, std = table("linear", n=600)
+    model = fitted(X, y, approximation=approximation, n_inducing=40)
     assert len(said(model)) == 1
     # five of its standard errors at the ends
     np.testing.assert_allclose(noise_of(model, X), std, rtol=0.3)
@@ -272,7 +260,7 @@ def test_weights_that_go_with_a_column_are_no_noise_that_varies():
 
 
 @pytest.mark.parametrize(
-    ("n_tables", "at_most"), [(8, 1), pytest.param(20, 3, marks=pytest.mark.slow)]
+    ("n_tables", "at_most"), [(4, 1), pytest.param(20, 3, marks=pytest.mark.slow)]
 )
 def test_random_gaps_are_no_noise_that_varies(n_tables, at_most):
     n_found = 0
@@ -282,7 +270,7 @@ def test_random_gaps_are_no_noise_that_varies(n_tables, at_most):
         y = np.sin(6 * X[:, 0]) + 0.3 * rng.normal(size=100)
         X[:, 1:][rng.random((100, 3)) < 0.25] = np.nan
         n_found += len(said(fitted(X, y, "SE[0]"))) > 0
-    assert n_found <= at_most  # each with about 5 %: more than 3 of 20 with 2 %, 1 of 8 with 6 %
+    assert n_found <= at_most  # each with about 5 %: more than 3 of 20 with 2 %, 1 of 4 with 1 %
 
 
 @pytest.mark.parametrize(
@@ -332,9 +320,3 @@ def test_terms_of_a_record_are_checked(field, value, key):
     record["model"]["varying"]["identity"]["terms"][0][field] = value
     with pytest.raises(ValueError, match=rf"record\.model\.varying\.identity\.terms\[0\]\.{key}"):
         from_dict(record)
-
-
-def test_noise_must_be_auto_or_constant():
-    X, y, _ = table("constant", n=20)
-    with pytest.raises(ValueError, match="noise"):
-        fitted(X, y, noise="varying")

@@ -13,13 +13,13 @@ from autokernel.model import KernelPosterior, MixtureComponent, MixturePredictor
 
 def refitted(kernel, X, y, **settings):
     """Return an estimator with this kernel at its best parameters."""
-    defaults = {"averaging": None, "outliers": None, "random_state": 0}
+    defaults = {"averaging": None, "outliers": None, "noise": "constant", "random_state": 0}
     return AutoKernelGPRegressor(**defaults | settings).refit(X, y, kernel)
 
 
 def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
     """Return a fitted estimator with this kernel, its log parameters and draws around them."""
-    model = refitted("NOISE", X, y, noise="constant")
+    model = refitted("NOISE", X, y)
     fitted, whole = model._fitted, np.append(theta, np.log(noise))
     unknown = np.full((len(whole), len(whole)), np.nan)
     evaluation = replace(fitted.evaluation, expression=expression, theta=whole, hessian=unknown)

@@ -44,18 +44,18 @@ def with_inducing(expression, theta, data):
     return InducingPredictor(expression, theta, data, 30)
 
 
-def function_of(text, make=ExactPredictor):
+def function_of(text, make=ExactPredictor, *, n=25):
     """Return a function with its predictor, background and weights; some values are missing."""
     operators = {one.symbol: one for one in EVERY_OPERATOR.operators}
     expression = parse_expression(text, operators=operators.values())
     rng = np.random.default_rng(0)
-    X = rng.uniform(size=(25, 3))
-    X[:, 2] = rng.integers(0, 3, 25) / 2
+    X = rng.uniform(size=(n, 3))
+    X[:, 2] = rng.integers(0, 3, n) / 2
     if "[0](" not in text:  # nothing may be missing along a change
         X[3, 0] = np.nan
     X[4, 1] = np.nan
     columns = Columns.of_names(None, 3).of_rows(X)
-    data = TrainingData(columns.inputs(X, first_row=0), rng.normal(size=25))
+    data = TrainingData(columns.inputs(X, first_row=0), rng.normal(size=n))
     theta = np.append(rng.uniform(-1, 0.5, n_kernel_params(expression)), -2.0)
     predictor = make(expression, theta, data)
     background, weights = columns.inputs(X[:N_BACKGROUND]), rng.dirichlet(np.ones(N_BACKGROUND))
@@ -101,7 +101,7 @@ def test_effects_are_averages_of_all_values(text, make):
 
 @pytest.mark.parametrize("name", ["two columns", "another one"])
 def test_a_missing_value_stands_for_all_places_of_its_column(name):
-    function, known = function_of("SE[0] * LIN[1] + CAT[2] + SE[1]")
+    function, known = function_of("SE[0] * LIN[1] + CAT[2] + SE[1]", n=9)
     effect, signs = EFFECTS[name]
     places = np.array(known[3].columns[1].places)
     x = np.linspace(0.1, 0.9, 5)  # as many points as there are rows before one with a gap

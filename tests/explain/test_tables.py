@@ -28,9 +28,9 @@ def fit_of_a_line():
 
 
 @cache
-def fit_of_a_sine(seed):
+def fit_of_a_sine():
     """Five cycles in twelve years, with a noise of ten."""
-    rng = np.random.default_rng(seed)
+    rng = np.random.default_rng(1)
     years = 1949 + 12 * np.append(rng.uniform(size=28), [0, 1])
     y = 100 * np.sin(2 * np.pi * years / 2.4) + 10 * rng.normal(size=30)
     return tiny(base_kernels=["SE", "PER"]).fit(years[:, None], y)
@@ -53,7 +53,7 @@ def fit_of_noise():
     return tiny(base_kernels=["SE"], max_leaves="auto").fit(X, 10 * y)
 
 
-FITS = {"line": fit_of_a_line, "sine": lambda: fit_of_a_sine(0), "noise": fit_of_noise}
+FITS = {"line": fit_of_a_line, "sine": fit_of_a_sine, "noise": fit_of_noise}
 
 
 def rows_of(table):
@@ -79,9 +79,8 @@ def test_a_line_in_one_of_two_columns_is_recognised():
         assert row["linear"] <= row["depends"]
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_sine_of_five_cycles_is_recognised(seed):
-    model = fit_of_a_sine(seed)
+def test_a_sine_of_five_cycles_is_recognised():
+    model = fit_of_a_sine()
     (row,) = rows_of(model.inclusion_probabilities_)
     assert row["depends"] > 0.99
     assert row["repeats"] > 0.99
@@ -97,7 +96,7 @@ def test_a_sine_of_five_cycles_is_recognised(seed):
 
 
 def test_intervals_are_those_of_a_markov_chain_over_the_parameters():
-    model = fit_of_a_sine(1)
+    model = fit_of_a_sine()
     best, columns = model._fitted.evaluation, model._fitted.columns
     data = TrainingData(
         columns.inputs(model.X_train_), model._fitted.target.forward(model.y_train_)
@@ -163,17 +162,6 @@ def test_the_posterior_is_a_distribution_over_evaluated_kernels(name):
     assert model.best_expression_ in table["kernel"]
 
 
-@pytest.mark.parametrize("name", FITS)
-def test_intervals_are_of_all_parameters_of_the_best_kernel(name):
-    model = FITS[name]()
-    table = model.parameters_
-    assert table["parameter"].tolist() == [p.name for p in model._fitted.evaluation.parameters]
-    assert np.all((table["low"] < table["value"]) & (table["value"] < table["high"]))
-    assert table["low"].min() > 0
-    noise, variance = rows_of(table)[-1], np.var(model.y_train_)
-    assert noise["value"] == pytest.approx(model.noise_variance_ / variance)
-
-
 def test_columns_have_their_names_and_constant_ones_no_say():
     x, y = wave(20)
     frame = pd.DataFrame({"time": x[:, 0], "site": 3.0})
@@ -236,16 +224,6 @@ def test_a_table_aligns_its_columns_and_ends_after_twenty_rows():
     assert str(table).splitlines()[20:] == ["    19", "... and 5 more"]  # nan is left out
     assert str(Table({"number": np.arange(20)})).splitlines()[-1].split() == ["19"]
     assert str(Table({"number": np.arange(0)})).split() == ["number"]
-
-
-def test_a_search_without_a_trial_has_an_empty_leaderboard():
-    X, y = wave(20)
-    model = tiny(max_time=1e-6)
-    with pytest.warns(UserWarning, match="before any kernel had a score"):
-        model.fit(X, y)
-    table = model.leaderboard()
-    assert {len(column) for column in table.values()} == {0}
-    assert str(table).split() == ["rank", "chosen", "score", "n_leaves", "kernel"]
 
 
 def test_a_row_for_each_parameter_of_each_component():

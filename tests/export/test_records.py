@@ -7,9 +7,8 @@ import pandas as pd
 import pytest
 from sklearn.base import clone
 from sklearn.callback import ProgressBar
-from sklearn.exceptions import NotFittedError
 
-from autokernel import AutoKernelGPRegressor, parse_expression
+from autokernel import parse_expression
 from autokernel.export import from_dict, to_dict
 from autokernel.search import SOT
 from tests.explain.models import refitted
@@ -125,8 +124,3 @@ def test_custom_kernels_and_operators_are_refused():
     ):
         with pytest.raises(ValueError, match="to_dict can hold the base kernels and operators"):
             to_dict(refitted(kernel, X, y, **settings))
-
-
-def test_there_is_nothing_to_write_before_a_fit():
-    with pytest.raises(NotFittedError):
-        to_dict(AutoKernelGPRegressor())
