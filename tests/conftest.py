@@ -1,4 +1,4 @@
-"""Settings of all tests, read before numpy is imported."""
+"""Settings of all tests, read before numpy and matplotlib are imported."""
 
 import os
 
@@ -6,7 +6,9 @@ import os
 # of pytest-xdist and the processes that tests start inherit the variables.
 for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+os.environ.setdefault("MPLBACKEND", "Agg")  # pictures are drawn and not shown
 
+import numpy as np  # noqa: E402
 import pytest  # noqa: E402
 from hypothesis import settings  # noqa: E402
 
@@ -21,6 +23,12 @@ pytest.register_assert_rewrite("tests.batteries")
 # derandomize: the same examples in every run; deadline: machines differ in speed
 settings.register_profile("deterministic", derandomize=True, deadline=None, max_examples=20)
 settings.load_profile("deterministic")
+
+
+@pytest.fixture
+def rng():
+    """Random numbers, the same in every test."""
+    return np.random.default_rng(0)
 
 
 @pytest.fixture(scope="module")

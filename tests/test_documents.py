@@ -11,7 +11,6 @@ import sys
 from itertools import groupby
 from pathlib import Path
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pytest
@@ -83,7 +82,6 @@ def pages_with_examples():
 @pytest.mark.filterwarnings("ignore:to_dict leaves out memory")  # which the test adds
 @pytest.mark.parametrize("path", list(pages_with_examples()))
 def test_the_examples_run_and_print_what_is_shown(path, kept, tmp_path, monkeypatch, capsys):
-    mpl.use("Agg")
     monkeypatch.chdir(tmp_path)
     names, memory = {}, f"memory={str(kept)!r}"
     for code, prints, shown in examples(path):

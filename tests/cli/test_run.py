@@ -235,7 +235,7 @@ def test_categories_gaps_and_weights_reach_the_model_and_its_files(tmp_path, cap
     arguments = [str(shops(tmp_path)), "--weights", "n", "--decimal", ",", "--predict", str(new)]
     options = ("--predictions", "--output", "--plot")
     arguments += [f"{name}={path}" for name, path in zip(options, made.values(), strict=True)]
-    assert main([*arguments, "--n-iter", "1", "--strategy", "greedy"]) == 0
+    assert main([*arguments, "--n-iter", "0", "--max-time", "3"]) == 0
     output = capsys.readouterr().out
     assert "Test RMSE of sales, weighted" in output
     errors = errors_of(output)

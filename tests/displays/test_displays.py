@@ -3,7 +3,6 @@
 import sys
 from itertools import pairwise
 
-import matplotlib as mpl
 import matplotlib.pyplot as plt
 import numpy as np
 import pandas as pd
@@ -16,8 +15,6 @@ from autokernel.export import from_dict, to_dict
 from autokernel.expression import parse_expression
 from tests.explain.models import refitted, with_kernel
 from tests.fits import small, wave
-
-mpl.use("Agg")
 
 
 @pytest.fixture(scope="module")
@@ -103,8 +100,7 @@ def test_effects_are_zero_on_average_and_partial_residuals_add_the_residual(
     assert not any(len(panel.residuals) for panel in without.panels)
 
 
-def test_a_map_is_empty_where_there_are_no_rows():
-    rng = np.random.default_rng(0)
+def test_a_map_is_empty_where_there_are_no_rows(rng):
     X = rng.uniform(size=(60, 1)) + rng.uniform(0, 0.1, size=(60, 2))  # along the diagonal
     y = X[:, 0] * X[:, 1] + 0.01 * rng.normal(size=60)
     model = refitted("LIN[0] * LIN[1]", X, y)
@@ -190,8 +186,7 @@ def test_ticks_of_dates_do_not_touch(dates):
         assert all(a.x1 < b.x0 for a, b in pairwise(found))
 
 
-def test_legends_are_outside_of_the_axes(several, model, panels_of_several):
-    rng = np.random.default_rng(0)
+def test_legends_are_outside_of_the_axes(several, model, panels_of_several, rng):
     frame = pd.DataFrame({"dose": rng.uniform(size=40), "drug": list("ab") * 20})
     y = frame["dose"] * np.where(frame["drug"] == "a", 1, -1) + 0.1 * rng.normal(size=40)
     by_level = EffectsDisplay.from_estimator(refitted("CAT[drug] * LIN[dose]", frame, y))
@@ -209,8 +204,7 @@ def test_legends_are_outside_of_the_axes(several, model, panels_of_several):
     assert n_legends == 5
 
 
-def test_many_levels_with_long_names_are_sorted_and_ten_are_named():
-    rng = np.random.default_rng(0)
+def test_many_levels_with_long_names_are_sorted_and_ten_are_named(rng):
     names = [f"a rather long name of level number {n:02d}" for n in range(23)]
     frame = pd.DataFrame({"level": np.repeat(names, 3)})
     y = np.repeat(rng.normal(size=23), 3) + 0.1 * rng.normal(size=69)
@@ -225,8 +219,7 @@ def test_many_levels_with_long_names_are_sorted_and_ten_are_named():
     assert ax.get_window_extent().x0 < 0.4 * display.figure_.bbox.x1
 
 
-def test_dates_and_ordered_levels_are_drawn_in_their_order():
-    rng = np.random.default_rng(0)
+def test_dates_and_ordered_levels_are_drawn_in_their_order(rng):
     sizes = pd.Categorical(rng.choice([*"SML"], 60), [*"SML"], ordered=True)
     days = pd.to_datetime(rng.choice(["2020-01-01", "2020-07-01"], 60))
     frame = pd.DataFrame({"day": days, "size": sizes, "drug": rng.choice([*"abc"], 60)})
@@ -241,8 +234,7 @@ def test_dates_and_ordered_levels_are_drawn_in_their_order():
         assert [axis.tolist() for axis in one.axes] == [order[name] for name in one.names]
 
 
-def test_maps_of_two_categories_are_empty_where_there_are_no_rows():
-    rng = np.random.default_rng(0)
+def test_maps_of_two_categories_are_empty_where_there_are_no_rows(rng):
     frame = pd.DataFrame({"day": rng.choice(["mon", "sat"], 60), "shop": rng.choice([*"ABC"], 60)})
     frame = frame[(frame["day"] != "mon") | (frame["shop"] != "A")]
     y = 2.0 * ((frame["day"] == "sat") & (frame["shop"] == "B")) + 0.2 * rng.normal(size=len(frame))
@@ -279,8 +271,7 @@ def test_titles_and_the_legend_end_within_a_narrow_figure(panels_of_several):
         assert ax.get_title("left").count("\n") < 2
 
 
-def test_calibration_of_a_right_model_is_on_the_diagonal(model):
-    rng = np.random.default_rng(0)
+def test_calibration_of_a_right_model_is_on_the_diagonal(model, rng):
     X = rng.uniform(0.1, 0.9, size=(400, 1))
     mean, std = model.predict(X, return_std=True)
     right = CalibrationDisplay.from_estimator(model, X, mean + std * rng.normal(size=400))
@@ -322,8 +313,7 @@ def test_axes_have_the_name_of_the_target():
         assert ax.get_ylabel() == rf"{label}\$ of sales"
 
 
-def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbers():
-    rng = np.random.default_rng(0)
+def test_factors_over_the_log_of_a_column_have_logarithmic_axes_with_plain_numbers(rng):
     X = pd.DataFrame({"age": np.exp(rng.uniform(0, 6, 60)), "water": rng.uniform(size=60)})
     y = np.exp(0.4 * np.log(X["age"]) + X["water"] + 0.1 * rng.normal(size=60))
     model = refitted("log(y) ~ LIN[log(age)] + LIN[water]", X, y)

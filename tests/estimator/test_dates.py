@@ -2,7 +2,6 @@
 
 import re
 
-import matplotlib as mpl
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -10,8 +9,6 @@ import pytest
 
 from autokernel.displays import EffectsDisplay, ForecastDisplay
 from tests.fits import small, tiny
-
-mpl.use("Agg")
 
 MONTHS = pd.date_range("1949-01-01", periods=36, freq="MS")
 Y = np.sin(2 * np.pi * np.arange(36) / 12) + np.linspace(0, 1, 36)
@@ -157,8 +154,7 @@ def test_whole_numbers_that_read_as_dates_are_said_with_how_to_read_them(name, n
     assert model.date_columns_ == [0]
 
 
-def test_ordinary_whole_numbers_are_no_dates():
-    rng = np.random.default_rng(0)
+def test_ordinary_whole_numbers_are_no_dates(rng):
     columns = {
         "number": 201801 + np.arange(60),  # also beyond the twelfth
         "serial": 40000 + np.arange(60),

@@ -565,10 +565,9 @@ def test_whole_numbers_that_name_groups_are_said_with_what_to_do():
 
 
 @pytest.mark.parametrize("n_others", [0, 30])
-def test_groups_of_two_columns_are_found_also_among_many_categories(n_others):
+def test_groups_of_two_columns_are_found_also_among_many_categories(n_others, rng):
     X, y = panel()
     both = pd.concat([X.assign(product=product) for product in "pq"]).drop(columns="price")
-    rng = np.random.default_rng(0)
     for number in range(n_others):  # of which no three are groups
         both.insert(number % 3, f"c{number}", rng.choice([*"abcdefg"[: 2 + number % 6]], len(both)))
     model = small(averaging=None).refit(both, np.r_[y, y + 1], "CAT[shop] + CAT[product]")

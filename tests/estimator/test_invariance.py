@@ -149,8 +149,7 @@ def test_predictions_stay_as_they_are(change, kind, seed):
     np.testing.assert_allclose(found[0] / scale, found[1] / scale, atol=1e-6)
 
 
-def test_equal_rows_are_one_row_and_nothing_is_lost():
-    rng = np.random.default_rng(0)
+def test_equal_rows_are_one_row_and_nothing_is_lost(rng):
     x = rng.uniform(0, 6, 50)
     y = np.sin(x) + 0.1 * rng.normal(size=50)
     y[7] = 30.0
@@ -170,8 +169,7 @@ def test_equal_rows_are_one_row_and_nothing_is_lost():
     assert "Rows 7 and 50 are excluded" in model.describe()
 
 
-def test_what_leaves_rows_out_counts_equal_ones_once():
-    rng = np.random.default_rng(0)
+def test_what_leaves_rows_out_counts_equal_ones_once(rng):
     X, y = rng.uniform(0, 6, (30, 1)), rng.normal(size=30)
     every = np.tile(np.arange(30), 70)  # more copies than rows that are left out
     model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X[every], y[every], "SE[0]")

@@ -122,8 +122,7 @@ def test_one_outlier_of_1e12_spoils_neither_the_fit_nor_the_scale():
     assert std.max() < 1e12
 
 
-def test_thirty_columns_of_which_one_counts():
-    rng = np.random.default_rng(0)
+def test_thirty_columns_of_which_one_counts(rng):
     inputs, new = rng.uniform(size=(20, 30)), rng.uniform(size=(200, 30))
     y = 3 * inputs[:, 7] + 0.1 * rng.normal(size=20)
     model = tiny(base_kernels=["LIN"], averaging=None).fit(inputs, y)

@@ -95,8 +95,7 @@ def test_nothing_is_excluded_from_clean_data(kind):
     assert len(refitted(*CLEAN[kind]()).outliers_) == 0
 
 
-def test_a_skewed_target_is_judged_on_its_logarithm():
-    rng = np.random.default_rng(0)
+def test_a_skewed_target_is_judged_on_its_logarithm(rng):
     X = rng.uniform(size=(48, 1))
     y = np.exp(np.sin(6 * X[:, 0]) + 0.5 * rng.normal(size=48))
     settings = {"target_scale": "auto", "base_kernels": ["SE"], "max_leaves": 1}
@@ -135,8 +134,7 @@ def test_numbers_that_stand_for_missing_ones_are_excluded_also_side_by_side(rows
         small(base_kernels=["SE"]).refit(X, y, "SE[0]")
 
 
-def test_constant_columns_leave_noise_with_outliers():
-    rng = np.random.default_rng(0)
+def test_constant_columns_leave_noise_with_outliers(rng):
     y = np.append(rng.normal(size=60), [40.0, -50.0])
     with pytest.warns(UserWarning, match="every column of X is constant"):
         model = tiny(outliers="auto").fit(np.ones((62, 1)), y)
@@ -155,8 +153,7 @@ def test_weights_and_known_errors_count_and_indices_are_those_of_the_given_rows(
     np.testing.assert_array_equal(model.X_train_, X[expected])
 
 
-def test_spikes_that_a_period_explains_are_no_outliers_or_come_back():
-    rng = np.random.default_rng(0)
+def test_spikes_that_a_period_explains_are_no_outliers_or_come_back(rng):
     X = np.column_stack([np.arange(64.0), rng.uniform(size=(64, 2))])
     y = np.sin(X[:, 0] / 20) + 0.1 * rng.normal(size=64)
     y[::8] += 5
@@ -171,8 +168,7 @@ def test_spikes_that_a_period_explains_are_no_outliers_or_come_back():
 
 @pytest.mark.slow
 @pytest.mark.parametrize("approximation", ["inducing", "auto"])
-def test_outliers_among_many_rows_are_found_by_the_fit_to_some(approximation):
-    rng = np.random.default_rng(0)
+def test_outliers_among_many_rows_are_found_by_the_fit_to_some(approximation, rng):
     X = rng.uniform(size=(620, 1))
     f = np.sin(9 * X[:, 0])
     y = f + 0.1 * rng.normal(size=620)
@@ -250,8 +246,7 @@ def test_rows_that_have_something_in_common_come_again_and_are_kept(shared):
         assert found if chosen is rows else "rows that are far off" not in text
 
 
-def test_far_rows_without_a_date_share_no_date():
-    rng = np.random.default_rng(0)
+def test_far_rows_without_a_date_share_no_date(rng):
     n, days = 400, pd.date_range("2021-01-01", periods=400)
     monday = np.flatnonzero(days.day_name() == "Monday")[:6]
     unknown = np.setdiff1d(np.arange(n), monday)[:20]
@@ -288,8 +283,7 @@ def test_a_warm_start_goes_on_without_the_same_rows(kept):
     assert len(model.outliers_) == 0
 
 
-def test_outliers_of_very_many_columns_are_found_by_those_with_the_largest_effects():
-    rng = np.random.default_rng(0)
+def test_outliers_of_very_many_columns_are_found_by_those_with_the_largest_effects(rng):
     X = rng.uniform(size=(200, 30))
     y = 8 * X[:, 7] + 3 * np.sin(6 * X[:, 20]) + 0.1 * rng.normal(size=200)
     y[[20, 90, 170]] += 4  # which one column cannot show

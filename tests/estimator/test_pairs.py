@@ -134,8 +134,8 @@ def description_of(name):
     return fit_of(name).describe()
 
 
-# each of these is also one of the kinds together, which always run
-ONE_BY_ONE = {"texts", "gaps", "a scale of a column", "a scale of the target", "weights"}
+# each of these is also in the kinds together, which always run
+ONE_BY_ONE = {"numbers", "texts", "gaps", "a scale of a column", "a scale of the target", "weights"}
 ONE_BY_ONE |= {"known errors", "an outlier"}
 
 

@@ -184,8 +184,7 @@ def test_the_history_prints_its_main_columns_and_keeps_all(model):
     assert str(copy.search_history_) == str(model.search_history_)
 
 
-def test_refit_needs_nothing_that_only_a_search_needs():
-    rng = np.random.default_rng(0)
+def test_refit_needs_nothing_that_only_a_search_needs(rng):
     X, y = rng.uniform(size=(30, 2)), rng.normal(size=30)  # without a column of time
     model = small(strategy="series").refit(X, y, "LIN[0]")
     assert model.best_expression_ == "LIN[0]"

@@ -111,8 +111,7 @@ def test_update_is_conditioning_on_all_rows_at_the_parameters_of_the_fit(case):
     np.testing.assert_array_equal(model.y_train_, y)
 
 
-def test_noise_that_varies_keeps_its_function():
-    rng = np.random.default_rng(0)
+def test_noise_that_varies_keeps_its_function(rng):
     X = rng.uniform(size=(100, 1))
     y = 4 * X[:, 0] + 0.1 * 30 ** X[:, 0] * rng.normal(size=100)
     model = refitted("LIN[0]", X, y, n=90, noise="auto")
@@ -493,8 +492,7 @@ def test_a_second_change_warns_again_and_one_that_is_learnt_does_not():
     assert model.outcomes_["inside"].mean() > 0.9  # two rows of 110 are at a change
 
 
-def test_rows_that_exclude_a_kernel_leave_answers_of_the_others():
-    rng = np.random.default_rng(0)
+def test_rows_that_exclude_a_kernel_leave_answers_of_the_others(rng):
     x = rng.uniform(size=(40, 1))
     X = np.column_stack([x, x + 0.003 * rng.normal(size=(40, 1))])  # nearly one column
     y = np.sin(6 * x[:, 0]) + 0.2 * rng.normal(size=40)

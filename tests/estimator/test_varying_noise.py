@@ -215,8 +215,7 @@ def test_a_step_is_no_noise_that_varies():
         assert said(fitted(X, y, kernel)) == []
 
 
-def test_it_is_found_around_simple_kernels_if_a_product_has_absorbed_it():
-    rng = np.random.default_rng(0)
+def test_it_is_found_around_simple_kernels_if_a_product_has_absorbed_it(rng):
     X = pd.DataFrame({"x": rng.uniform(0, 10, 70), "z": rng.uniform(size=70)})
     y = np.sin(X["x"]) + 0.05 * np.exp(4 * X["z"]) * rng.normal(size=70)
     follow = ["LIN[z] * LIN[z] * LIN[z] * SE[z] + SE[x]", "LIN[z] * LIN[z] * SE[x] * SE[z] + SE[x]"]
@@ -276,8 +275,7 @@ def test_random_gaps_are_no_noise_that_varies(n_tables, at_most):
 @pytest.mark.parametrize(
     ("by", "n_iter"), [(16.0, None), pytest.param(8.0, 20, marks=pytest.mark.slow)]
 )
-def test_outliers_that_are_excluded_are_no_noise_that_varies(by, n_iter):
-    rng = np.random.default_rng(0)
+def test_outliers_that_are_excluded_are_no_noise_that_varies(by, n_iter, rng):
     x, z = rng.uniform(0, 10, 100), rng.uniform(size=100)
     y = np.sin(x) + 0.2 * 8 ** (z - 0.5) * rng.normal(size=100)
     y[[3, 50]] += by, -by - 1

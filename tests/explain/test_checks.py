@@ -65,8 +65,7 @@ def test_the_lag_at_which_residuals_depend_on_those_before_is_named():
     assert "before them" not in refitted("NOISE", time, e[12:]).describe()
 
 
-def test_what_the_noise_and_what_scaled_residuals_do_are_two_things():
-    rng = np.random.default_rng(0)
+def test_what_the_noise_and_what_scaled_residuals_do_are_two_things(rng):
     X = pd.DataFrame(rng.normal(size=(240, 4)), columns=list("abcd"))
     f = X.sum(axis=1)
     y = f + 0.3 * np.exp(f / 2.5) * rng.normal(size=240)

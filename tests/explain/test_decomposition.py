@@ -188,9 +188,8 @@ def test_what_a_reader_takes_for_one_thing_is_one_component(text, own, expected)
     np.testing.assert_allclose(sum_of(found), model.predict(X), atol=1e-8 * y.std())
 
 
-def test_effects_that_work_against_each_other_are_said_to_do_so():
+def test_effects_that_work_against_each_other_are_said_to_do_so(rng):
     """Two columns that are nearly the same: one kernel takes back what another one gives."""
-    rng = np.random.default_rng(0)
     x = rng.uniform(size=60)
     X = np.column_stack([x, x + 0.01 * rng.normal(size=60)])
     kernel = parse_expression("LIN[0] + LIN[1]")
@@ -214,8 +213,7 @@ def test_effects_that_work_against_each_other_are_said_to_do_so():
         ("logit", "NOISE", "posterior"),
     ],
 )
-def test_on_another_scale_components_make_up_the_median(scale, kernel, averaging):
-    rng = np.random.default_rng(0)
+def test_on_another_scale_components_make_up_the_median(scale, kernel, averaging, rng):
     X = rng.uniform(0.1, 10, size=(40, 2))
     y = np.exp(0.2 * X[:, 0] + 0.3 * np.sin(X[:, 1]) + 0.1 * rng.normal(size=40))
     y = y / (1 + y) if scale == "logit" else y
@@ -239,8 +237,7 @@ def test_on_another_scale_components_make_up_the_median(scale, kernel, averaging
 
 
 @pytest.mark.parametrize(("power", "spread"), [(1, 0.5), (4, 1.2)])
-def test_kernels_on_several_scales_are_averaged_in_the_units_of_the_target(power, spread):
-    rng = np.random.default_rng(0)
+def test_kernels_on_several_scales_are_averaged_in_the_units_of_the_target(power, spread, rng):
     X = rng.uniform(0.1, 10, size=(40, 1))
     level = 5 + 0.6 * X[:, 0]
     y = (level + spread * np.sqrt(level) / 2 * rng.normal(size=40)) ** power

@@ -235,9 +235,8 @@ def test_one_posterior_has_the_same_words_however_predictions_average_over_it(na
                 assert claim.probability == pytest.approx(max(depends[one] for one in columns))
 
 
-def test_a_column_that_kernels_share_is_as_probable_in_each_of_its_effects():
+def test_a_column_that_kernels_share_is_as_probable_in_each_of_its_effects(rng):
     """One kernel adds the columns, the other one multiplies them: both depend on each."""
-    rng = np.random.default_rng(0)
     X = pd.DataFrame(rng.uniform(size=(30, 2)), columns=["a", "b"])
     model, *others = (
         refitted(kernel, X, X["a"] + X["b"] + 0.1 * rng.normal(size=30))
@@ -261,8 +260,7 @@ def test_a_column_that_kernels_share_is_as_probable_in_each_of_its_effects():
     assert claims.loc["may matter", ["subject", "probability"]].tolist() == ["b", 0.7]
 
 
-def test_what_three_columns_do_together_is_said():
-    rng = np.random.default_rng(0)
+def test_what_three_columns_do_together_is_said(rng):
     X = pd.DataFrame(rng.uniform(-1, 1, size=(80, 3)), columns=["a", "b", "c"])
     y = 3 * X["a"] * X["b"] * X["c"] + 0.05 * rng.normal(size=80)
     text = refitted("SE[a] * SE[b] * SE[c]", X, y).describe()
@@ -302,8 +300,7 @@ def test_an_interaction_is_described_by_the_effect_at_each_level():
     ), text
 
 
-def test_columns_that_are_alike_are_named():
-    rng = np.random.default_rng(0)
+def test_columns_that_are_alike_are_named(rng):
     x = rng.uniform(size=50)
     X = pd.DataFrame({"gnp": x, "year": x + 0.03 * rng.normal(size=50), "copy": 3 * x + 1})
     text = refitted("LIN[gnp]", X, x + rng.normal(size=50)).describe()
@@ -391,8 +388,7 @@ def test_what_is_kept_of_a_description_is_of_the_last_fit_and_units_and_in_no_fi
     assert found == [*fresh, tiny().fit(X, X[:, 0]).describe({"y": "metres"})]
 
 
-def test_columns_are_named_with_the_probability_that_they_matter():
-    rng = np.random.default_rng(0)
+def test_columns_are_named_with_the_probability_that_they_matter(rng):
     X = pd.DataFrame(rng.uniform(size=(40, 3)), columns=["age", "water", "air"])
     y = X["age"] + np.sin(6 * X["water"]) * X["age"] + 0.05 * rng.normal(size=40)
     model = small(n_iter=2, tol=1e-3, start_kernel="LIN[age] * SE[water]").fit(X, y)
@@ -405,8 +401,7 @@ def test_columns_are_named_with_the_probability_that_they_matter():
 
 
 @pytest.mark.parametrize("n", [2, pytest.param(40, marks=pytest.mark.slow)])
-def test_every_kernel_is_described_and_its_components_are_the_prediction(n):
-    rng = np.random.default_rng(0)
+def test_every_kernel_is_described_and_its_components_are_the_prediction(n, rng):
     X, X_new = rng.uniform(size=(30, 2)), rng.uniform(-0.2, 1.2, size=(30, 2))
     y = np.sin(9 * X[:, 0])
     noise_alone = (parse_expression("NOISE"), np.empty(0))
@@ -451,8 +446,7 @@ def test_units_without_a_meaning_are_refused(column, units, message):
         model.describe(units)
 
 
-def test_parts_of_one_of_several_columns_are_described_with_its_name():
-    rng = np.random.default_rng(0)
+def test_parts_of_one_of_several_columns_are_described_with_its_name(rng):
     X = pd.DataFrame(rng.uniform(0, 10, size=(40, 2)), columns=["age", "water"])
     kernel = parse_expression("CP[age](SE[age], LIN[age]) + LIN[water]", list(X))
     y = np.where(X["age"] < 4, np.sin(2 * X["age"]), 0.3 * X["age"]) + 0.1 * X["water"]
@@ -531,8 +525,7 @@ def test_on_the_log_scale_effects_are_factors():
     assert predicates < {*model.claims_["predicate"]}
 
 
-def test_a_line_along_the_log_of_a_column_is_described_by_its_doublings():
-    rng = np.random.default_rng(0)
+def test_a_line_along_the_log_of_a_column_is_described_by_its_doublings(rng):
     X = pd.DataFrame({"age": np.exp(rng.uniform(0, np.log(365), 100))})
     y = 10 + 7 * np.log(X["age"]) + rng.normal(size=100)
     units = {"age": "days", "y": "MPa"}
@@ -549,8 +542,7 @@ def test_a_line_along_the_log_of_a_column_is_described_by_its_doublings():
     assert low < 2**0.7 < high
 
 
-def test_a_log_that_was_tried_is_not_advised():
-    rng = np.random.default_rng(0)
+def test_a_log_that_was_tried_is_not_advised(rng):
     X, advice = rng.uniform(size=(100, 1)), "try the log of the target"
     y = np.exp(X[:, 0] + 0.4 * rng.exponential(size=100))
     model = refitted("LIN[0]", X, y)
@@ -595,8 +587,7 @@ def test_a_search_of_some_rows_is_the_first_thing_that_is_said():
     assert "searched on" not in model.describe()
 
 
-def test_the_rows_of_a_search_are_those_that_it_had():
-    rng = np.random.default_rng(0)
+def test_the_rows_of_a_search_are_those_that_it_had(rng):
     X = rng.uniform(size=(640, 1))
     y = 2 * X[:, 0] + 0.1 * rng.normal(size=640)
     settings = {"base_kernels": ["LIN"], "noise": "constant", "averaging": None}
@@ -614,8 +605,7 @@ def test_the_rows_of_a_search_are_those_that_it_had():
     assert "searched on" not in model.describe()
 
 
-def test_residuals_are_compared_with_categories_that_no_kernel_uses():
-    rng = np.random.default_rng(0)
+def test_residuals_are_compared_with_categories_that_no_kernel_uses(rng):
     X = pd.DataFrame({"x": rng.uniform(size=90), "shop": rng.choice([*"abc"], 90)})
     y = X["x"] + 0.3 * (X["shop"] == "a") + 0.1 * rng.normal(size=90)
     said = "The residuals still differ between levels of shop."
@@ -623,8 +613,7 @@ def test_residuals_are_compared_with_categories_that_no_kernel_uses():
     assert said not in refitted("LIN[x] + CAT[shop]", X, y).describe()
 
 
-def test_an_interaction_is_told_where_rows_of_a_level_are():
-    rng = np.random.default_rng(0)
+def test_an_interaction_is_told_where_rows_of_a_level_are(rng):
     X = pd.DataFrame({"dose": rng.uniform(0, 8, 80), "drug": np.repeat(["old", "new"], 40)})
     X.loc[X["drug"] == "new", "dose"] /= 4  # up to 2
     y = X["dose"] * np.where(X["drug"] == "new", 3.0, 1.0) + 0.1 * rng.normal(size=80)
@@ -635,8 +624,7 @@ def test_an_interaction_is_told_where_rows_of_a_level_are():
     assert last > 7
 
 
-def test_levels_within_levels_have_no_interaction():
-    rng = np.random.default_rng(0)
+def test_levels_within_levels_have_no_interaction(rng):
     chick = np.repeat([f"c{n}" for n in range(8)], 10)
     X = pd.DataFrame({"chick": chick, "diet": np.repeat(["corn", "soy"], 40)})
     y = np.repeat(rng.normal(size=8), 10) + 2.0 * (X["diet"] == "soy") + 0.1 * rng.normal(size=80)
@@ -645,8 +633,7 @@ def test_levels_within_levels_have_no_interaction():
     assert "interact" not in text
 
 
-def test_a_few_rows_far_from_the_others_do_not_stand_for_a_column():
-    rng = np.random.default_rng(0)
+def test_a_few_rows_far_from_the_others_do_not_stand_for_a_column(rng):
     hits = np.append(rng.uniform(40, 200, 78), [2000.0, 4000.0])
     X = pd.DataFrame({"hits": hits, "age": rng.uniform(size=80)})
     text = refitted("SE[hits] + LIN[age]", X, np.log(hits) + X["age"]).describe()
@@ -654,8 +641,7 @@ def test_a_few_rows_far_from_the_others_do_not_stand_for_a_column():
     assert last <= 200
 
 
-def test_levels_have_intervals_if_they_are_few_and_a_spread_if_they_are_many():
-    rng = np.random.default_rng(0)
+def test_levels_have_intervals_if_they_are_few_and_a_spread_if_they_are_many(rng):
     shop = np.repeat([f"s{n}" for n in range(9)], 12)
     X = pd.DataFrame({"shop": shop, "kind": np.tile(["big", "mid", "small"], 36)})
     y = np.repeat(np.arange(9.0), 12) + np.tile([5.0, 0.0, -5.0], 36) + 0.1 * rng.normal(size=108)
@@ -665,8 +651,7 @@ def test_levels_have_intervals_if_they_are_few_and_a_spread_if_they_are_many():
     assert spread == pytest.approx([np.std(np.arange(9.0))], rel=0.05)
 
 
-def test_a_slope_is_measured_by_a_step_that_a_reader_can_see():
-    rng = np.random.default_rng(0)
+def test_a_slope_is_measured_by_a_step_that_a_reader_can_see(rng):
     X = pd.DataFrame({"miles": rng.uniform(0, 50_000, 60), "age": rng.uniform(size=60)})
     y = -2e-4 * X["miles"] + X["age"] + 0.1 * rng.normal(size=60)
     text = refitted("LIN[miles] + LIN[age]", X, y).describe()
@@ -704,8 +689,7 @@ def test_beyond_the_data_anything_may_come_or_little():
     ("others", "said"),
     [("a", r"where kind is rare, .* higher by (\S+) \("), ("ac", r"rare \+(\S+) \(")],
 )
-def test_a_level_of_one_row_is_described_as_the_others(kernel, others, said):
-    rng = np.random.default_rng(0)
+def test_a_level_of_one_row_is_described_as_the_others(kernel, others, said, rng):
     X = pd.DataFrame({"kind": rng.choice([*others], 60), "x": rng.uniform(size=60)})
     X.loc[59, "kind"] = "rare"
     y = X["x"] + 3.0 * (X["kind"] == "rare") + 0.1 * rng.normal(size=60)
@@ -716,8 +700,7 @@ def test_a_level_of_one_row_is_described_as_the_others(kernel, others, said):
 
 
 @pytest.mark.parametrize("values", [(0.0, 1.0), (5.0, 5.5, 6.0), (-1e6, 1e6)])
-def test_a_column_whose_rows_have_one_value_but_a_few_is_described(values):
-    rng = np.random.default_rng(0)
+def test_a_column_whose_rows_have_one_value_but_a_few_is_described(values, rng):
     first, *others = values
     x = np.append(np.full(100 - len(others), first), others)
     X = pd.DataFrame({"dose": x, "time": rng.uniform(size=100)})
@@ -751,8 +734,7 @@ def test_a_part_that_is_whole_between_two_rows_only_is_described():
 
 
 @pytest.mark.parametrize(("approximation", "n"), [("neighbours", 1050), ("inducing", 400)])
-def test_of_many_rows_the_fit_is_not_said_to_explain_others(approximation, n):
-    rng = np.random.default_rng(0)
+def test_of_many_rows_the_fit_is_not_said_to_explain_others(approximation, n, rng):
     X = pd.DataFrame({"x": rng.uniform(size=n), "z": rng.uniform(size=n)})
     y = np.sin(6 * X["x"]) + 0.3 * rng.normal(size=n)
     model = refitted("SE[x]", X, y, approximation=approximation, n_inducing=20)

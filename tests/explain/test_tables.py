@@ -95,7 +95,7 @@ def test_a_sine_of_five_cycles_is_recognised():
     assert 0.1 < length["low"] < length["high"] < 5
 
 
-def test_intervals_are_those_of_a_markov_chain_over_the_parameters():
+def test_intervals_are_those_of_a_markov_chain_over_the_parameters(rng):
     model = fit_of_a_sine()
     best, columns = model._fitted.evaluation, model._fitted.columns
     data = TrainingData(
@@ -103,7 +103,6 @@ def test_intervals_are_those_of_a_markov_chain_over_the_parameters():
     )
     posterior = LogPosterior(ExactLikelihood(best.expression, data), priors={})
     step = 1.2 * np.linalg.cholesky(np.linalg.inv(best.hessian))
-    rng = np.random.default_rng(0)
     states, value = [best.theta], best.log_posterior
     for _ in range(6000):
         proposed = states[-1] + step @ rng.normal(size=4)

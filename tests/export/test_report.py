@@ -12,7 +12,7 @@ import pytest
 
 from autokernel.export import write_report
 from tests.explain.models import refitted
-from tests.fits import small, tiny, wave
+from tests.fits import small, wave
 
 
 @pytest.fixture(scope="module")
@@ -98,8 +98,7 @@ def test_effects_are_a_table_that_a_script_sorts_and_that_reads_without_it(model
     assert text.index("</table>") < text.index("<script>")
 
 
-def test_names_of_targets_columns_and_levels_are_written_as_they_are(tmp_path):
-    rng = np.random.default_rng(0)
+def test_names_of_targets_columns_and_levels_are_written_as_they_are(tmp_path, rng):
     X = pd.DataFrame({"promo": rng.choice(["yes", "Yes", "no"], 60), "x: y": rng.normal(size=60)})
     effect = X["promo"].map({"yes": 3.0, "Yes": 1.0, "no": 0.0})
     y = pd.Series(effect + X["x: y"] + 0.1 * rng.normal(size=60), name="yield")
@@ -135,13 +134,6 @@ def test_noise_alone_has_the_fingerprint_of_the_data_and_no_pictures_of_componen
     assert "No structure was found" in text
     assert 'id="search"' not in text
     assert 'id="effects"' not in text
-
-
-def test_a_search_without_a_score_has_no_section(tmp_path):
-    model = tiny(max_time=1e-6)
-    with pytest.warns(UserWarning, match="before any kernel had a score"):
-        model.fit(*wave(20))
-    assert 'id="search"' not in page(model, tmp_path)
 
 
 def test_approximate_predictions_have_no_calibration_by_leaving_out(tmp_path):
