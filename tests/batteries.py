@@ -9,14 +9,7 @@ from sklearn.gaussian_process.kernels import Kernel
 
 from autokernel.data import Column, Columns, Inputs, RowNoise, Target
 from autokernel.data.scales import Identity, Scale
-from autokernel.expression import (
-    IDENTITY,
-    Expression,
-    Grammar,
-    Leaf,
-    Operation,
-    n_kernel_params,
-)
+from autokernel.expression import IDENTITY, Expression, Grammar, Leaf, Operation, n_kernel_params
 from autokernel.inference import TrainingData
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.packed import unpack

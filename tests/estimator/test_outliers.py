@@ -115,8 +115,7 @@ def test_few_rows_or_values_are_all_kept(y):
 
 
 @pytest.mark.parametrize(
-    ("rows", "value"),
-    [([7], -9.96921e36), ([20, 21, 22], -9999.0), ([0, 1], 99999.0)],
+    ("rows", "value"), [([7], -9.96921e36), ([20, 21, 22], -9999.0), ([0, 1], 99999.0)]
 )
 def test_numbers_that_stand_for_missing_ones_are_excluded_also_side_by_side(rows, value):
     X, y, _, f = example(rows=[])

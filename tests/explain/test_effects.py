@@ -10,12 +10,7 @@ from autokernel import parse_expression
 from autokernel.data import Columns
 from autokernel.explain.effects import AVERAGE, AveragedFunction, effect_of, interaction_of
 from autokernel.expression import n_kernel_params
-from autokernel.inference import (
-    ExactPredictor,
-    InducingPredictor,
-    TrainingData,
-    cross_covariance,
-)
+from autokernel.inference import ExactPredictor, InducingPredictor, TrainingData, cross_covariance
 from tests.batteries import EVERY_OPERATOR
 
 N_BACKGROUND, N_POINTS = 8, 4
