@@ -13,7 +13,7 @@ from autokernel.expression import n_kernel_params
 from autokernel.inference import ExactPredictor, InducingPredictor, TrainingData, cross_covariance
 from tests.batteries import EVERY_OPERATOR
 
-N_BACKGROUND, N_POINTS = 8, 4
+N_BACKGROUND, N_POINTS = 5, 4
 KERNELS = {
     "a sum": "SE[0] * SE[1] + LIN[0]",
     "a product of sums": "(SE[0] + LIN[1]) * CAT[2] + RQ[1] * PER[1] * SE[0]",
@@ -83,7 +83,7 @@ def test_effects_are_averages_of_all_values(text, make):
     for effect, signs in EFFECTS.values():
         mean, covariance = by_all_values(signs, points, *known)
         found, joint = function.joint(effect, points)
-        # the covariances of at most 256 values of size one, each with rounding times 1e4
+        # the covariances of at most 160 values of size one, each with rounding times 1e4
         np.testing.assert_allclose(found, mean, atol=1e-9)
         np.testing.assert_allclose(joint, covariance, atol=1e-9)
         np.testing.assert_allclose(function.mean(effect, points), mean, atol=1e-9)
