@@ -120,7 +120,6 @@ def in_tables(seed=0, n=60):
 
 
 ALWAYS = (
-    "log(y) ~ LIN[time] + PER[time]",
     "SE[log(age)] + SE[water]",
     "log(y) ~ NOISE",
     "LIN[log(age)] * LIN[water]",
