@@ -163,7 +163,7 @@ def test_wrong_inputs_are_refused_by_each_method(name, refitted):
         lambda rows: small().fit(rows, Y),
         lambda rows: refitted.refit(rows, Y),
         refitted.predict,
-        refitted.predict_quantiles,
+        refitted.predict_interval,
         refitted.sample_y,
     ):
         with pytest.raises((ValueError, TypeError), match=message):
