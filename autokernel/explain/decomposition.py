@@ -506,6 +506,8 @@ class ExplainedFunction:
         if region := part.region(high):
             low, high = region.longest
         n_periods = (high - low) / part.period
+        if n_periods < 1:  # no average over a period
+            return part
         places = np.linspace(low, high, int(min(16 * n_periods, 2000)))  # 16 a period
         share = wave_share(self.mean(part, places), n_periods)
         return replace(part, is_season=share > 0.9)  # of its variance

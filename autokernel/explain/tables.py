@@ -13,7 +13,7 @@ import numpy.typing as npt
 from autokernel.data import Column, Columns
 from autokernel.data.columns import NO_VALUE
 from autokernel.data.dates import dates_of
-from autokernel.data.scales import Scale
+from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, Tree, View, addends, slots_of
 from autokernel.fit import COVERAGE, Outcomes, is_inside
@@ -323,7 +323,7 @@ def parameter_table(model: FittedModel) -> Table:
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)
     (draws,) = (one.draws for one in model.kernels if one.evaluation is model.evaluation)
-    low, high = interval(np.exp(draws))
+    low, high = interval(np.exp(np.minimum(draws, LARGEST_LOG)))
     scale = model.scale.name
     target = "y" if scale == IDENTITY else f"{scale}(y)"
     columns = model.columns
