@@ -37,17 +37,18 @@ def update_noise(
     fit: Evaluation,
     least: float,
     *,
+    columns: Sequence[int],
     priors: Priors,
     deadline: Deadline,
-    found: dict[str, "FittedNoise"] | None = None,
+    found: dict[str, "FittedNoise"],
 ) -> tuple[NoiseFunction, float]:
     """Find how the noise varies around one kernel, on its scale of the target.
 
     Another function is taken if it gains :data:`MIN_GAIN` nats over the known one, and over the
     ``least`` score. Returns also the score, or the ``least``. Where weights are no numbers of
     readings, the noise stays as before. Each of a few fits takes some dozen likelihood calls,
-    O(n_samples^3) each. Noise that varies is kept in ``found``, by the text of its kernel, for the
-    next call with the same rows.
+    O(n_samples^3) each. Noise that varies with one of the ``columns`` is kept in ``found``, by the
+    text of its kernel, for the next call with the same rows.
     """
     data = data.seen_by(fit.expression)
     known, weights = data.noise_function, data.noise.weights
@@ -55,10 +56,10 @@ def update_noise(
     if not is_possible or np.any(weights != np.round(weights)):
         return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
-        text, found = fit.expression.canonical, {} if found is None else found
+        text = fit.expression.canonical
         best = found.get(text)
         if best is None:
-            search = _Search(fit, data, priors=priors, deadline=deadline)
+            search = _Search(fit, data, columns, priors=priors, deadline=deadline)
             best = search.best(least - fit.score)
             if best.terms:  # constant noise may only mean that the search has ended early
                 found[text] = best
@@ -68,17 +69,17 @@ def update_noise(
     return known, least
 
 
-def _candidates(data: TrainingData) -> Iterator[NoiseTerm]:
+def _candidates(data: TrainingData, columns: Sequence[int]) -> Iterator[NoiseTerm]:
     """Yield the possible terms, whose coefficients are zero."""
-    for number, column in enumerate(data.inputs.columns.every):
+    for number in columns:
         x = data.inputs.raw(number)
         known = x[~np.isnan(x)]
         knots: dict[str, FloatArray] = {}
         if min(len(known), len(x) - len(known)) >= 5:
             knots[GAP] = np.empty(0)
-        if column.varies and column.levels is not None:
+        if data.inputs.columns[number].levels is not None:
             knots[LEVELS] = np.unique(known)
-        elif column.varies:
+        else:
             knots["linear"] = knots["smooth"] = np.unique(
                 np.quantile(known, np.linspace(0, 1, N_KNOTS))
             )
@@ -110,13 +111,19 @@ class _Search:
     """
 
     def __init__(
-        self, fit: Evaluation, data: TrainingData, *, priors: Priors, deadline: Deadline
+        self,
+        fit: Evaluation,
+        data: TrainingData,
+        columns: Sequence[int],
+        *,
+        priors: Priors,
+        deadline: Deadline,
     ) -> None:
         self._likelihood = ExactLikelihood(fit.expression, data.with_varying({}))
         self._posterior = LogPosterior(self._likelihood, priors=priors)
         self._deadline, self._inputs = deadline, data.inputs
         self._units = standard_deviations(np.nan_to_num(fit.hessian))
-        self._candidates = list(_candidates(data))
+        self._candidates = list(_candidates(data, columns))
         self._n_of_gaps = sum(term.form == GAP for term in self._candidates)
         n_steps = _MAX_STEPS if data.noise_function.terms else 0
         start = maximise(

@@ -18,7 +18,7 @@ from autokernel.evidence.outliers import MAX_ROWS, MAX_SHARE
 from autokernel.exceptions import OutOfTimeError, warn_user
 from autokernel.expression import IDENTITY, NOISE, Expression, Leaf
 from autokernel.fit.arguments import AUTO, Arguments
-from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of
+from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of, used_columns
 from autokernel.inference import TrainingData
 from autokernel.kernels import CATEGORICAL, PERIODIC, SMOOTH, Priors
 from autokernel.search import Store
@@ -67,10 +67,10 @@ def outliers_before_search(
     kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
     data = training_data(given) if len(fills) else data
     columns, n_rows = data.inputs.columns, MAX_ROWS
-    varying = [number for number, column in enumerate(columns.every) if column.varies]
-    if len(varying) > MAX_COLUMNS:
-        varying, n_rows = sorted(columns_by_effect(data, varying)[:N_COLUMNS]), N_ROWS
-    leaves = [Leaf(CATEGORICAL if columns[c].levels else SMOOTH, c) for c in varying]
+    used = used_columns(columns, arguments)
+    if len(used) > MAX_COLUMNS:
+        used, n_rows = sorted(columns_by_effect(data, used)[:N_COLUMNS]), N_ROWS
+    leaves = [Leaf(CATEGORICAL if columns[c].levels else SMOOTH, c) for c in used]
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE
     kernels = [smooth.on(one) for one in _targets_of_most(given, data.target, arguments)]
     rivals = _rivals(smooth, given, data, arguments)

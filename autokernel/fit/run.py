@@ -241,7 +241,14 @@ class Run:
         stage = self.stages[-1]
         data, priors = stage.evaluator.data, self.arguments.priors
         known = self._noises.setdefault((stage.number, stage.outliers.tobytes()), {})
-        update = partial(update_noise, data, priors=priors, deadline=deadline, found=known)
+        update = partial(
+            update_noise,
+            data,
+            columns=stage.space.grammar.columns,
+            priors=priors,
+            deadline=deadline,
+            found=known,
+        )
         for scale in dict.fromkeys(one.expression.target for one in best_first):
             of_scale = [one for one in best_first if one.expression.target == scale]
             every = [(one, one.expression.terms(ADD)) for one in of_scale]

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 import numpy as np
 
-from autokernel.data import FitData, Target
+from autokernel.data import Columns, FitData, Target
 from autokernel.data.periodogram import columns_with_season, seasons_of, shows_cycles
 from autokernel.data.scales import (
     MIN_RATIO_OF_TARGET,
@@ -79,16 +79,10 @@ class Space:
     ) -> None:
         self._given, self._searched, self._arguments = given, searched, arguments
         self._columns = searched.inputs.columns
-        self._chosen = self._by_column("base_kernels", arguments.by_column)
-        periods = self._by_column("periods", arguments.periods)
+        self._chosen = _by_column(self._columns, "base_kernels", arguments.by_column)
+        periods = _by_column(self._columns, "periods", arguments.periods)
         self._check_periods(periods)
-        varying = [number for number, column in enumerate(self._columns.every) if column.varies]
-        used = [number for number in varying if self._selection(number) != ()]
-        if varying and not used:
-            raise ValueError(
-                "base_kernels must leave base kernels to a column of X that is not constant, but "
-                f"columns {varying} have none"
-            )
+        used = used_columns(self._columns, arguments)
         self._unchanging = frozenset(  # along these no kernel can change
             number
             for number, one in enumerate(self._columns.every)
@@ -265,7 +259,7 @@ class Space:
     def _scales(self, used: Sequence[int]) -> list[tuple[str, ...]]:
         """Return the scales of each column: those that a user chooses, or that are possible."""
         others, chosen = self._arguments.column_scales
-        by_column = self._by_column("column_scales", chosen)
+        by_column = _by_column(self._columns, "column_scales", chosen)
         found: list[tuple[str, ...]] = []
         for number in used:
             column = self._columns[number]
@@ -309,19 +303,38 @@ class Space:
             unchanging=self._unchanging,
         )
 
-    def _by_column(self, argument: str, given: Mapping[str | int, Entry]) -> dict[int, Entry]:
-        """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
-        expected = f"{argument} must have columns of X as keys"
-        entries: dict[int, Entry] = {}
-        names = self._columns.feature_names or []
-        for key, entry in given.items():
-            is_index = isinstance(key, str) and key.isdecimal() and key not in names
-            given_key = int(key) if is_index else key
-            column = index_of_column(given_key, names, len(self._columns), expected=expected)
-            if column in entries:
-                raise ValueError(f"{argument} must name each column once, got {list(given)}")
-            entries[column] = entry
-        return entries
+
+def used_columns(columns: Columns, arguments: Arguments) -> list[int]:
+    """Return the columns that vary and have base kernels: no kernel or noise depends on others.
+
+    A ``ValueError`` is raised if those that vary have none.
+    """
+    chosen = _by_column(columns, "base_kernels", arguments.by_column)
+    varying = [number for number, column in enumerate(columns.every) if column.varies]
+    used = [number for number in varying if chosen.get(number, arguments.base_kernels) != ()]
+    if varying and not used:
+        raise ValueError(
+            "base_kernels must leave base kernels to a column of X that is not constant, but "
+            f"columns {varying} have none"
+        )
+    return used
+
+
+def _by_column(
+    columns: Columns, argument: str, given: Mapping[str | int, Entry]
+) -> dict[int, Entry]:
+    """Turn the keys of a mapping, names or zero-based indices of columns, into indices."""
+    expected = f"{argument} must have columns of X as keys"
+    entries: dict[int, Entry] = {}
+    names = columns.feature_names or []
+    for key, entry in given.items():
+        is_index = isinstance(key, str) and key.isdecimal() and key not in names
+        given_key = int(key) if is_index else key
+        column = index_of_column(given_key, names, len(columns), expected=expected)
+        if column in entries:
+            raise ValueError(f"{argument} must name each column once, got {list(given)}")
+        entries[column] = entry
+    return entries
 
 
 def _with_noise(

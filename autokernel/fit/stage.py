@@ -14,7 +14,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import SHARE_OF_TIME, training_data
-from autokernel.fit.space import Space
+from autokernel.fit.space import Space, used_columns
 from autokernel.inference import TrainingData
 from autokernel.many_rows import (
     BoundedEvaluator,
@@ -60,7 +60,7 @@ class Stage:
         data = training_data(kept) if data is None else data
         self.data = data.with_varying(varying)
         self.columns = self.data.inputs.columns
-        self._n_varying = sum(column.varies for column in self.columns.every)
+        self._used = used_columns(self.columns, arguments)
         self.approximation = approximation_for(
             arguments.approximation, len(kept.y), arguments.n_inducing
         )
@@ -72,7 +72,7 @@ class Stage:
             arguments.approximation,
             len(kept.y),
             by_bounds=strategy.scores_by_bounds,
-            climbs=climbs and 1 < self._n_varying <= MAX_COLUMNS,
+            climbs=climbs and 1 < len(self._used) <= MAX_COLUMNS,
         )
         self.number = min(number, len(n_of_stages) - 1)
         self.is_last = self.number == len(n_of_stages) - 1
@@ -124,9 +124,9 @@ class Stage:
 
     @property
     def _column_of_series(self) -> int | None:
-        """The only column that varies, along which the rows are a series, None if they are not."""
+        """The only column that is used, along which the rows are a series, None if they are not."""
         arguments, (time, _) = self._arguments, self.given.series
-        is_series = time is not None and self._n_varying == 1 and not self.columns[time].n_gaps
+        is_series = time is not None and self._used == [time] and not self.columns[time].n_gaps
         is_series = is_series and arguments.strategy.is_of_series
         return time if is_series and arguments.approximation == AUTO else None
 

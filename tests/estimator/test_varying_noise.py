@@ -116,6 +116,16 @@ def test_a_search_finds_it_and_a_column_of_noise_whose_gaps_are_noisier_does_not
     assert "rows that have no value of b" in model.describe()
 
 
+def test_a_column_without_base_kernels_has_no_noise_either_and_is_not_counted():
+    """With two columns, a search of 320 rows begins on 250 of them."""
+    X, y, _ = table("linear", n=320)
+    settings = {"base_kernels": {"x": "auto", "*": ()}, "n_iter": 0, "noise": "auto"}
+    model = small(**settings).fit(X, y)
+    assert not np.any(model.search_history_["row_set"])
+    assert list(model.columns_["used"]) == [True, False, False]
+    assert np.ptp(noise_of(model, X.assign(x=5.0))) < 1e-9
+
+
 def test_predictions_are_those_of_the_definition():
     X, model = table("linear")[0], fit_of("linear")
     new = table("linear", seed=3, n=5)[0]

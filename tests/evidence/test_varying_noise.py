@@ -16,6 +16,7 @@ from autokernel.kernels import PRESETS
 from tests.model.cases import dense_covariance
 
 PRIORS = PRESETS["paper"]
+SETTINGS = {"columns": (0, 1), "priors": PRIORS, "deadline": NEVER}
 GAMMAS = [(2, 3), (2, 3), (1, 100)]  # of LIN and of the noise in PRIORS: shape and rate
 LINE = parse_expression("LIN[0]")
 N = 48
@@ -40,7 +41,7 @@ def data_of(form, weights, rounding=0.0, n_levels=3, size=1.0):
 def found_in(data, known=CONSTANT):
     data = data.with_varying({IDENTITY: known})
     fit = Evaluator(data, priors=PRIORS, seed=0)(LINE)
-    return fit, update_noise(data, fit, fit.score, priors=PRIORS, deadline=NEVER)[0]
+    return fit, update_noise(data, fit, fit.score, **SETTINGS, found={})[0]
 
 
 def basis_of(form, data):
@@ -104,7 +105,7 @@ def test_a_term_is_where_the_dense_posterior_is_largest_and_has_its_evidence(for
 def test_the_noise_around_a_kernel_is_searched_once():
     data, found = data_of("linear", np.ones(N)), {}
     fit = Evaluator(data, priors=PRIORS, seed=0)(LINE)
-    settings = {"priors": PRIORS, "deadline": NEVER, "found": found}
+    settings = SETTINGS | {"found": found}
     first, score = update_noise(data, fit, fit.score, **settings)
     assert list(found) == [fit.expression.canonical]
     again, same_score = update_noise(data, fit, fit.score, **settings)

@@ -85,7 +85,8 @@ def judge_rows_again():
 
 
 def judge_noise():
-    update_noise(DATA, line(), -np.inf, priors=PRIORS, deadline=NEVER)
+    settings = {"columns": (0,), "priors": PRIORS, "deadline": NEVER, "found": {}}
+    update_noise(DATA, line(), -np.inf, **settings)
 
 
 @cache
