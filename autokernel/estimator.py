@@ -16,7 +16,7 @@ from sklearn.callback import CallbackSupportMixin, with_callbacks
 from sklearn.utils import Tags, check_array, check_consistent_length, check_scalar, column_or_1d
 from sklearn.utils.validation import check_is_fitted
 
-from autokernel.data import Columns, FitData, check_fit_data, check_inputs, check_new_rows
+from autokernel.data import Columns, check_fit_data, check_inputs, check_new_rows
 from autokernel.data.checks import check_future, check_index
 from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
@@ -36,7 +36,6 @@ from autokernel.explain import (
 from autokernel.expression import Expression
 from autokernel.fit import (
     HEADER,
-    NO_OUTCOMES,
     Arguments,
     Monitor,
     Run,
@@ -395,8 +394,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
             monitor.say(f"{column_table(run.stage.columns, leaves, otherwise=why)}\n\n{HEADER}\n")
 
         def end(reason: StopReason) -> None:
-            model = finished(run, reason)
-            self._set(model, run.given, **_attributes_of_search(run, reason, model))
+            self._set(run, finished(run, reason), reason)
 
         with monitor.line():
             try:
@@ -454,7 +452,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         known = self._fitted.columns if hasattr(self, "_fitted") else None
         run = self._begin(X, y, sample_weight, noise_std, known=known, deadline=NEVER)
         chosen = self._fitted.evaluation if kernel is None else kernel
-        self._set(refitted(run, chosen), run.given)
+        self._set(run, refitted(run, chosen))
         return self
 
     def update(
@@ -513,28 +511,19 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         self._validate_params()
         check_is_fitted(self, "best_kernel_")
         X, y = series_with_dates(X, y)
-        model, outcomes = self._fitted, self.outcomes_
+        model = self._fitted
         given = check_new_rows(
             self,
             X,
             y,
             sample_weight,
             noise_std,
-            first_row=self._n_given,
+            first_row=model.n_given,
             known=model.columns,
-            resolution=self.resolution_,
+            resolution=model.resolution,
         )
         model.warn_beyond_scales(given.X)
-        excludes = self.outliers is not None
-        model, X_joined, y_joined, every = updated(model, given, outcomes, excludes=excludes)
-        self._set_fitted(
-            model,
-            np.concatenate([self.X_train_, X_joined]),
-            np.concatenate([self.y_train_, y_joined]),
-            outcomes_=outcome_table(every, model.outliers.rows),
-            _left_out=np.concatenate([self._left_out, given.left_out]),
-            _n_given=self._n_given + len(given.first_equal),
-        )
+        self._set_fitted(updated(model, given, excludes=self.outliers is not None))
         return self
 
     def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
@@ -545,26 +534,16 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         store = getattr(self, "_store", None) if self.warm_start else None
         return Run(data, arguments, store, deadline=deadline)
 
-    def _set(self, model: FittedModel, data: FitData, **of_search: Any) -> None:
-        kept = data.first_equal[np.isin(data.first_equal, model.rows)]  # with all equal rows
-        rows = np.searchsorted(data.rows, kept)
-        self._set_fitted(
-            model,
-            data.X[rows],
-            data.y[rows],
-            target_name_=data.target_name,
-            resolution_=data.resolution,
-            outcomes_=outcome_table(NO_OUTCOMES, model.outliers.rows),
-            _left_out=data.left_out,  # forecasts begin after these rows too
-            _n_given=len(data.first_equal),
-            **of_search,
-        )
+    def _set(self, run: Run, model: FittedModel, reason: StopReason | None = None) -> None:
+        """Set the attributes of a fit, and those of its search if that had a reason to end."""
+        of_search = _attributes_of_search(run, reason, model) if reason else {}
+        self._set_fitted(model, target_name_=run.given.target_name, **of_search)
 
-    def _set_fitted(self, model: FittedModel, X: FloatArray, y: FloatArray, **more: Any) -> None:
+    def _set_fitted(self, model: FittedModel, **more: Any) -> None:
         """Set all attributes of a fit at once: Ctrl-C finds the old ones or the new ones."""
         dropped = ("feature_names_in_", "_described")
         old = {name: one for name, one in vars(self).items() if name not in dropped}
-        new = {**old, **_attributes_of(model, X, y), **more}
+        new = {**old, **_attributes_of(model), **more}
         if "search_history_" not in new:
             new |= {"n_iter_": 0, "stop_reason_": "refit", "expected_improvement_": np.nan}
         self.__dict__ = new
@@ -575,8 +554,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         if best is None:
             return None
         other = copy(self)
-        model, reason = model_of(run, best), StopReason.CALLBACK
-        other._set(model, run.given, **_attributes_of_search(run, reason, model))
+        other._set(run, model_of(run, best), StopReason.CALLBACK)
         return {n: value for n, value in vars(other).items() if vars(self).get(n) is not value}
 
     def predict(
@@ -678,7 +656,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         check_is_fitted(self, "best_kernel_")
         check_scalar(horizon, "horizon", Integral, min_val=1)
         levels, model = check_probabilities(quantiles), self._fitted
-        past = np.concatenate([self.X_train_, model.outliers.X, self._left_out])
+        past = np.concatenate([model.X, model.outliers.X, model.weightless])
         future = None
         if X is not None:
             future = check_future(X, model.columns, model.series.time)
@@ -769,13 +747,15 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        made = ("best_kernel_", "_described")  # rebuilt from the other attributes
+        # rebuilt from the other attributes
+        made = ("best_kernel_", "X_train_", "y_train_", "_described")
         return {name: value for name, value in state.items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         super().__setstate__(state)
         if "_fitted" in state:
-            self.best_kernel_ = self._fitted.kernel
+            model = self._fitted
+            self.best_kernel_, self.X_train_, self.y_train_ = model.kernel, model.X, model.y
 
     def _sk_visual_block_(self) -> Any:
         from sklearn.utils._repr_html.estimator import _VisualBlock  # noqa: PLC0415 - private
@@ -798,20 +778,22 @@ def _attributes_of_search(run: Run, reason: str, model: FittedModel) -> dict[str
     }
 
 
-def _attributes_of(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str, Any]:
-    """Return the attributes that follow from a model and the rows that it was fitted to."""
+def _attributes_of(model: FittedModel) -> dict[str, Any]:
+    """Return the attributes that follow from a model."""
     columns, kernels = model.columns, [one.evaluation.expression for one in model.kernels]
     names = {"feature_names_in_": np.array(columns.names, dtype=object)}
     return {
         "_fitted": model,
-        "X_train_": X,
-        "y_train_": y,
-        "n_features_in_": X.shape[1],
+        "X_train_": model.X,
+        "y_train_": model.y,
+        "n_features_in_": model.X.shape[1],
         **(names if columns.has_names else {}),
         "columns_": column_table(columns, kernels, otherwise="no kernel of the posterior has it"),
         "date_columns_": columns.dates,
         "categories_": {n: one.levels for n, one in enumerate(columns.every) if one.levels},
-        "outliers_": model.outliers[0],
+        "resolution_": model.resolution,
+        "outliers_": model.outliers.rows,
+        "outcomes_": outcome_table(model.outcomes, model.outliers.rows),
         "best_kernel_": model.kernel,
         "best_expression_": columns.text_of(model.evaluation.expression),
         "best_score_": model.evaluation.score,

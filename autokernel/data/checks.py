@@ -61,7 +61,7 @@ class FitData:
     columns: Columns
     rows: IntArray  # (n_samples,), indices among the rows that are given, the first of equal ones
     first_equal: IntArray  # (n_given,), the first row that equals each; -1 for those left out
-    left_out: FloatArray  # (n_left_out, n_features), inputs of rows of weight zero
+    weightless: FloatArray  # (n_weightless, n_features), inputs of rows of weight zero
     target_name: str | None = None  # that of a Series
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
     log_offset: float = 0.0  # what is added to y before its logarithm is taken
@@ -118,7 +118,7 @@ def check_fit_data(
     columns = Columns.of_names(names, inputs.shape[1], kinds)
     log_offset = target_offset(values[kept], weights[kept])
     first_equal = _first_equal(columns, inputs, values, errors, kept)
-    rows, left_out = np.flatnonzero(first_equal == np.arange(len(values))), inputs[~kept]
+    rows, weightless = np.flatnonzero(first_equal == np.arange(len(values))), inputs[~kept]
     weights = np.bincount(first_equal[kept], weights[kept], len(values)).astype(np.float64)
     inputs, values, weights, errors = (one[rows] for one in (inputs, values, weights, errors))
     columns = _with_warnings(columns, inputs)
@@ -132,7 +132,7 @@ def check_fit_data(
         target_name=target_name,
         rows=rows,
         first_equal=first_equal,
-        left_out=left_out,
+        weightless=weightless,
         resolution=resolution,
         log_offset=log_offset,
         series=Series.of(columns.of_rows(inputs), inputs, deadline),
@@ -172,7 +172,7 @@ def check_new_rows(
         columns=replace(known, every=tuple(every)),
         rows=first_row + kept,
         first_equal=np.where(weights > 0, np.arange(len(values)), -1),
-        left_out=inputs[weights == 0],
+        weightless=inputs[weights == 0],
         resolution=resolution,
     )
 

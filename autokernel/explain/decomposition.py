@@ -324,7 +324,7 @@ class ExplainedFunction:
     @property
     def parameters(self) -> FloatArray:
         """Draws (n_draws, n_params) of the logs of the parameters of the best kernel."""
-        return self.model.kernels[self.model.number_of_best].draws
+        return self.model.kernels[self.model.best].draws
 
     @cached_property
     def posterior(self) -> list[MixtureComponent]:

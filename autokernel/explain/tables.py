@@ -16,9 +16,9 @@ from autokernel.data.dates import dates_of
 from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, Tree, View, addends, slots_of
-from autokernel.fit import COVERAGE, Outcomes, is_inside
+from autokernel.fit import COVERAGE, is_inside
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
-from autokernel.model import FittedModel, KernelPosterior
+from autokernel.model import FittedModel, KernelPosterior, Outcomes
 from autokernel.typing import FloatArray, IntArray
 
 MAX_PRINTED_ROWS = 20

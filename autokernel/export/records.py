@@ -15,7 +15,7 @@ from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
-from autokernel.explain import history_table, outcome_table
+from autokernel.explain import history_table
 from autokernel.expression import (
     COLUMN_SCALES,
     IDENTITY,
@@ -23,7 +23,6 @@ from autokernel.expression import (
     custom_parts,
     n_kernel_params,
 )
-from autokernel.fit import NO_OUTCOMES
 from autokernel.fit.arguments import Arguments
 from autokernel.inference import (
     ExactPredictor,
@@ -36,6 +35,7 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model import (
+    NO_OUTCOMES,
     FittedModel,
     KernelPosterior,
     MixtureComponent,
@@ -79,7 +79,7 @@ _FIELDS = {  # of a model that are written as they are
     "unjudged": tuple[int, ...],
 }
 _MODEL = {
-    "evaluation": int,
+    "evaluation": int,  # the index of the best kernel
     **_FIELDS,
     "series": tuple[int, ...],
     "columns": Columns,
@@ -139,7 +139,8 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         If a kernel holds a custom base kernel or operator.
     """
     check_is_fitted(model, "best_kernel_")
-    record = _model_record(model._fitted, model.X_train_, model.y_train_)
+    fitted = model._fitted
+    of_model = _model_record(fitted)
     search = None
     if hasattr(model, "search_history_"):
         search = {"history": model.search_history_, "tried": model._tried}
@@ -164,13 +165,13 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "autokernel": __version__,
         "settings": settings,
         "target_name": model.target_name_,
-        "X_train": model.X_train_,
-        "y_train": model.y_train_,
-        "left_out": model._left_out,
-        "n_given": model._n_given,
-        "outcomes": {name: model.outcomes_[name] for name in NO_OUTCOMES},
-        "resolution": model.resolution_,
-        "model": record,
+        "X_train": fitted.X,
+        "y_train": fitted.y,
+        "left_out": fitted.weightless,
+        "n_given": fitted.n_given,
+        "outcomes": fitted.outcomes,
+        "resolution": fitted.resolution,
+        "model": of_model,
         "search": search,
     }
     return {name: as_plain(value) for name, value in record.items()}
@@ -197,7 +198,6 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     X, y = record["X_train"], record["y_train"]
     _require(X.ndim == 2 and X.size > 0, "record.X_train", "rows of columns", X.shape)
     _check_shape(y, (len(X),), "record.y_train")
-    left_out = record["left_out"].reshape(-1, X.shape[1])  # also if there is none
     outcomes, out = record["outcomes"], record["model"]["outliers"].rows
     for name, values in outcomes.items():
         _check_shape(values, (len(outcomes["row"]),), f"record.outcomes.{name}")
@@ -208,16 +208,8 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     n_of_fit = len(y) - int(np.sum(~np.isin(outcomes["row"], out)))
     _require(n_of_fit > 0, "record.X_train", "rows of the fit before those of outcomes", len(y))
     model = _with_settings(record["settings"])
-    model._set_fitted(
-        _fitted_model(record["model"], X, y, n_of_fit=n_of_fit),
-        X,
-        y,
-        target_name_=record["target_name"],
-        resolution_=record["resolution"],
-        outcomes_=outcome_table(outcomes, out),
-        _left_out=left_out,
-        _n_given=record["n_given"],
-    )
+    fitted = _fitted_model(record, n_of_fit=n_of_fit)
+    model._set_fitted(fitted, target_name_=record["target_name"])
     search = record["search"]
     if search is not None:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
@@ -273,7 +265,7 @@ def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
     return read(Any, value, key)
 
 
-def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str, Any]:
+def _model_record(model: FittedModel) -> dict[str, Any]:
     """Return what a model consists of; its rows only if they are not all rows of the estimator."""
     mixture, data = model.mixture, model.mixture.data
     custom = custom_parts([one.expression for one in mixture.components])
@@ -283,13 +275,13 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
             f"to_dict can hold the base kernels and operators that are built in, got {custom[0]!r}"
             ": pickle the model, as joblib.dump does"
         )
-    has_all = np.array_equal(data.X, model.columns.inputs(X).values, equal_nan=True)
-    has_all = has_all and np.array_equal(data.u, model.target.forward(y))
+    has_all = np.array_equal(data.X, model.columns.inputs(model.X).values, equal_nan=True)
+    has_all = has_all and np.array_equal(data.u, model.target.forward(model.y))
     make = mixture.make_predictor
     function, counts = (make.func, make.keywords) if isinstance(make, partial) else (make, {})
     (name,) = (name for name, (known, _) in _PREDICTORS.items() if known is function)
     return {
-        "evaluation": model.number_of_best,
+        "evaluation": model.best,
         **{name: getattr(model, name) for name in _FIELDS},
         "series": model.series.columns,
         "columns": model.columns,
@@ -303,9 +295,8 @@ def _model_record(model: FittedModel, X: FloatArray, y: FloatArray) -> dict[str,
     }
 
 
-def _fitted_model(
-    record: Mapping[str, Any], X: FloatArray, y: FloatArray, *, n_of_fit: int
-) -> FittedModel:
+def _fitted_model(whole: Mapping[str, Any], *, n_of_fit: int) -> FittedModel:
+    record, X, y = whole["model"], whole["X_train"], whole["y_train"]
     kernels, outliers = record["kernels"], record["outliers"]
     best, key = record["evaluation"], "record.model"
     _require(0 <= best < len(kernels), f"{key}.evaluation", "the index of a kernel", best)
@@ -327,9 +318,13 @@ def _fitted_model(
     mixture = _mixture(record, X, y, n_of_fit=n_of_fit)
     _check_shape(record["given_rows"], mixture.data.y.shape, f"{key}.given_rows")
     return FittedModel(
-        evaluation=kernels[best].evaluation,
+        best=best,
         mixture=mixture,
         series=Series(next(iter(record["series"]), None), record["series"][1:]),
+        X=X,
+        y=y,
+        weightless=whole["left_out"].reshape(-1, X.shape[1]),  # also if there is none
+        **{name: whole[name] for name in ("n_given", "outcomes", "resolution")},
         **{name: record[name] for name in _FIELDS} | {"outliers": outliers},
     )
 

@@ -2,6 +2,6 @@
 
 from autokernel.fit.arguments import Arguments
 from autokernel.fit.finish import finished, model_of, refitted
-from autokernel.fit.new_rows import COVERAGE, NO_OUTCOMES, Outcomes, is_inside, updated
+from autokernel.fit.new_rows import COVERAGE, is_inside, updated
 from autokernel.fit.progress import HEADER, Monitor
 from autokernel.fit.run import Run

@@ -18,6 +18,7 @@ from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
 from autokernel.many_rows import ManyRows, approximation_of_kernels, fit_all_rows
 from autokernel.many_rows.all_rows import warn_of_failures
 from autokernel.model import (
+    NO_OUTCOMES,
     TAIL_SHARE,
     FittedModel,
     KernelPosterior,
@@ -32,13 +33,10 @@ from autokernel.search import EARLY, StopReason, Task
 from autokernel.search.loop import MAX_LOSS_AT_END
 from autokernel.typing import FloatArray
 
-Result = tuple[Point, Sequence[KernelPosterior], MixturePredictor]
-"""The best kernel on the rows that it was fitted to, those that are believed, and predictions."""
-
 
 def model_of(run: Run, point: Point) -> FittedModel:
     """Build the model that predicts with one kernel, from the rows of the last stage."""
-    return _complete(run, (point, [_only(point[0])], point[1]))
+    return _model(run, *point, [_only(point[0])], point[1])
 
 
 def finished(run: Run, reason: StopReason) -> FittedModel:
@@ -61,7 +59,7 @@ def finished(run: Run, reason: StopReason) -> FittedModel:
     others = [one for one in scored if one is not best[0]]
     keeps_kernels = run.arguments.strategy.is_of_series and not run.stage.is_long_series
     task = None if keeps_kernels else run.loop.task
-    return _completed(run, best, others, run.deadline.earlier(run.reserved_seconds), task)
+    return _fitted_to_all(run, best, others, run.deadline.earlier(run.reserved_seconds), task)
 
 
 def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
@@ -79,7 +77,7 @@ def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
             break
         run.stages = [following]
         best = _fit(following, best)
-    return _completed(run, (best, condition(best, run.stage.last)), [], run.deadline, None)
+    return _fitted_to_all(run, (best, condition(best, run.stage.last)), [], run.deadline, None)
 
 
 def _fit(stage: Stage, kernel: str | Expression | Evaluation) -> Evaluation:
@@ -116,24 +114,26 @@ def _rough(run: Run, reason: StopReason) -> Point:
     return rough
 
 
-def _completed(
+def _fitted_to_all(
     run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, task: Task | None
 ) -> FittedModel:
     """Fit the best kernels to all rows, average over kernels and parameters, and find the tails.
 
     With the ``task`` of the search, the best kernel may be one that is not among these.
     """
-    result: Result = (best, [_only(best[0])], best[1])
-    stage = run.stage
+    (evaluation, point), kernels, stage = best, [_only(best[0])], run.stage
+    mixture = of_search = point  # whose held-out rows show the tails
     if stage.approximation is not None:
-        name, best_first = run.arguments.approximation, [best[0], *others]
+        name, best_first = run.arguments.approximation, [evaluation, *others]
         how = approximation_of_kernels(name, best_first, stage.data) or stage.approximation
         rows = ManyRows(how, stage.data, stage.evaluator, deadline=deadline)
         text = f"predictions are given the {len(best[1].data.y)} rows of the search only"
         with fallback(text, OutOfTimeError):
-            result = _approximated(best_first, rows, task)
+            evaluation, draws, point = _approximated(best_first, rows, task)
+            kernels, mixture = [_only(evaluation, draws)], point
     elif stage.is_exact_on_all:
-        result = _averaged(run, best, others, deadline)
+        kernels, mixture = _averaged(run, best, others, deadline)
+        of_search = mixture
     else:
         failed = run.stages[-1].history.evaluations
         warn_of_failures(failed, "exactly", n_rows=len(stage.rows), has_fit=False)
@@ -143,21 +143,25 @@ def _completed(
                 f"{run.failure}",
                 ConvergenceWarning,
             )
-    tails = _tails(run, result[-1] if stage.approximation is None else best[1], deadline)
-    return _complete(run, (*result[:2], result[-1].with_tails(tails)))
+    mixture = mixture.with_tails(_tails(run, of_search, deadline))
+    return _model(run, evaluation, point, kernels, mixture)
 
 
-def _approximated(best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Result:
+def _approximated(
+    best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None
+) -> tuple[Evaluation, FloatArray, MixturePredictor]:
     evaluation, draws, make_predictor = fit_all_rows(best_first, rows, task)
     data, deadline, mixture = rows.data, rows.deadline, None
     deadline.check(deadline.expected_seconds(str(make_predictor), len(data.y)))
     with fallback("predictions are approximated"):
         mixture = condition(evaluation, data, make_predictor)
     mixture = mixture or condition(evaluation, data, rows.approximation.predictors[0])
-    return (evaluation, mixture), [_only(evaluation, draws)], mixture
+    return evaluation, draws, mixture
 
 
-def _averaged(run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline) -> Result:
+def _averaged(
+    run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline
+) -> tuple[list[KernelPosterior], MixturePredictor]:
     """Average over kernels and parameters, both fitted to the rows of the search."""
     evaluator, evaluation, averaging = run.stage.evaluator, best[0], run.arguments.averaging
     seconds = run.conditioning_seconds(len(evaluator.data.y))  # of each component
@@ -172,7 +176,7 @@ def _averaged(run: Run, best: Point, others: Sequence[Evaluation], deadline: Dea
         deadline=until,
     )
     if averaging is None:
-        return best, kernels, best[1]
+        return kernels, best[1]
     averaged = kernels
     if not evaluation.expression.leaves:  # if nothing is found, nothing is predicted
         averaged = [one for one in kernels if one.evaluation is evaluation]
@@ -182,7 +186,7 @@ def _averaged(run: Run, best: Point, others: Sequence[Evaluation], deadline: Dea
         components = averaging.components(averaged)
         deadline.check(len(components) * seconds - run.reserved_seconds)
         mixture = MixturePredictor(components, evaluator.data, ExactPredictor)
-    return best, kernels, mixture
+    return kernels, mixture
 
 
 def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
@@ -201,28 +205,40 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     return TAIL_SHARE
 
 
-def _complete(run: Run, result: Result) -> FittedModel:
-    (evaluation, point), kernels, mixture = result
-    stage = run.stage
-    given, numbers, deviations = run.given, stage.outliers, np.empty(0)
-    if len(numbers):
-        excluded = training_data(given, like=stage.data).take(numbers)
-        deviations = deviations_of(excluded, point, evaluation.expression)
-    # all excluded rows that are equal, in the order in which they are given
-    out = np.flatnonzero(np.isin(given.first_equal, given.rows[numbers]))
-    of_out = np.searchsorted(given.rows[numbers], given.first_equal[out])
-    found = numbers[of_out]
+def _model(
+    run: Run,
+    evaluation: Evaluation,
+    point: MixturePredictor,
+    kernels: Sequence[KernelPosterior],
+    mixture: MixturePredictor,
+) -> FittedModel:
+    """Build a model of the best kernel, the mixture of only this one, and those that average."""
+    stage, given, deviations = run.stage, run.given, np.full(len(run.given.y), np.nan)
+    if len(stage.outliers):
+        excluded = training_data(given, like=stage.data).take(stage.outliers)
+        deviations[stage.outliers] = deviations_of(excluded, point, evaluation.expression)
+    # all equal rows, in the order in which they are given
+    is_out = np.isin(given.first_equal, given.rows[stage.outliers])
+    of_out = np.searchsorted(given.rows, given.first_equal[is_out])
+    kept = np.searchsorted(given.rows, given.first_equal[~is_out & (given.first_equal >= 0)])
+    out = np.flatnonzero(is_out), deviations[of_out], given.X[of_out], given.y[of_out]
     return FittedModel(
-        evaluation=evaluation,
+        best=[one.evaluation is evaluation for one in kernels].index(True),
         scaled_noise_variance=point.predictors[0].noise_variance,
         mixture=mixture,
         kernels=kernels,
         approximation=how_computed(point, len(stage.rows)),
-        outliers=Outliers(out, deviations[of_out], given.X[found], given.y[found]),
-        rows=stage.rows,
-        given_rows=stage.rows[mixture.data.inputs.rows],
         unjudged=_unjudged(run, evaluation),
         series=given.series,
+        resolution=given.resolution,
+        n_given=len(given.first_equal),
+        outliers=Outliers(*out),
+        weightless=given.weightless,
+        rows=stage.rows,
+        given_rows=stage.rows[mixture.data.inputs.rows],
+        X=given.X[kept],
+        y=given.y[kept],
+        outcomes=NO_OUTCOMES,
     )
 
 
@@ -241,11 +257,10 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     with suppress(OutOfTimeError):  # if not known yet
         forms = run.loop.task.simplifications(best)
         known += [one.expression.columns for one in forms if one.score < least]
-    used, every = best.expression.columns, range(len(run.stage.columns))
+    used = best.expression.columns
     added = {c for own in known if own >= used for c in own - used}
     left = {c for c in used if any(c not in own and own >= used - {c} for own in known)}
-    constant = {number for number in every if not run.stage.columns[number].varies}
-    return tuple(sorted(set(every) - added - left - constant))
+    return tuple(sorted({*run.stage.space.grammar.columns} - added - left))
 
 
 def _only(evaluation: Evaluation, draws: FloatArray | None = None) -> KernelPosterior:

@@ -1,12 +1,9 @@
 """Rows that join a fitted model: what is predicted of them before, and which are outliers."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from types import MappingProxyType
-from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from autokernel.data import FitData, RowNoise
 from autokernel.data.checks import text_of_rows
@@ -16,41 +13,31 @@ from autokernel.exceptions import kernel_errors, warn_user
 from autokernel.fit.finish import deviations_of
 from autokernel.fit.rows import training_data
 from autokernel.inference import Moments, TrainingData
-from autokernel.model import FittedModel, Outliers
+from autokernel.model import FittedModel, Outcomes, Outliers
 from autokernel.typing import BoolArray, FloatArray, IntArray
+from autokernel.validation import ends_of_interval
 
 COVERAGE = 0.95  # of the bands of predictions before rows join
 N_LATEST = 20  # rows of updates that show whether the fit still holds
-_TAILS = np.array([(1 - COVERAGE) / 2, (1 + COVERAGE) / 2])
-
-Outcomes = Mapping[str, npt.NDArray[Any]]
-"""Rows of updates with what was predicted of them, see ``AutoKernelGPRegressor.outcomes_``."""
-
-_NUMBERS = ("y", "mean", "low", "high", "log_density", "weight", "noise_std")
-NO_OUTCOMES: Outcomes = MappingProxyType(
-    {"row": np.empty(0, dtype=int)} | dict.fromkeys(_NUMBERS, np.empty(0))
-)
 
 
-def updated(
-    model: FittedModel, given: FitData, outcomes: Outcomes, *, excludes: bool
-) -> tuple[FittedModel, FloatArray, FloatArray, Outcomes]:
+def updated(model: FittedModel, given: FitData, *, excludes: bool) -> FittedModel:
     """Condition a model on given rows, but for outliers among them if it ``excludes`` these.
 
-    Rows that earlier updates have excluded, as the ``outcomes`` of these say, are judged again.
-    Returns also X and y of the rows that join, and the outcomes with those of the new rows.
+    Rows that earlier updates have excluded, as their outcomes say, are judged again.
 
     A ``ValueError`` is raised if the scale of the target does not have a row, and outliers are not
     excluded, or if a row has a gap in a column along which a kernel changes. An ``EvaluationError``
     is raised if the model cannot be conditioned on the rows.
     """
-    n, given = len(given.y), _with_excluded(model, given, outcomes)
+    n, given = len(given.y), _with_excluded(model, given)
     data, best = model.mixture.data, model.evaluation
     rows = training_data(given, like=data, columns=given.columns)
     joint, point = model.mixture.joint(model.scaled(given.X)), model.at_best(best)
-    found = _predicted(model, given, joint)
+    found = _predicted(model, given, rows, joint)
     new = slice(len(given.y) - n, None)
-    outcomes = {name: np.concatenate([outcomes[name], one[new]]) for name, one in found.items()}
+    old = model.outcomes
+    outcomes = {name: np.concatenate([old[name], one[new]]) for name, one in found.items()}
     (predictor,), of_point = point.predictors, point.joint(rows.X)
     is_outlier = _is_beyond(model, rows)
     within = np.flatnonzero(~is_outlier)
@@ -64,13 +51,13 @@ def updated(
     out, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
     deviations = deviations_of(rows.take(out), point, best.expression) if len(out) else np.empty(0)
     outliers = _with_outliers(model.outliers, given, out, deviations)
-    rows, numbers = rows.take(joining), given.rows[joining]
+    rows, given = rows.take(joining), given.without(out)
     joint, of_point = _of_rows(joint, joining), _of_rows(of_point, joining)
     with kernel_errors("the rows cannot join the model"):
         of_best = predictor.log_density(rows, *of_point)
-    model = model.with_rows(rows, numbers, joint, of_best, outliers)
+    model = model.with_rows(rows, given, joint, of_best, outliers=outliers, outcomes=outcomes)
     _warn_of_misses(outcomes, n)
-    return model, given.X[joining], given.y[joining], outcomes
+    return model
 
 
 def is_inside(outcomes: Outcomes) -> BoolArray:
@@ -97,11 +84,11 @@ def _warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
         )
 
 
-def _with_excluded(model: FittedModel, given: FitData, outcomes: Outcomes) -> FitData:
+def _with_excluded(model: FittedModel, given: FitData) -> FitData:
     """Return the rows that earlier updates have excluded, and then the given ones."""
-    out, is_excluded = model.outliers, np.isin(outcomes["row"], model.outliers.rows)
+    out, is_excluded = model.outliers, np.isin(model.outcomes["row"], model.outliers.rows)
     names = ("row", "weight", "noise_std")
-    numbers, weights, stds = (outcomes[name][is_excluded] for name in names)
+    numbers, weights, stds = (model.outcomes[name][is_excluded] for name in names)
     places = np.searchsorted(out.rows, numbers)
     noise = RowNoise(weights, stds**2, variance_of_rounding(given.resolution))
     return replace(
@@ -117,16 +104,21 @@ def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:
     return [(mean[rows], covariance[np.ix_(rows, rows)]) for mean, covariance in joint]
 
 
-def _predicted(model: FittedModel, given: FitData, joint: Sequence[Moments]) -> Outcomes:
-    """List rows with what the components of a model predict for them."""
-    mean, ends, log_density = model.outcomes(given.X, given.y, joint, _TAILS)
+def _predicted(
+    model: FittedModel, given: FitData, rows: TrainingData, joint: Sequence[Moments]
+) -> Outcomes:
+    """List given rows with what the components of a model predict for them."""
+    mixture, target = model.mixture, model.target
+    marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
+    ends = ends_of_interval(COVERAGE)
+    low, high = target.inverse(mixture.quantiles(rows.X, ends, marginal)).T
     return {
         "row": given.rows,
         "y": given.y,
-        "mean": mean,
-        "low": ends[:, 0],
-        "high": ends[:, 1],
-        "log_density": log_density,
+        "mean": target.inverse(mixture.moments(rows.X, marginal)[0]),
+        "low": low,
+        "high": high,
+        "log_density": mixture.log_density(rows.X, rows.u, marginal) - np.log(target.width),
         "weight": given.noise.weights,
         "noise_std": np.sqrt(given.noise.errors),
     }

@@ -6,6 +6,13 @@ from autokernel.model.averaging import (
     PosteriorAveraging,
     posterior_over_kernels,
 )
-from autokernel.model.fitted import FittedModel, Outliers, condition, how_computed
+from autokernel.model.fitted import (
+    NO_OUTCOMES,
+    FittedModel,
+    Outcomes,
+    Outliers,
+    condition,
+    how_computed,
+)
 from autokernel.model.mixture import TAIL_SHARE, MixturePredictor, share_of_tails
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn

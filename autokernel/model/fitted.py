@@ -1,16 +1,17 @@
 """A fitted kernel with the mixture that predicts, in the units of the user."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
 import numpy as np
+import numpy.typing as npt
 from scipy.special import logsumexp, softmax
 from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
-from autokernel.data import NO_SERIES, Columns, Series, Target
+from autokernel.data import Columns, FitData, Series, Target
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import Scale
 from autokernel.evidence import Evaluation
@@ -27,6 +28,13 @@ from autokernel.model.averaging import KernelPosterior, MixtureComponent
 from autokernel.model.mixture import MIN_WEIGHT, TAIL_SHARE, MixturePredictor
 from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray, IntArray
+
+Outcomes = Mapping[str, npt.NDArray[Any]]
+"""Rows of updates with what was predicted of them, see ``AutoKernelGPRegressor.outcomes_``."""
+
+NO_OUTCOMES: Outcomes = {"row": np.empty(0, dtype=int)} | dict.fromkeys(
+    ("y", "mean", "low", "high", "log_density", "weight", "noise_std"), np.empty(0)
+)
 
 
 def condition(
@@ -64,29 +72,39 @@ class Outliers(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class FittedModel:
-    """The best kernel, the kernels that are believed, and the mixture that predicts."""
+    """The kernels that are believed, the mixture that predicts, and the rows that both are of."""
 
-    evaluation: Evaluation  # of the best kernel
+    best: int  # the index of the best kernel
     scaled_noise_variance: float  # of the best kernel and the standardised target, not rounded
     mixture: MixturePredictor
     kernels: Sequence[KernelPosterior]  # the most probable first
     approximation: str  # how predictions are computed, as the user reads it
+    unjudged: tuple[int, ...]  # columns that a cut search has neither dropped nor added
+    series: Series
+    resolution: float  # of y, in its unit
+    n_given: int  # rows of the fit and of updates, by which all rows are counted
     outliers: Outliers
-    rows: IntArray  # (n_samples,), the other rows, as they are counted in ``X``
-    given_rows: IntArray  # (n_given,), those of them that predictions are given
-    unjudged: tuple[int, ...] = ()  # columns that a cut search has neither dropped nor added
-    series: Series = NO_SERIES
+    weightless: FloatArray  # (n_weightless, n_features), inputs of rows of weight zero
+    rows: IntArray  # (n_samples,), the other rows, of equal ones the first
+    given_rows: IntArray  # those of them that predictions are given
+    X: FloatArray  # (n_fitted, n_features), the same rows with all equal ones, in the user's units
+    y: FloatArray  # (n_fitted,)
+    outcomes: Outcomes
 
     def __getstate__(self) -> dict[str, Any]:
         state = {field.name: getattr(self, field.name) for field in fields(self)}
         packed = as_text(self.kernels, (one.evaluation.expression for one in self.kernels))
-        return {**state, "kernels": packed, "evaluation": self.number_of_best}
+        return {**state, "kernels": packed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         kernels = read_text(tuple[KernelPosterior, ...], state["kernels"])
-        read = {"kernels": kernels, "evaluation": kernels[state["evaluation"]].evaluation}
-        for name, value in {**state, **read}.items():
+        for name, value in {**state, "kernels": kernels}.items():
             object.__setattr__(self, name, value)
+
+    @property
+    def evaluation(self) -> Evaluation:
+        """The fit of the best kernel."""
+        return self.kernels[self.best].evaluation
 
     def at_best(self, evaluation: Evaluation) -> MixturePredictor:
         """Return the mixture of one kernel at its best parameters, given the same rows.
@@ -101,21 +119,23 @@ class FittedModel:
     def with_rows(
         self,
         rows: TrainingData,
-        numbers: IntArray,
+        given: FitData,
         joint: Sequence[Moments],
         of_best: float,
+        *,
         outliers: Outliers,
+        outcomes: Outcomes,
     ) -> "FittedModel":
-        """Return the model that is also given new rows, and has other outliers.
+        """Return the model that is also given new rows, with other outliers and outcomes.
 
         All parameters stay. The probability of a kernel is multiplied by the joint density of the
         rows: the mean over its components, or that at its best parameters if it has none. The best
         kernel stays the best, and its score grows by the log density at its best parameters,
         ``of_best``. If there are no rows, only the levels of columns are added.
 
-        The rows, in the units of the model, are counted by ``numbers`` (n_rows,) in ``X``, and the
-        components of the mixture predict their moments ``joint``. An ``EvaluationError`` is raised
-        if the components cannot be conditioned on them.
+        The ``rows`` are those ``given`` in the units of the model, and the components of the
+        mixture predict their moments ``joint``. An ``EvaluationError`` is raised if the components
+        cannot be conditioned on them.
         """
         mixture = self.mixture
         with kernel_errors("the rows cannot join the model"):
@@ -124,30 +144,33 @@ class FittedModel:
         gains = [self._log_density(one, rows, log_densities) for one in self.kernels]
         with np.errstate(divide="ignore"):
             log_prior = np.log([one.probability for one in self.kernels])
-        probabilities = softmax(log_prior + gains).tolist()
-        n_readings, kernels, chosen = rows.known_noise.n_readings, [], self.evaluation
-        for one, gain, probability in zip(self.kernels, gains, probabilities, strict=True):
-            old = one.evaluation
-            if old is self.evaluation:
-                chosen = evaluation = old.with_rows(of_best, n_readings)
-            elif probability > MIN_WEIGHT:
-                evaluation = old.with_rows(gain, n_readings)
-            else:
-                continue
-            log_score = one.log_score + gain
+        probabilities = softmax(log_prior + gains)
+        order = np.argsort(-probabilities, kind="stable").tolist()
+        order = [n for n in order if n == self.best or probabilities[n] > MIN_WEIGHT]
+        kernels = []
+        for number in order:
+            one, gain = self.kernels[number], gains[number]
+            of_fit = of_best if number == self.best else gain
+            evaluation = one.evaluation.with_rows(of_fit, rows.known_noise.n_readings)
+            probability, log_score = float(probabilities[number]), one.log_score + gain
             kernels.append(
                 replace(one, evaluation=evaluation, probability=probability, log_score=log_score)
             )
-        every = np.concatenate([self.rows, numbers])
+        names = ("X", "y", "rows", "weightless")
+        joined: dict[str, Any] = {
+            name: np.concatenate([getattr(self, name), getattr(given, name)]) for name in names
+        }
         return replace(
             self,
-            evaluation=chosen,
+            best=order.index(self.best),
             mixture=updated,
-            kernels=sorted(kernels, key=lambda one: -one.probability),
-            approximation=how_computed(updated, len(every)),
+            kernels=kernels,
+            approximation=how_computed(updated, len(joined["rows"])),
+            n_given=self.n_given + len(given.first_equal),
+            given_rows=np.concatenate([self.given_rows, given.rows]),
             outliers=outliers,
-            rows=every,
-            given_rows=np.concatenate([self.given_rows, numbers]),
+            outcomes=outcomes,
+            **joined,
         )
 
     def _log_density(
@@ -163,11 +186,6 @@ class FittedModel:
             at_best = self.at_best(kernel.evaluation)
             return float(at_best.log_densities(rows, at_best.joint(rows.X))[0])
         return -np.inf
-
-    @property
-    def number_of_best(self) -> int:
-        """The index of the best kernel among those that are believed."""
-        return next(n for n, one in enumerate(self.kernels) if one.evaluation is self.evaluation)
 
     @property
     def columns(self) -> Columns:
@@ -272,19 +290,6 @@ class FittedModel:
         """Compute the log density (n,) of new observations (n,), in nats."""
         log_density = self.mixture.log_density(self.scaled(X), self.target.forward(y))
         return log_density - np.log(self.target.width)
-
-    def outcomes(
-        self, X: FloatArray, y: FloatArray, joint: Sequence[Moments], probabilities: FloatArray
-    ) -> tuple[FloatArray, FloatArray, FloatArray]:
-        """Compute what is predicted of targets (n,): means, quantiles and log densities.
-
-        Given are the moments of the components of the mixture.
-        """
-        X, u, inverse = self.scaled(X), self.target.forward(y), self.target.inverse
-        marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
-        quantiles = inverse(self.mixture.quantiles(X, probabilities, marginal))
-        log_density = self.mixture.log_density(X, u, marginal) - np.log(self.target.width)
-        return inverse(self.mixture.moments(X, marginal)[0]), quantiles, log_density
 
     def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
         """Draw what ``mean`` would be with another function of the posterior, (n_draws, n)."""

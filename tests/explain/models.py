@@ -28,7 +28,7 @@ def with_kernel(X, y, expression, theta, *, noise=0.1, spread=0.1):
     draws = whole + spread * np.random.default_rng(0).normal(size=(20, len(whole)))
     model._fitted = replace(
         fitted,
-        evaluation=evaluation,
+        best=0,
         mixture=mixture,
         kernels=(KernelPosterior(evaluation, 1.0, 0.0, draws),),
         scaled_noise_variance=noise,
