@@ -392,18 +392,15 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         if monitor.verbose:
             leaves, why = run.stage.space.grammar.leaves, "base_kernels has none for it"
             monitor.say(f"{column_table(run.stage.columns, leaves, otherwise=why)}\n\n{HEADER}\n")
-
-        def end(reason: StopReason) -> None:
-            self._set(run, finished(run, reason), reason)
-
         with monitor.line():
             try:
-                end(reason := run.search(monitor))
+                reason = run.search(monitor)
+                self._set(run, finished(run, reason), reason)
                 if not run.stage.is_exact_on_all:
                     monitor.say(f"predictions: {self.approximation_}")
             except KeyboardInterrupt:
                 with suppress(EvaluationError, Warning):  # Ctrl-C comes first
-                    end(StopReason.INTERRUPTED)
+                    self._set(run, finished(run, StopReason.INTERRUPTED), StopReason.INTERRUPTED)
                     warn_user(run.text_of_interruption)
                 raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
@@ -529,8 +526,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     def _begin(self, *given: Any, known: Columns | None = None, deadline: Deadline) -> Run:
         forget_parts()
         arguments = Arguments.of(self)
-        until = deadline.share(SHARE_OF_TIME)
-        data = check_fit_data(self, *given, known=known, deadline=until)
+        data = check_fit_data(self, *given, known=known, deadline=deadline.share(SHARE_OF_TIME))
         store = getattr(self, "_store", None) if self.warm_start else None
         return Run(data, arguments, store, deadline=deadline)
 
@@ -747,8 +743,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
 
     def __getstate__(self) -> dict[str, Any]:
         state: dict[str, Any] = super().__getstate__()
-        # rebuilt from the other attributes
-        made = ("best_kernel_", "X_train_", "y_train_", "_described")
+        made = ("best_kernel_", "X_train_", "y_train_", "_described")  # made again of the others
         return {name: value for name, value in state.items() if name not in made}
 
     def __setstate__(self, state: dict[str, Any]) -> None:

@@ -363,7 +363,7 @@ class Screening:
 
     def _magnitudes_beside(self, K: FloatArray) -> Magnitudes:
         """Compute the magnitudes of what a covariance without noise leaves unexplained."""
-        noise, data = np.exp(self._fit.theta[-1]), self._data.seen_by(self._fit.expression)
+        noise, data = np.exp(self._fit.theta[-1]), self._data.on(self._fit.expression.target)
         return Magnitudes(data, K + np.diag(data.noise.variance(noise)), noise)
 
     def _gain(self, one: Screened, before: Screened) -> float:

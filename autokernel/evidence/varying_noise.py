@@ -50,7 +50,7 @@ def update_noise(
     O(n_samples^3) each. Noise that varies with one of the ``columns`` is kept in ``found``, by the
     text of its kernel, for the next call with the same rows.
     """
-    data = data.seen_by(fit.expression)
+    data = data.on(fit.expression.target)
     known, weights = data.noise_function, data.noise.weights
     is_possible = len(data.y) >= MIN_ROWS and np.isfinite(fit.log_posterior)
     if not is_possible or np.any(weights != np.round(weights)):

@@ -107,7 +107,6 @@ class Arguments:
     n_inducing: int
     n_iter: int
     tol: float
-    max_time: float | None  # seconds
     batch_size: int
     memory: Memory | None
     n_jobs: int | None

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -24,6 +25,7 @@ from autokernel.model import (
     KernelPosterior,
     MixturePredictor,
     Outliers,
+    certain,
     condition,
     how_computed,
     posterior_over_kernels,
@@ -36,7 +38,7 @@ from autokernel.typing import FloatArray
 
 def model_of(run: Run, point: Point) -> FittedModel:
     """Build the model that predicts with one kernel, from the rows of the last stage."""
-    return _model(run, *point, [_only(point[0])], point[1])
+    return _model(run, *point, [certain(point[0])], point[1])
 
 
 def finished(run: Run, reason: StopReason) -> FittedModel:
@@ -121,28 +123,24 @@ def _fitted_to_all(
 
     With the ``task`` of the search, the best kernel may be one that is not among these.
     """
-    (evaluation, point), kernels, stage = best, [_only(best[0])], run.stage
+    (evaluation, point), kernels, stage = best, [certain(best[0])], run.stage
+    text = f"predictions are given the {len(point.data.y)} rows of the search only"
     mixture = of_search = point  # whose held-out rows show the tails
     if stage.approximation is not None:
         name, best_first = run.arguments.approximation, [evaluation, *others]
         how = approximation_of_kernels(name, best_first, stage.data) or stage.approximation
         rows = ManyRows(how, stage.data, stage.evaluator, deadline=deadline)
-        text = f"predictions are given the {len(best[1].data.y)} rows of the search only"
         with fallback(text, OutOfTimeError):
             evaluation, draws, point = _approximated(best_first, rows, task)
-            kernels, mixture = [_only(evaluation, draws)], point
+            kernels, mixture = [replace(certain(evaluation), draws=draws)], point
     elif stage.is_exact_on_all:
         kernels, mixture = _averaged(run, best, others, deadline)
         of_search = mixture
     else:
         failed = run.stages[-1].history.evaluations
         warn_of_failures(failed, "exactly", n_rows=len(stage.rows), has_fit=False)
-        if len(best[1].data.y) < len(stage.rows):
-            warn_user(
-                f"predictions are given the {stage.n_searched} rows of the search only, as "
-                f"{run.failure}",
-                ConvergenceWarning,
-            )
+        if len(point.data.y) < len(stage.rows):
+            warn_user(f"{text}, as {run.failure}", ConvergenceWarning)
     mixture = mixture.with_tails(_tails(run, of_search, deadline))
     return _model(run, evaluation, point, kernels, mixture)
 
@@ -263,12 +261,6 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     return tuple(sorted({*run.stage.space.grammar.columns} - added - left))
 
 
-def _only(evaluation: Evaluation, draws: FloatArray | None = None) -> KernelPosterior:
-    """Return the posterior in which one kernel is certain, by default at its parameters."""
-    drawn = evaluation.theta[None] if draws is None else draws
-    return KernelPosterior(evaluation, 1.0, evaluation.score, drawn)
-
-
 def deviations_of(
     data: TrainingData, mixture: MixturePredictor, expression: Expression
 ) -> FloatArray:
@@ -281,4 +273,4 @@ def deviations_of(
     of_rows = RowNoise(data.noise.weights, data.noise.errors)  # new ones are rounded already
     variance = of_function + of_rows.variance(variance - of_function)
     deviations = (data.u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    return np.where(data.seen_by(expression).noise.has_density, deviations, np.inf)
+    return np.where(data.on(expression.target).noise.has_density, deviations, np.inf)

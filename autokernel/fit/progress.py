@@ -179,7 +179,7 @@ class Monitor(Observer):
         expected = seconds * (self._context.max_subtasks or 0)
         takes = f"about {span_of(expected)} by one worker"
         arguments, stage = self._run.arguments, self._run.stages[-1]
-        if expected > 1800 and arguments.max_time is None:  # half an hour
+        if expected > 1800 and self._deadline.seconds_left == math.inf:  # half an hour
             fewer = ", and approximation='auto' searches on fewer rows"
             warn_user(
                 f"the search on {stage.n_searched} rows will take {takes}: max_time ends it "

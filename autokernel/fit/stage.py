@@ -19,10 +19,10 @@ from autokernel.inference import TrainingData
 from autokernel.many_rows import (
     BoundedEvaluator,
     ByStateSpace,
-    LeftOut,
     approximation_for,
     latest_rows,
     n_held_out,
+    no_gain_seen_by,
     rows_of_groups,
     rows_of_stages,
     shuffled_rows,
@@ -84,7 +84,7 @@ class Stage:
         others = order[self.n_searched : len(order) - n_of_choice]
         self.shows_no_gain: Callable[[History], bool] | None = None  # whether others show no gain
         if climbs and arguments.tol and len(others):
-            self.shows_no_gain = LeftOut(searched, self.data.take(others)).show_no_gain
+            self.shows_no_gain = no_gain_seen_by(self.data.take(others), given=searched)
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, periodic=periodic, deadline=until)
         self.is_by_bounds = strategy.scores_by_bounds and self.number == 0

@@ -44,7 +44,7 @@ class Likelihood(ABC):
     rows_for_each: float = 1.0  # for which each row stands that enters the likelihood
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
-        self.expression, self.data = expression, data.seen_by(expression)
+        self.expression, self.data = expression, data.on(expression.target)
         own = (one for node in expression.nodes for one in data.parameters(node))
         self.parameters = (*own, NOISE_VARIANCE)
 
@@ -111,10 +111,8 @@ class Predictor(ABC):
     ) -> None:
         self._whole = Term(expression, np.exp(theta[:-1]))
         self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
-        self._columns, self._block = data.inputs.columns, max(1, block)
-        data = data.seen_by(expression)
-        self._rounding_by_target = data.rounding_by_target
-        self._noise_function = data.noise_function
+        self._data, self._block = data.on(expression.target), max(1, block)
+        self._columns, self._rounding_by_target = data.inputs.columns, self._data.rounding_by_target
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
@@ -126,7 +124,7 @@ class Predictor(ABC):
         It is the expected one where a level or a gap is new. Their rounding is that of training
         targets nearby.
         """
-        factors = np.exp(self._noise_function.log_factors(self._columns.scaled(X)))
+        factors = np.exp(self._data.noise_function.log_factors(self._columns.scaled(X)))
         return self.noise_variance * factors + self.rounding_at(mean)
 
     def rounding_at(self, mean: FloatArray) -> FloatArray:
@@ -138,7 +136,7 @@ class Predictor(ABC):
 
         These are weights (n_cases, n), and standard deviations.
         """
-        weights, logs = self._noise_function.cases(self._columns.scaled(X))
+        weights, logs = self._data.noise_function.cases(self._columns.scaled(X))
         factors = np.exp(logs) - np.sum(weights * np.exp(logs), axis=0)
         return weights, np.sqrt(np.maximum(variance + self.noise_variance * factors, 0.0))
 
@@ -160,12 +158,15 @@ class Predictor(ABC):
     def errors(self, rows: TrainingData, moments: Moments) -> Moments:
         """Compute the errors (n,) of the means of new rows, and the covariance (n, n) of errors.
 
-        Given are the moments by :meth:`mean_and_covariance`. The covariance of the errors has the
-        noise that is known of these rows.
+        Given are the moments by :meth:`mean_and_covariance`.
         """
-        (mean, covariance), rows = moments, rows.seen_by(self._whole.expression)
+        (mean, covariance), rows = moments, rows.on(self._whole.expression.target)
+        return rows.y - mean, covariance + np.diag(self.excess_noise(rows, mean))
+
+    def excess_noise(self, rows: TrainingData, mean: FloatArray) -> FloatArray:
+        """Compute the variance (n,) that is known of the noise of rows, less that of new ones."""
         noise = rows.noise.variance(self.noise_variance - self.jitter) + self.jitter
-        return rows.y - mean, covariance + np.diag(noise - self.noise_at(rows.X, mean))
+        return noise - self.noise_at(rows.X, mean)
 
     def log_density(self, rows: TrainingData, moments: Moments) -> float:
         """Compute the joint log density of new rows with these moments, in nats.
@@ -177,7 +178,7 @@ class Predictor(ABC):
         L = cholesky(K, lower=True)
         z = solve_triangular(L, errors, lower=True)
         value = -0.5 * (z @ z + len(z) * LOG_2PI) - np.log(np.diag(L)).sum()
-        noise = rows.seen_by(self._whole.expression).noise
+        noise = rows.on(self._whole.expression.target).noise
         return float(value) + noise.correction(np.log(self.noise_variance - self.jitter))
 
     @abstractmethod

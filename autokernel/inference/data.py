@@ -8,7 +8,7 @@ import numpy as np
 
 from autokernel.data import CONSTANT, Columns, Inputs, NoiseFunction, RowNoise, Target
 from autokernel.data.plain import as_text, read_text
-from autokernel.expression import IDENTITY, Expression, Leaf, Tree, View
+from autokernel.expression import IDENTITY, Leaf, Tree, View
 from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs, with_gaps
 from autokernel.kernels import KernelParameter
@@ -74,10 +74,6 @@ class TrainingData:
         )
         other._pairs, other._origin = self._pairs, plain
         return other
-
-    def seen_by(self, expression: Expression) -> "TrainingData":
-        """Return the data with the target on the scale on which a kernel acts."""
-        return self.on(expression.target)
 
     def _with_rows(self, inputs: Inputs, u: FloatArray, noise: RowNoise) -> "TrainingData":
         return TrainingData(inputs, u, noise, self.target, varying=self.varying).on(self._scale)

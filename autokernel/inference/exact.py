@@ -159,7 +159,7 @@ class ExactPredictor(GlobalPredictor):
         *,
         first: "ExactPredictor | None" = None,
     ) -> None:
-        data = data.seen_by(expression)
+        data = data.on(expression.target)
         # without a kernel rows are independent, and one is enough
         rows = data if expression.leaves else data.take(np.arange(1))
         if first is None or not expression.leaves:

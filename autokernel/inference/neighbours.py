@@ -286,7 +286,6 @@ class NeighbourPredictor(Predictor):
         n_pairs = (self._n_neighbours + 1) * (self._n_neighbours + 2) // 2
         super().__init__(expression, theta, data, block=_PAIRS_PER_BLOCK // n_pairs)
         self._expression, self._theta = expression, theta
-        self._data = data.seen_by(expression)
         rng = np.random.default_rng(0)  # so that equal rows have equal predictions
         self._nearest = NearestRows(expression, theta, data.inputs, rng)
 

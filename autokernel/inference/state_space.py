@@ -531,8 +531,7 @@ class StateSpacePredictor(Predictor):
                 "with all rows"
             )
         super().__init__(expression, theta, data, block=2**12)
-        self._inputs = data.inputs
-        self._at = Filtered(expression, theta, data.seen_by(expression))
+        self._at = Filtered(expression, theta, self._data)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         mean, covariance = self._conditioned(self._columns.scaled(X))
@@ -575,7 +574,7 @@ class StateSpacePredictor(Predictor):
         """Compute mean (n,) and covariance (n, n) of the function from prior covariances."""
         gains, rows, of_new = self._at.filter, self._at.rows, []
         for begin in range(0, len(X), _COLUMNS):
-            cross = self._whole.cross(X[begin : begin + _COLUMNS], self._inputs).T
+            cross = self._whole.cross(X[begin : begin + _COLUMNS], self._data.inputs).T
             _, innovations = gains.forward(cross[rows.rows] * rows.is_row[..., None])
             of_new.append(gains.whitened(innovations))
         white = np.concatenate(of_new, axis=1)

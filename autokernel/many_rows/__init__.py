@@ -15,5 +15,5 @@ from autokernel.many_rows.approximation import (
 )
 from autokernel.many_rows.bounds import BoundedEvaluator
 from autokernel.many_rows.further import ManyRows
-from autokernel.many_rows.left_out import LeftOut
+from autokernel.many_rows.left_out import no_gain_seen_by
 from autokernel.many_rows.terms import with_rough_term

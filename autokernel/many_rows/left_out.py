@@ -1,5 +1,6 @@
 """How well kernels predict rows that a search does not have, and what that says of its gains."""
 
+from collections.abc import Callable
 from functools import cache
 
 import numpy as np
@@ -21,41 +22,37 @@ def left_out_density(
     """Compute the mean log density of left-out targets given other rows, in nats per reading."""
     predictor = make_predictor(fit.expression, fit.theta, given)
     mean, variance = predictor.mean_and_variance(left_out.X)
-    left_out, noise = left_out.seen_by(fit.expression), float(np.exp(fit.theta[-1]))
-    of_rows = left_out.noise.variance(noise + predictor.jitter)
-    variance += of_rows - predictor.noise_at(left_out.X, mean)  # that of these rows
+    left_out = left_out.on(fit.expression.target)
+    variance += predictor.excess_noise(left_out, mean)
     density = log_normal(left_out.y - mean, variance) + left_out.noise.corrections(fit.theta[-1])
     return float(density.sum() / left_out.noise.n_readings)
 
 
-class LeftOut:
-    """Rows that a search does not have, by which it ends although its score still rises.
+def no_gain_seen_by(left_out: TrainingData, *, given: TrainingData) -> Callable[[History], bool]:
+    """Make a function of a history: whether a climb gains nothing that rows it lacks would show.
 
     Without noise, almost every change of a kernel raises the evidence of the ``given`` rows, and
-    less and less of that is seen in predictions of other rows.
+    less and less of that is seen in predictions of other rows. The last steps must have gained less
+    than 0.01 nats a row, which without noise is one per cent of the errors. With fewer than a
+    hundred rows the answer is no, as their mean is too uncertain.
     """
+    rows = left_out.take(np.arange(min(len(left_out.y), 500)))
 
-    def __init__(self, given: TrainingData, rows: TrainingData) -> None:
-        self.given, self.rows = given, rows.take(np.arange(min(len(rows.y), 500)))
-        self._density = cache(self._density_of)
+    @cache
+    def density(fit: Evaluation) -> float:
+        try:
+            return left_out_density(fit, given, rows)
+        except KERNEL_ERRORS:  # then the search goes on
+            return -np.inf
 
-    def show_no_gain(self, history: History) -> bool:
-        """Return whether the last steps of a climb have gained less than 0.01 nats a row.
-
-        Without noise, that is one per cent of the errors. With fewer than a hundred rows the answer
-        is no, as their mean is too uncertain.
-        """
+    def shows_no_gain(history: History) -> bool:
         numbers = [n for n, one in enumerate(history.trials) if one.phase == Phase.SEARCH]
-        if len(self.rows.y) < 100 or len(numbers) < MAX_INVISIBLE_STEPS:
+        if len(rows.y) < 100 or len(numbers) < MAX_INVISIBLE_STEPS:
             return False
         before = History(history.n_samples, history.trials[: numbers[-MAX_INVISIBLE_STEPS]]).best
         if before is None or history.best is None:
             return False
-        densities = [self._density(one) for one in (before, history.best)]
+        densities = [density(one) for one in (before, history.best)]
         return bool(np.isfinite(densities).all() and np.diff(densities)[0] < 0.01)
 
-    def _density_of(self, fit: Evaluation) -> float:
-        try:
-            return left_out_density(fit, self.given, self.rows)
-        except KERNEL_ERRORS:  # then the search goes on
-            return -np.inf
+    return shows_no_gain

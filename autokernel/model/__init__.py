@@ -4,6 +4,7 @@ from autokernel.model.averaging import (
     KernelPosterior,
     MixtureComponent,
     PosteriorAveraging,
+    certain,
     posterior_over_kernels,
 )
 from autokernel.model.fitted import (

@@ -6,8 +6,7 @@ parameters. :class:`PosteriorAveraging` chooses draws of each kernel by its prob
 
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from functools import partial
+from dataclasses import dataclass, replace
 from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar
@@ -68,59 +67,55 @@ def posterior_over_kernels(
     Probabilities sum to one. An ``equal_share`` of them is the same for kernels that wander in
     another way or on another scale of the target, and divided by evidence among the others.
     """
-    best, *others = every = list(best_first)
-    shares = _probabilities(every, [one.score for one in every], equal_share)
+    best, *others = map(certain, best_first)
+    shares = _probabilities([best, *others], equal_share)
     near = shares[1:] > shares[0] * np.exp(-_SCORE_WINDOW)
     by_share = (others[n] for n in np.argsort(-shares[1:], kind="stable") if near[n])
-    evaluations = [best, *islice(by_share, _MAX_KERNELS - 1)]
-    shares = _probabilities(evaluations, [one.score for one in evaluations], equal_share)
-    are_drawn = (shares > _PROBABLE) | (np.arange(len(shares)) == 0)
-    draw = partial(_draw, evaluator, deadline=deadline)
+    at_modes = [best, *islice(by_share, _MAX_KERNELS - 1)]
+    shares = _probabilities(at_modes, equal_share)
     every_drawn = (
-        draw(one) if is_drawn else _at_mode(one)
-        for one, is_drawn in zip(evaluations, are_drawn, strict=True)
+        _drawn(evaluator, one, deadline=deadline) if one is best or share > _PROBABLE else one
+        for one, share in zip(at_modes, shares, strict=True)
     )
-    drawn = list(in_time(every_drawn)) or [_at_mode(best)]
-    log_scores = [log_score for log_score, _, _ in drawn]
-    shares = _probabilities(evaluations[: len(drawn)], log_scores, equal_share)
+    drawn = list(in_time(every_drawn)) or [best]
+    shares = _probabilities(drawn, equal_share)
     kept = [n for n, share in enumerate(shares) if share > _MIN_PROBABILITY or n == 0]
     total = shares[kept].sum()
-    kernels = [KernelPosterior(evaluations[n], float(shares[n] / total), *drawn[n]) for n in kept]
+    kernels = [replace(drawn[n], probability=float(shares[n] / total)) for n in kept]
     return sorted(kernels, key=lambda one: -one.probability)
 
 
-_Drawn = tuple[float, FloatArray, float]  # log_score, draws and pareto_k of a kernel
+def certain(evaluation: Evaluation) -> KernelPosterior:
+    """Return the posterior in which one kernel at its best parameters is certain."""
+    return KernelPosterior(evaluation, 1.0, evaluation.score, evaluation.theta[None])
 
 
-def _draw(evaluator: Evaluator, one: Evaluation, *, deadline: Deadline) -> _Drawn:
+def _drawn(
+    evaluator: Evaluator, at_mode: KernelPosterior, *, deadline: Deadline
+) -> KernelPosterior:
+    one = at_mode.evaluation
     try:
         sample = evaluator.sample(one, max_draws=256, deadline=deadline)
     except EvaluationError as error:
         if np.isfinite(one.log_evidence):  # else it is a rough fit or a saddle
             text = f"{one.expression} has only its best parameters in the average ({error})"
             warn_user(text, ConvergenceWarning)
-        return _at_mode(one)
+        return at_mode
     log_score = one.score
     if evaluator.score_is_laplace and len(one.theta) > 1:  # that of noise alone is exact
         log_score += sample.log_evidence - one.log_evidence
     draws = sample.theta[systematic(sample.weights, 100)]
-    return log_score, draws, sample.pareto_k
+    return replace(at_mode, log_score=log_score, draws=draws, pareto_k=sample.pareto_k)
 
 
-def _at_mode(one: Evaluation) -> _Drawn:
-    return one.score, one.theta[None], np.nan
-
-
-def _probabilities(
-    evaluations: Sequence[Evaluation], scores: Sequence[float], equal_share: float
-) -> FloatArray:
+def _probabilities(kernels: Sequence[KernelPosterior], equal_share: float) -> FloatArray:
     """Return probabilities (n,) by scores, and by groups of kernels in the equal share."""
-    log_p = np.nan_to_num(scores)  # -inf after a refit
+    log_p = np.nan_to_num([one.log_score for one in kernels])  # -inf after a refit
     groups: dict[tuple[str, frozenset[BaseKernel]], list[int]] = {}
-    for n, one in enumerate(evaluations):
-        walks = frozenset(leaf.kernel for leaf in one.expression.leaves).intersection(WANDERING)
+    for n, expression in enumerate(one.evaluation.expression for one in kernels):
+        walks = frozenset(leaf.kernel for leaf in expression.leaves).intersection(WANDERING)
         if walks and equal_share:
-            groups.setdefault((one.expression.target, walks), []).append(n)
+            groups.setdefault((expression.target, walks), []).append(n)
     equal = np.zeros(len(log_p))
     for own in groups.values():
         equal[own] = softmax(log_p[own]) / len(groups)

@@ -1,7 +1,7 @@
 """A fitted kernel with the mixture that predicts, in the units of the user."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any, NamedTuple
 
@@ -70,7 +70,7 @@ class Outliers(NamedTuple):
     y: FloatArray
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
+@dataclass(frozen=True, eq=False)  # eq=False: the fields hold arrays
 class FittedModel:
     """The kernels that are believed, the mixture that predicts, and the rows that both are of."""
 
@@ -92,14 +92,12 @@ class FittedModel:
     outcomes: Outcomes
 
     def __getstate__(self) -> dict[str, Any]:
-        state = {field.name: getattr(self, field.name) for field in fields(self)}
         packed = as_text(self.kernels, (one.evaluation.expression for one in self.kernels))
-        return {**state, "kernels": packed}
+        return {**vars(self), "kernels": packed}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         kernels = read_text(tuple[KernelPosterior, ...], state["kernels"])
-        for name, value in {**state, "kernels": kernels}.items():
-            object.__setattr__(self, name, value)
+        vars(self).update(state, kernels=kernels)
 
     @property
     def evaluation(self) -> Evaluation:
@@ -205,7 +203,7 @@ class FittedModel:
     @property
     def transformed(self) -> TrainingData:
         """The rows of the fit, with the target on that scale."""
-        return self.mixture.data.seen_by(self.evaluation.expression)
+        return self.mixture.data.on(self.evaluation.expression.target)
 
     @property
     def kernel(self) -> Kernel:

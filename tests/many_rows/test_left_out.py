@@ -9,7 +9,7 @@ from autokernel import parse_expression
 from autokernel.evidence import Estimate, Evaluator
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.many_rows.left_out import MAX_INVISIBLE_STEPS, LeftOut
+from autokernel.many_rows.left_out import MAX_INVISIBLE_STEPS, no_gain_seen_by
 from autokernel.search import History
 from autokernel.search.history import Phase, Trial
 
@@ -35,17 +35,18 @@ def climb(*fits):
 
 def test_a_climb_ends_when_its_last_steps_predict_other_rows_no_better(rows):
     given, left_out, line, curve = rows
-    judge, n = LeftOut(given, left_out), MAX_INVISIBLE_STEPS
-    assert not judge.show_no_gain(History(40.0))
-    assert not judge.show_no_gain(climb(line, *(n - 1) * [line]))  # too few steps
-    assert judge.show_no_gain(climb(line, *n * [line]))  # although the score has risen by ten nats
-    assert not judge.show_no_gain(climb(line, *(n - 1) * [line], curve))
-    assert not judge.show_no_gain(climb(line, curve, *(n - 1) * [curve]))
-    assert judge.show_no_gain(climb(line, curve, *n * [curve]))  # the curve was known before them
-    assert not LeftOut(given, left_out.take(np.arange(99))).show_no_gain(climb(line, *n * [line]))
+    shows_no_gain, n = no_gain_seen_by(left_out, given=given), MAX_INVISIBLE_STEPS
+    assert not shows_no_gain(History(40.0))
+    assert not shows_no_gain(climb(line, *(n - 1) * [line]))  # too few steps
+    assert shows_no_gain(climb(line, *n * [line]))  # although the score has risen by ten nats
+    assert not shows_no_gain(climb(line, *(n - 1) * [line], curve))
+    assert not shows_no_gain(climb(line, curve, *(n - 1) * [curve]))
+    assert shows_no_gain(climb(line, curve, *n * [curve]))  # the curve was known before them
+    assert not no_gain_seen_by(left_out.take(np.arange(99)), given=given)(climb(line, *n * [line]))
 
 
 def test_a_climb_does_not_end_by_rows_that_cannot_be_predicted(rows):
     given, left_out, line, _ = rows
     broken = replace(line, theta=np.full(len(line.theta), np.nan))
-    assert not LeftOut(given, left_out).show_no_gain(climb(line, *MAX_INVISIBLE_STEPS * [broken]))
+    shows_no_gain = no_gain_seen_by(left_out, given=given)
+    assert not shows_no_gain(climb(line, *MAX_INVISIBLE_STEPS * [broken]))

@@ -13,7 +13,7 @@ from autokernel.evidence import Estimate, Evaluator
 from autokernel.expression import parse_expression
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
-from autokernel.many_rows.left_out import MAX_INVISIBLE_STEPS, LeftOut
+from autokernel.many_rows.left_out import MAX_INVISIBLE_STEPS, no_gain_seen_by
 from autokernel.search import (
     SOT,
     History,
@@ -101,10 +101,10 @@ def test_a_rough_fit_is_a_start_only_if_there_was_no_time_for_a_kernel(is_short)
 def test_a_search_ends_when_its_last_steps_are_not_seen_on_other_rows():
     rng = np.random.default_rng(0)
     rows = TrainingData(rng.uniform(size=(120, 1)), rng.normal(size=120))
-    judge = LeftOut(rows.take(np.arange(20)), rows.take(np.arange(20, 120)))
+    given, left_out = rows.take(np.arange(20)), rows.take(np.arange(20, 120))
     script = Script(fixed=["SE[0]"], proposals=[" + ".join(n * ["RQ[0]"]) for n in range(1, 15)])
     subject = Laboratory(script, task_of(), lambda one: -float(one.n_leaves or 99))
-    subject.search(n_iter=14, shows_no_gain=judge.show_no_gain)
+    subject.search(n_iter=14, shows_no_gain=no_gain_seen_by(left_out, given=given))
     assert subject.reason is StopReason.CONVERGED
     assert subject.history.n_searched == MAX_INVISIBLE_STEPS
 
