@@ -34,10 +34,10 @@ _MAX_STEPS = 60  # of a fit
 
 def update_noise(
     data: TrainingData,
+    columns: Sequence[int],
     fit: Evaluation,
     least: float,
     *,
-    columns: Sequence[int],
     priors: Priors,
     deadline: Deadline,
     found: dict[str, "FittedNoise"],
@@ -56,13 +56,12 @@ def update_noise(
     if not is_possible or np.any(weights != np.round(weights)):
         return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
-        text = fit.expression.canonical
-        best = found.get(text)
+        best = found.get(fit.expression.canonical)
         if best is None:
-            search = _Search(fit, data, columns, priors=priors, deadline=deadline)
-            best = search.best(least - fit.score)
+            terms = [*_candidates(data, columns)]
+            best = _Search(fit, data, terms, priors, deadline).best(least - fit.score)
             if best.terms:  # constant noise may only mean that the search has ended early
-                found[text] = best
+                found[fit.expression.canonical] = best
         gain = best.value - fit.log_posterior - known.log_prior
         if min(gain, fit.score + gain - least) > MIN_GAIN:
             return NoiseFunction(best.terms, best.log_prior), fit.score + gain
@@ -114,8 +113,7 @@ class _Search:
         self,
         fit: Evaluation,
         data: TrainingData,
-        columns: Sequence[int],
-        *,
+        candidates: Sequence[NoiseTerm],
         priors: Priors,
         deadline: Deadline,
     ) -> None:
@@ -123,7 +121,7 @@ class _Search:
         self._posterior = LogPosterior(self._likelihood, priors=priors)
         self._deadline, self._inputs = deadline, data.inputs
         self._units = standard_deviations(np.nan_to_num(fit.hessian))
-        self._candidates = list(_candidates(data, columns))
+        self._candidates = candidates
         self._n_of_gaps = sum(term.form == GAP for term in self._candidates)
         n_steps = _MAX_STEPS if data.noise_function.terms else 0
         start = maximise(

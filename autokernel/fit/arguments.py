@@ -29,12 +29,11 @@ from autokernel.kernels import (
     with_custom_kernels,
     with_custom_operators,
 )
-from autokernel.many_rows import APPROXIMATIONS
+from autokernel.many_rows import APPROXIMATIONS, AUTO
 from autokernel.model import PosteriorAveraging
 from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
 
-AUTO = "auto"
 CONSTANT_NOISE = "constant"
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
@@ -52,7 +51,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "n_iter": [Interval(Integral, 0, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "max_time": [Interval(Real, 0, None, closed="neither"), None],
-    "max_leaves": [StrOptions({"auto"}), Interval(Integral, 1, None, closed="left")],
+    "max_leaves": [StrOptions({AUTO}), Interval(Integral, 1, None, closed="left")],
     "batch_size": [Interval(Integral, 1, None, closed="left")],
     "priors": [str, Mapping],
     "structure_prior": [StrOptions({"default"}), Interval(Real, 0, None, closed="left"), None],
@@ -67,7 +66,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     ],
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
-    "verbose": [StrOptions({"auto"}), "verbose"],
+    "verbose": [StrOptions({AUTO}), "verbose"],
 }
 """Types and ranges of the parameters, in the format of scikit-learn."""
 

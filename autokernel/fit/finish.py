@@ -36,11 +36,6 @@ from autokernel.search.loop import MAX_LOSS_AT_END
 from autokernel.typing import FloatArray
 
 
-def model_of(run: Run, point: Point) -> FittedModel:
-    """Build the model that predicts with one kernel, from the rows of the last stage."""
-    return _model(run, *point, [certain(point[0])], point[1])
-
-
 def finished(run: Run, reason: StopReason) -> FittedModel:
     """Build the final model, which is a rough fit if the search ended before any kernel.
 
@@ -71,7 +66,8 @@ def refitted(run: Run, kernel: str | Expression | Evaluation) -> FittedModel:
     most. A ``ValueError`` is raised if the kernel does not fit the data, and an ``EvaluationError``
     if it cannot be fitted.
     """
-    run.stages = [run.last_stage()]
+    if not run.stage.is_last:
+        run.stages = [run.new_stage(outliers=run.stage.outliers, number=1)]
     best = _fit(run.stage, kernel)
     for _ in range(MAX_REVISIONS):
         following, _ = run.following([best], run.deadline, ends=True, is_cut=False)
@@ -123,38 +119,34 @@ def _fitted_to_all(
 
     With the ``task`` of the search, the best kernel may be one that is not among these.
     """
-    (evaluation, point), kernels, stage = best, [certain(best[0])], run.stage
-    text = f"predictions are given the {len(point.data.y)} rows of the search only"
-    mixture = of_search = point  # whose held-out rows show the tails
+    stage, of_search, kernels, mixture = run.stage, best[1], [certain(best[0])], best[1]
+    text = f"predictions are given the {len(of_search.data.y)} rows of the search only"
     if stage.approximation is not None:
-        name, best_first = run.arguments.approximation, [evaluation, *others]
+        name, best_first = run.arguments.approximation, [best[0], *others]
         how = approximation_of_kernels(name, best_first, stage.data) or stage.approximation
         rows = ManyRows(how, stage.data, stage.evaluator, deadline=deadline)
         with fallback(text, OutOfTimeError):
-            evaluation, draws, point = _approximated(best_first, rows, task)
-            kernels, mixture = [replace(certain(evaluation), draws=draws)], point
+            evaluation, draws, mixture = _approximated(best_first, rows, task)
+            best, kernels = (evaluation, mixture), [replace(certain(evaluation), draws=draws)]
     elif stage.is_exact_on_all:
         kernels, mixture = _averaged(run, best, others, deadline)
-        of_search = mixture
     else:
         failed = run.stages[-1].history.evaluations
         warn_of_failures(failed, "exactly", n_rows=len(stage.rows), has_fit=False)
-        if len(point.data.y) < len(stage.rows):
+        if len(of_search.data.y) < len(stage.rows):
             warn_user(f"{text}, as {run.failure}", ConvergenceWarning)
-    mixture = mixture.with_tails(_tails(run, of_search, deadline))
-    return _model(run, evaluation, point, kernels, mixture)
+    tails = _tails(run, mixture if stage.approximation is None else of_search, deadline)
+    return model_of(run, best, kernels, mixture.with_tails(tails))
 
 
 def _approximated(
     best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None
 ) -> tuple[Evaluation, FloatArray, MixturePredictor]:
     evaluation, draws, make_predictor = fit_all_rows(best_first, rows, task)
-    data, deadline, mixture = rows.data, rows.deadline, None
-    deadline.check(deadline.expected_seconds(str(make_predictor), len(data.y)))
+    rows.deadline.check(rows.deadline.expected_seconds(str(make_predictor), len(rows.data.y)))
     with fallback("predictions are approximated"):
-        mixture = condition(evaluation, data, make_predictor)
-    mixture = mixture or condition(evaluation, data, rows.approximation.predictors[0])
-    return evaluation, draws, mixture
+        return evaluation, draws, condition(evaluation, rows.data, make_predictor)
+    return evaluation, draws, condition(evaluation, rows.data, rows.approximation.predictors[0])
 
 
 def _averaged(
@@ -175,10 +167,9 @@ def _averaged(
     )
     if averaging is None:
         return kernels, best[1]
-    averaged = kernels
+    averaged, mixture = kernels, best[1]
     if not evaluation.expression.leaves:  # if nothing is found, nothing is predicted
         averaged = [one for one in kernels if one.evaluation is evaluation]
-    mixture = best[1]
     text = f"this model predicts by {evaluation.expression} at its best parameters, not by averages"
     with fallback(text, MemoryError, OutOfTimeError), one_blas_thread():
         components = averaging.components(averaged)
@@ -203,15 +194,16 @@ def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
     return TAIL_SHARE
 
 
-def _model(
+def model_of(
     run: Run,
-    evaluation: Evaluation,
-    point: MixturePredictor,
-    kernels: Sequence[KernelPosterior],
-    mixture: MixturePredictor,
+    best: Point,
+    kernels: Sequence[KernelPosterior] = (),
+    mixture: MixturePredictor | None = None,
 ) -> FittedModel:
-    """Build a model of the best kernel, the mixture of only this one, and those that average."""
+    """Build the model of the rows of the last stage, by default that of only the best kernel."""
+    (evaluation, point), kernels = best, kernels or [certain(best[0])]
     stage, given, deviations = run.stage, run.given, np.full(len(run.given.y), np.nan)
+    mixture = point if mixture is None else mixture
     if len(stage.outliers):
         excluded = training_data(given, like=stage.data).take(stage.outliers)
         deviations[stage.outliers] = deviations_of(excluded, point, evaluation.expression)

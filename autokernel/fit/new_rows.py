@@ -55,9 +55,9 @@ def updated(model: FittedModel, given: FitData, *, excludes: bool) -> FittedMode
     joint, of_point = _of_rows(joint, joining), _of_rows(of_point, joining)
     with kernel_errors("the rows cannot join the model"):
         of_best = predictor.log_density(rows, *of_point)
-    model = model.with_rows(rows, given, joint, of_best, outliers=outliers, outcomes=outcomes)
+    model = model.with_rows(rows, given, joint, of_best)
     _warn_of_misses(outcomes, n)
-    return model
+    return replace(model, outliers=outliers, outcomes=outcomes)
 
 
 def is_inside(outcomes: Outcomes) -> BoolArray:

@@ -18,7 +18,7 @@ from autokernel.evidence.outliers import MAX_ROWS, MAX_SHARE
 from autokernel.exceptions import OutOfTimeError, warn_user
 from autokernel.expression import IDENTITY, NOISE, Expression, Leaf
 from autokernel.fit.arguments import AUTO, Arguments
-from autokernel.fit.space import MAX_FEW_COLUMNS, Space, targets_of, used_columns
+from autokernel.fit.space import MAX_FEW_COLUMNS, Space, searched_columns, targets_of
 from autokernel.inference import TrainingData
 from autokernel.kernels import CATEGORICAL, PERIODIC, SMOOTH, Priors
 from autokernel.search import Store
@@ -48,12 +48,12 @@ def training_data(
 
 
 def outliers_before_search(
-    given: FitData, data: TrainingData, arguments: Arguments, store: Store, *, deadline: Deadline
+    given: FitData, arguments: Arguments, store: Store, *, deadline: Deadline
 ) -> IntArray:
     """Find the rows that do not fit a smooth function of all columns, or of some of very many.
 
     Those that stand for missing values are outliers in any case. There are no others if the time is
-    over. The ``data`` are those given, in the units of the search.
+    over.
     """
     fills = fill_rows(given.y)
     if len(fills) and (arguments.outliers is None or len(fills) > MAX_SHARE * len(given.y)):
@@ -65,9 +65,9 @@ def outliers_before_search(
     if arguments.outliers is None:
         return fills
     kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
-    data = training_data(given) if len(fills) else data
-    columns, n_rows = data.inputs.columns, MAX_ROWS
-    used = used_columns(columns, arguments)
+    data, n_rows = training_data(given), MAX_ROWS
+    columns = data.inputs.columns
+    used = searched_columns(columns, arguments)
     if len(used) > MAX_COLUMNS:
         used, n_rows = sorted(columns_by_effect(data, used)[:N_COLUMNS]), N_ROWS
     leaves = [Leaf(CATEGORICAL if columns[c].levels else SMOOTH, c) for c in used]

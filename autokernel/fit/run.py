@@ -62,11 +62,9 @@ class Run:
         if self.store.seed is None or isinstance(arguments.random_state, Integral):
             self.store.seed = check_seed(arguments.random_state)
         self.seed = self.store.seed
-        self.given, data = given, training_data(given)
-        outliers = outliers_before_search(given, data, arguments, self.store, deadline=deadline)
-        self.stages: list[Stage] = []
-        kept = None if len(outliers) else data
-        self.stages.append(self._stage(outliers=outliers, data=kept, deadline=deadline))
+        self.given, self.stages = given, list[Stage]()
+        outliers = outliers_before_search(given, arguments, self.store, deadline=deadline)
+        self.stages.append(self.new_stage(outliers=outliers, deadline=deadline))
         self._judged: set[bytes] = set()  # outliers for which kernels were fitted
         self._noises: dict[tuple[int, bytes], dict[str, FittedNoise]] = {}  # for rows, by kernels
         self.was_cut = False  # before it could leave out columns of the best kernel
@@ -90,17 +88,13 @@ class Run:
             shows_no_gain=first.shows_no_gain,
         )
 
-    def _stage(self, **options: Any) -> Stage:
+    def new_stage(self, **options: Any) -> Stage:
+        """Make a stage; only the first one warns of what the data show."""
         with catch_warnings():
-            if self.stages:  # the first one has warned
+            if self.stages:
                 simplefilter("ignore")
                 options["periodic"] = self.stages[-1].space.periodic
             return Stage(self.given, self.arguments, self.seed, **options)
-
-    def last_stage(self) -> Stage:
-        """Return the stage of the most rows, without the outliers that are known before."""
-        first = self.stages[0]
-        return first if first.is_last else self._stage(outliers=first.outliers, number=1)
 
     @property
     def stage(self) -> Stage:
@@ -205,11 +199,10 @@ class Run:
         changes = not is_same or varying != stage.data.varying
         if not (changes or not stage.is_last if ends else around):
             return None, []
-        following = self._stage(
+        following = self.new_stage(
             outliers=outliers,
             number=stage.number + ends,
             varying=varying,
-            data=stage.data if is_same else None,
             deadline=deadline,
         )
         # few rows may not show the worth of kernels of the design up to ten nats below the best one
@@ -239,16 +232,10 @@ class Run:
         gaps, and the best one with much more noise.
         """
         stage = self.stages[-1]
-        data, priors = stage.evaluator.data, self.arguments.priors
+        data, columns = stage.evaluator.data, stage.space.grammar.columns
+        priors = self.arguments.priors
         known = self._noises.setdefault((stage.number, stage.outliers.tobytes()), {})
-        update = partial(
-            update_noise,
-            data,
-            columns=stage.space.grammar.columns,
-            priors=priors,
-            deadline=deadline,
-            found=known,
-        )
+        update = partial(update_noise, data, columns, priors=priors, deadline=deadline, found=known)
         for scale in dict.fromkeys(one.expression.target for one in best_first):
             of_scale = [one for one in best_first if one.expression.target == scale]
             every = [(one, one.expression.terms(ADD)) for one in of_scale]

@@ -82,7 +82,7 @@ class Space:
         self._chosen = _by_column(self._columns, "base_kernels", arguments.by_column)
         periods = _by_column(self._columns, "periods", arguments.periods)
         self._check_periods(periods)
-        used = used_columns(self._columns, arguments)
+        used = searched_columns(self._columns, arguments)
         self._unchanging = frozenset(  # along these no kernel can change
             number
             for number, one in enumerate(self._columns.every)
@@ -304,7 +304,7 @@ class Space:
         )
 
 
-def used_columns(columns: Columns, arguments: Arguments) -> list[int]:
+def searched_columns(columns: Columns, arguments: Arguments) -> list[int]:
     """Return the columns that vary and have base kernels: no kernel or noise depends on others.
 
     A ``ValueError`` is raised if those that vary have none.

@@ -14,7 +14,7 @@ from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import SHARE_OF_TIME, training_data
-from autokernel.fit.space import Space, used_columns
+from autokernel.fit.space import Space, searched_columns
 from autokernel.inference import TrainingData
 from autokernel.many_rows import (
     BoundedEvaluator,
@@ -50,44 +50,35 @@ class Stage:
         outliers: IntArray,
         number: int = 0,
         varying: Mapping[str, NoiseFunction] = MappingProxyType({}),
-        data: TrainingData | None = None,
         periodic: AbstractSet[int] = frozenset(),
         deadline: Deadline = NEVER,
     ) -> None:
         self.given, self.outliers, self._arguments, self._seed = given, outliers, arguments, seed
         kept = given.without(outliers)
         self.rows = kept.rows  # as the user counts them
-        data = training_data(kept) if data is None else data
-        self.data = data.with_varying(varying)
+        self.data = training_data(kept).with_varying(varying)
         self.columns = self.data.inputs.columns
-        self._used = used_columns(self.columns, arguments)
-        self.approximation = approximation_for(
-            arguments.approximation, len(kept.y), arguments.n_inducing
-        )
+        self._used = searched_columns(self.columns, arguments)
+        name, n, strategy = arguments.approximation, len(kept.y), arguments.strategy
+        self.approximation = approximation_for(name, n, arguments.n_inducing)
         is_series = self._column_of_series is not None
         self.is_long_series = is_series and self.approximation is not None  # by state space
-        strategy = arguments.strategy
         climbs = strategy.climbs(reduces=arguments.structure_prior is not None)
-        n_of_stages = rows_of_stages(
-            arguments.approximation,
-            len(kept.y),
-            by_bounds=strategy.scores_by_bounds,
-            climbs=climbs and 1 < len(self._used) <= MAX_COLUMNS,
-        )
+        by_bounds, goes_on = strategy.scores_by_bounds, 1 < len(self._used) <= MAX_COLUMNS
+        n_of_stages = rows_of_stages(name, n, by_bounds=by_bounds, climbs=climbs and goes_on)
         self.number = min(number, len(n_of_stages) - 1)
         self.is_last = self.number == len(n_of_stages) - 1
-        order = self._in_order(n_of_stages[0])
+        self.n_searched, order = n_of_stages[self.number], self._in_order(n_of_stages[0])
         self.last = self._some(order[: n_of_stages[-1]])
-        self.n_searched = n_of_stages[self.number]
         searched = self._some(order[: self.n_searched])
-        n_of_choice = n_held_out(len(order)) if self.approximation else 0  # of a predictor
-        others = order[self.n_searched : len(order) - n_of_choice]
+        n_of_choice = n_held_out(n) if self.approximation else 0  # of a predictor
+        others = order[self.n_searched : n - n_of_choice]
         self.shows_no_gain: Callable[[History], bool] | None = None  # whether others show no gain
         if climbs and arguments.tol and len(others):
             self.shows_no_gain = no_gain_seen_by(self.data.take(others), given=searched)
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, periodic=periodic, deadline=until)
-        self.is_by_bounds = strategy.scores_by_bounds and self.number == 0
+        self.is_by_bounds = by_bounds and self.number == 0
         self.evaluator = self._evaluator_of(searched)
         self.task = Task(
             self.space.grammar,

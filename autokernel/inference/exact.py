@@ -138,7 +138,7 @@ class ExactLikelihood(Likelihood):
         return self._noise.variance(variance)
 
 
-_COVARIANCES_PER_BLOCK = 2**15  # so that the arrays of a block stay in the cache
+_COVARIANCES_IN_CACHE = 2**15  # so that the arrays of a block stay in the cache
 
 
 class ExactPredictor(GlobalPredictor):
@@ -167,7 +167,7 @@ class ExactPredictor(GlobalPredictor):
         else:
             self._cholesky, jitter = first._extended(expression, theta, rows)
         # at least 64 rows, as the variances of a block read the whole factor
-        block = max(64, _COVARIANCES_PER_BLOCK // len(rows.X))
+        block = max(64, _COVARIANCES_IN_CACHE // len(rows.X))
         super().__init__(expression, theta, data, jitter=jitter, block=block)
         self.knots, self.weights = rows.inputs, self._cholesky.solve(rows.y)
 
@@ -212,7 +212,7 @@ def _factorise(
 
     def matrix(jitter: float) -> FloatArray:
         K = np.empty((n, n))
-        for rows in gen_batches(n, max(1, _COVARIANCES_PER_BLOCK // n)):
+        for rows in gen_batches(n, max(1, _COVARIANCES_IN_CACHE // n)):
             block = cross_covariance(expression, data.inputs[rows], data.inputs)
             K[rows] = block.forward(params[:-1])
         K[np.diag_indices(n)] += noise + jitter

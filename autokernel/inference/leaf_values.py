@@ -13,7 +13,7 @@ from autokernel.inference.exact import ExactLikelihood
 from autokernel.kernels import ADD, MULTIPLY, Unit
 from autokernel.typing import FloatArray
 
-MAX_KEPT_BYTES = 2**26  # of values of leaves
+MAX_LEAF_BYTES = 2**26  # of values of leaves
 
 Affine = tuple[FloatArray | float, FloatArray | float | None]
 """The packed A and B of ``A + B * C`` for the values C of one leaf; B is None without that leaf."""
@@ -36,7 +36,7 @@ class LeafValues:
         if found is None:
             self._kept[key] = found = self._covariance_of(leaf).forward(params)
             self._n_bytes += found.nbytes
-            while self._n_bytes > MAX_KEPT_BYTES and len(self._kept) > 1:
+            while self._n_bytes > MAX_LEAF_BYTES and len(self._kept) > 1:
                 self._n_bytes -= self._kept.pop(next(iter(self._kept))).nbytes
         return found
 

@@ -59,9 +59,7 @@ def _race_fit_choose(
     best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None
 ) -> tuple[Evaluation, MakePredictor]:
     """Fit the best kernels to all rows, fit the winner further, and choose how it predicts."""
-    entrants = best_first[:1] if rows.criterion is None else _entrants(best_first)
-    noise = [one for one in entrants if not one.expression.leaves]
-    kernels = [one for one in entrants if one.expression.leaves]
+    noise, kernels = _entrants(best_first[:1] if rows.criterion is None else best_first)
     winner = kernels if rows.criterion is None else _race(kernels, rows, task)
     [fit, *_] = _fitted(winner, rows, thorough=True) or winner or noise
     if noise:
@@ -87,8 +85,8 @@ def warn_of_failures(
         warn_user(f"a part of {text}, and is left out", ConvergenceWarning)
 
 
-def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
-    """Return noise alone, the best kernels, and the best ones that use all columns.
+def _entrants(best_first: Sequence[Evaluation]) -> tuple[list[Evaluation], list[Evaluation]]:
+    """Return noise alone, and the best kernels with the best ones that use all columns.
 
     Those that are behind the best kernel by more than :data:`MAX_BEHIND` are left out.
     """
@@ -98,7 +96,7 @@ def _entrants(best_first: Sequence[Evaluation]) -> list[Evaluation]:
     kernels = [one for one in near if one.expression.leaves]
     widest = max((len(one.expression.columns) for one in kernels), default=0)
     flexible = [one for one in kernels[N_BEST:] if len(one.expression.columns) == widest]
-    return [*noise, *kernels[:N_BEST], *flexible[:3]]  # for what few rows do not show
+    return noise, [*kernels[:N_BEST], *flexible[:3]]  # for what few rows do not show
 
 
 def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Sequence[Evaluation]:

@@ -115,16 +115,9 @@ class FittedModel:
         return condition(evaluation, mixture.data, mixture.make_predictor)
 
     def with_rows(
-        self,
-        rows: TrainingData,
-        given: FitData,
-        joint: Sequence[Moments],
-        of_best: float,
-        *,
-        outliers: Outliers,
-        outcomes: Outcomes,
+        self, rows: TrainingData, given: FitData, joint: Sequence[Moments], of_best: float
     ) -> "FittedModel":
-        """Return the model that is also given new rows, with other outliers and outcomes.
+        """Return the model that is also given new rows, which are no outliers.
 
         All parameters stay. The probability of a kernel is multiplied by the joint density of the
         rows: the mean over its components, or that at its best parameters if it has none. The best
@@ -166,8 +159,6 @@ class FittedModel:
             approximation=how_computed(updated, len(joined["rows"])),
             n_given=self.n_given + len(given.first_equal),
             given_rows=np.concatenate([self.given_rows, given.rows]),
-            outliers=outliers,
-            outcomes=outcomes,
             **joined,
         )
 

@@ -16,7 +16,7 @@ from autokernel.kernels import PRESETS
 from tests.model.cases import dense_covariance
 
 PRIORS = PRESETS["paper"]
-SETTINGS = {"columns": (0, 1), "priors": PRIORS, "deadline": NEVER}
+SETTINGS = {"priors": PRIORS, "deadline": NEVER}
 GAMMAS = [(2, 3), (2, 3), (1, 100)]  # of LIN and of the noise in PRIORS: shape and rate
 LINE = parse_expression("LIN[0]")
 N = 48
@@ -41,7 +41,7 @@ def data_of(form, weights, rounding=0.0, n_levels=3, size=1.0):
 def found_in(data, known=CONSTANT):
     data = data.with_varying({IDENTITY: known})
     fit = Evaluator(data, priors=PRIORS, seed=0)(LINE)
-    return fit, update_noise(data, fit, fit.score, **SETTINGS, found={})[0]
+    return fit, update_noise(data, (0, 1), fit, fit.score, **SETTINGS, found={})[0]
 
 
 def basis_of(form, data):
@@ -106,15 +106,15 @@ def test_the_noise_around_a_kernel_is_searched_once():
     data, found = data_of("linear", np.ones(N)), {}
     fit = Evaluator(data, priors=PRIORS, seed=0)(LINE)
     settings = SETTINGS | {"found": found}
-    first, score = update_noise(data, fit, fit.score, **settings)
+    first, score = update_noise(data, (0, 1), fit, fit.score, **settings)
     assert list(found) == [fit.expression.canonical]
-    again, same_score = update_noise(data, fit, fit.score, **settings)
+    again, same_score = update_noise(data, (0, 1), fit, fit.score, **settings)
     assert again.terms is first.terms
     assert same_score == score
     # it is compared with what is known then
     known = data.with_varying({IDENTITY: first})
     fit = Evaluator(known, priors=PRIORS, seed=0)(LINE)
-    assert update_noise(known, fit, fit.score, **settings) == (first, fit.score)
+    assert update_noise(known, (0, 1), fit, fit.score, **settings) == (first, fit.score)
 
 
 def test_it_is_constant_with_few_rows_with_other_weights_and_with_many_levels():

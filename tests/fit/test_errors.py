@@ -85,8 +85,7 @@ def judge_rows_again():
 
 
 def judge_noise():
-    settings = {"columns": (0,), "priors": PRIORS, "deadline": NEVER, "found": {}}
-    update_noise(DATA, line(), -np.inf, **settings)
+    update_noise(DATA, (0,), line(), -np.inf, priors=PRIORS, deadline=NEVER, found={})
 
 
 @cache

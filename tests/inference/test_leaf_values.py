@@ -66,7 +66,7 @@ class Counting(OrnsteinUhlenbeck):
 )
 def test_values_are_computed_again_only_if_they_were_forgotten(monkeypatch, n_kept, computed):
     n = 20
-    monkeypatch.setattr(leaf_values, "MAX_KEPT_BYTES", n_kept * 8 * n * (n + 1) // 2)
+    monkeypatch.setattr(leaf_values, "MAX_LEAF_BYTES", n_kept * 8 * n * (n + 1) // 2)
     values = LeafValues(TrainingData(np.linspace(0, 1, n)[:, None], np.zeros(n)))
     kernel = Counting()
     for lengthscale in (1.0, 2.0, 3.0, 3.0, 2.0, 1.0):
