@@ -34,8 +34,6 @@ from autokernel.model import PosteriorAveraging
 from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
 from autokernel.validation import did_you_mean, resolve
 
-CONSTANT_NOISE = "constant"
-
 CONSTRAINTS: dict[str, list[Any] | str] = {
     "base_kernels": [str, set, "array-like", Mapping],
     "categorical_features": [StrOptions({AUTO}), "array-like", None],
@@ -43,7 +41,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "target_scale": [StrOptions({AUTO, IDENTITY, *TARGET_SCALES}), None],
     "operators": [str, set, "array-like"],
     "outliers": [StrOptions({AUTO}), None],
-    "noise": [StrOptions({AUTO, CONSTANT_NOISE})],
+    "noise": [StrOptions({AUTO, "constant"})],
     "periods": "no_validation",  # check_periods says more
     "start_kernel": [str, Expression, "array-like", None],
     "strategy": "no_validation",  # resolve says more

@@ -35,14 +35,12 @@ MAX_SEARCHED_ROWS = 600  # up to which kernels are searched on all rows, in the 
 N_SEARCHED_ROWS = 500  # on which a search that does not climb is otherwise
 N_CLIMBED_ROWS, MIN_ROWS_OF_TWO_CLIMBS = 250, 320  # of the first of two climbs; of all rows
 MAX_EXACT_PREDICTION_ROWS = 2**13
-MAX_HELD_OUT_ROWS = 500
 
 N_HEAD_ROWS = 500  # whose joint density is exact in a likelihood of neighbours
 N_NEIGHBOURS, N_FINAL_NEIGHBOURS = 30, 45  # in such a likelihood, in the race and after it
 RACE_BLOCKS, FINAL_BLOCKS = 1000, 2000  # rows that stand for all others, in the race and after it
 RACE_ROWS, FINAL_ROWS = 2**11, 2**13  # rows of a bound, in the race and after it
 LATEST_ROWS = 2**12  # of a series, in the race
-NEIGHBOURS_OF_PREDICTIONS = (32, 64, 128, 256)
 
 
 class Approximation(ABC):
@@ -99,8 +97,7 @@ class ByNeighbours(Approximation):
 
     def __init__(self, rival: ByInducingPoints | None) -> None:
         self.rival = rival
-        every = NEIGHBOURS_OF_PREDICTIONS
-        self.predictors = [partial(NeighbourPredictor, n_neighbours=n) for n in every]
+        self.predictors = [partial(NeighbourPredictor, n_neighbours=n) for n in (32, 64, 128, 256)]
 
     def likelihood(
         self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
@@ -209,4 +206,4 @@ def rows_of_groups(inputs: Inputs, groups: Sequence[int], n_rows: int, *, seed: 
 
 def n_held_out(n_samples: int) -> int:
     """Return the number of rows that are held out for the choice of a predictor."""
-    return min(MAX_HELD_OUT_ROWS, n_samples // 5)
+    return min(500, n_samples // 5)

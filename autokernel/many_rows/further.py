@@ -28,7 +28,6 @@ from autokernel.many_rows.approximation import Approximation, n_held_out, shuffl
 from autokernel.typing import FloatArray
 
 MAX_MEASURED_ROWS = 2**15  # of a likelihood whose Hessian is not only that of its run
-HESSIAN_BLOCKS = 500  # of neighbours, in a likelihood whose Hessian is computed
 _FIT_STREAM, _DRAW_STREAM = 1, 2  # of the random numbers; the rows of the search have the seed
 
 
@@ -169,7 +168,7 @@ class ManyRows:
         """
         likelihood, few = posterior.likelihood, posterior
         if isinstance(likelihood, NeighbourLikelihood):
-            few = self._posterior(likelihood.with_fewer_blocks(HESSIAN_BLOCKS))
+            few = self._posterior(likelihood.with_fewer_blocks(500))
         with suppress(NotAMaximumError):
             hessian = few.hessian(maximum.mode.theta, maximum.hessian)
             measured = replace(maximum, hessian=hessian)
