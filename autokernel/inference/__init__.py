@@ -10,7 +10,6 @@ from autokernel.inference.base import (
     log_normal,
 )
 from autokernel.inference.covariance import (
-    Covariance,
     cross_covariance,
     diagonal_covariance,
     paired_covariance,

@@ -4,7 +4,6 @@ from autokernel.many_rows.all_rows import fit_all_rows
 from autokernel.many_rows.approximation import (
     APPROXIMATIONS,
     AUTO,
-    Approximation,
     ByStateSpace,
     approximation_for,
     approximation_of_kernels,
