@@ -219,7 +219,8 @@ class Run:
         kernels: dict[str, Evaluation] = {}
         for one in fits:
             kernels.setdefault(one.expression.canonical, one)
-        return following, [*following.possible(kernels.values())]
+        # some may be on scales that other rows do not have
+        return following, [one for one in kernels.values() if following.space.has(one.expression)]
 
     def _noise_around(
         self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool

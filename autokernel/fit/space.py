@@ -228,6 +228,10 @@ class Space:
 
         return with_leaves(expression, known)
 
+    def has(self, expression: Expression) -> bool:
+        """Return whether the search can reach a kernel, in its tidy form."""
+        return self.grammar.spans(self.grammar.placed(self.grammar.tidy(expression)))
+
     def checked(self, expression: Expression) -> Expression:
         """Return the form of a kernel in which the search evaluates it, if the space has it."""
         grammar = self.grammar
@@ -247,7 +251,7 @@ class Space:
                 f"{self._columns.text_of(leaf)}: its column has {own or 'none'}"
                 f"{f', as it has {NO_CYCLES}' if is_short else ''}"
             )
-        if not grammar.spans(grammar.placed(tidy)):
+        if not self.has(tidy):
             raise ValueError(
                 "start_kernel must be a kernel that the search can reach, made with the operators "
                 f"{[operator.symbol for operator in grammar.operators]} on columns that vary, and "

@@ -1,8 +1,7 @@
 """A stage of a search: rows that are kept, the noise, the kernels, and what was tried on them."""
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
-from contextlib import suppress
 from types import MappingProxyType
 from typing import Any
 
@@ -11,7 +10,7 @@ import numpy as np
 from autokernel.data import FitData, NoiseFunction
 from autokernel.data.checks import text_of_rows
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Evaluation, Evaluator
+from autokernel.evidence import Evaluator
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import SHARE_OF_TIME, training_data
 from autokernel.fit.space import Space, searched_columns
@@ -157,11 +156,3 @@ class Stage:
             )
         settings |= {"criterion": criterion, "n_inducing": arguments.n_inducing}
         return BoundedEvaluator(data, **settings)
-
-    def possible(self, fits: Iterable[Evaluation]) -> Iterator[Evaluation]:
-        """Yield the fits of kernels that the search can reach, on scales that these rows have."""
-        for fit in fits:
-            with suppress(ValueError):
-                self.space.check_scales(fit.expression)
-                self.space.checked(fit.expression)
-                yield fit
