@@ -79,13 +79,11 @@ def _candidates(data: TrainingData, columns: Sequence[int]) -> Iterator[NoiseTer
         if data.inputs.columns[number].levels is not None:
             knots[LEVELS] = np.unique(known)
         else:
-            knots["linear"] = knots["smooth"] = np.unique(
-                np.quantile(known, np.linspace(0, 1, N_KNOTS))
-            )
+            quantiles = np.quantile(known, np.linspace(0, 1, N_KNOTS))
+            knots["linear"] = knots["smooth"] = np.unique(quantiles)
         for form, values in knots.items():
             if len(values) <= MAX_LEVELS:
-                functions = FORMS[form](x, values)
-                centre = np.nanmean(functions, axis=0)
+                centre = np.nanmean(FORMS[form](x, values), axis=0)
                 k = len(centre)
                 yield NoiseTerm(number, form, values, centre, np.zeros(k), np.eye(k))
 
@@ -119,9 +117,8 @@ class _Search:
     ) -> None:
         self._likelihood = ExactLikelihood(fit.expression, data.with_varying({}))
         self._posterior = LogPosterior(self._likelihood, priors=priors)
-        self._deadline, self._inputs = deadline, data.inputs
+        self._deadline, self._inputs, self._candidates = deadline, data.inputs, candidates
         self._units = standard_deviations(np.nan_to_num(fit.hessian))
-        self._candidates = candidates
         self._n_of_gaps = sum(term.form == GAP for term in self._candidates)
         n_steps = _MAX_STEPS if data.noise_function.terms else 0
         start = maximise(
@@ -184,14 +181,12 @@ class _Search:
 
         A few large residuals alone, of 2 % of the rows, are no reason for a term, and are clipped.
         """
-        own = self._basis(fit.terms)
-        likelihood = self._likelihood_of(fit)
+        own, likelihood = self._basis(fit.terms), self._likelihood_of(fit)
         _, _, slopes = likelihood.value_and_gradients(fit.theta)
         errors, variances = likelihood.leave_one_out_errors(fit.theta)
         squares = errors**2 / variances
-        most = np.quantile(squares, 0.98)
-        unknown = np.exp(fit.theta[-1]) * likelihood.noise.slope
-        slopes -= 0.5 * unknown / variances * np.maximum(squares - most, 0.0)
+        beyond = np.maximum(squares - np.quantile(squares, 0.98), 0.0)
+        slopes -= 0.5 * np.exp(fit.theta[-1]) * likelihood.noise.slope / variances * beyond
         of_rows, k = _information(likelihood, fit.theta), own.shape[1]
         gains = np.empty(len(terms))
         for n, term in enumerate(terms):
