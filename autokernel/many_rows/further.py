@@ -95,7 +95,8 @@ class ManyRows:
     def draw(self, fit: Evaluation) -> FloatArray:
         """Draw log parameters (n_draws, n_params) from Laplace's approximation.
 
-        The likelihood of some rows, counted several times each, is not as sharp as it seems.
+        The likelihood of some rows, counted several times each, is not as sharp as it seems. What
+        the data hardly determine stays within the bounds of a fit.
         """
         rng = np.random.default_rng(_DRAW_STREAM)
         theta, hessian = fit.theta, fit.hessian / fit.rows_for_each
@@ -106,7 +107,8 @@ class ManyRows:
         except LinAlgError:  # a saddle
             return theta[None]
         white = rng.normal(size=(len(theta), 100))
-        return theta + np.linalg.solve(L.T, white).T
+        within = self._posterior(ExactLikelihood(fit.expression, self.evaluator.data))
+        return np.clip(theta + np.linalg.solve(L.T, white).T, within.lower, within.upper)
 
     def _further(
         self, start: Evaluation, likelihood: Likelihood, *, completes: bool, best: float = -np.inf
