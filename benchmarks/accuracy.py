@@ -4,11 +4,12 @@
 two thirds if these are fewer, and the rest to test. Methods:
 
 - ``default``: the estimator as it is;
-- ``design``: the same without a search, the best of the kernels that it begins with;
-- ``matern``: scikit-learn's Gaussian process with one Matern kernel, a lengthscale for each column,
-  and indicators of categories and gaps;
-- ``ridge``: scikit-learn's ridge regression, its penalty by leaving out;
-- ``catboost``: CatBoost with its defaults, if it is installed.
+- ``design``: the same without a search, the best of the kernels that it begins with.
+
+The table also has rows that a program of 4eef7427 measured: ``matern``, scikit-learn's Gaussian
+process with one Matern kernel, a lengthscale for each column, and indicators of categories and
+gaps; ``ridge``, scikit-learn's ridge regression, its penalty by leaving out; and ``catboost`` with
+its defaults.
 
 Errors are in standard deviations of the target over the whole table, and the NLL is that of the
 standardised target. A fit is ``too far`` if its RMSE is above 1.15 times the best of the design, a
@@ -21,21 +22,11 @@ that of ``--against``; rows of other packages have no label.
 """
 
 import time
-import warnings
 
 import common
 import numpy as np
 import pandas as pd
 from common import Row, Rows, Split, rmse, standard_error
-from scipy.stats import norm
-from sklearn.compose import make_column_selector, make_column_transformer
-from sklearn.exceptions import ConvergenceWarning
-from sklearn.gaussian_process import GaussianProcessRegressor
-from sklearn.gaussian_process.kernels import ConstantKernel, Matern, WhiteKernel
-from sklearn.impute import SimpleImputer
-from sklearn.linear_model import RidgeCV
-from sklearn.pipeline import Pipeline, make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 from tables import JUDGED, TAUGHT, load_table
 
 from autokernel import AutoKernelGPRegressor
@@ -58,18 +49,8 @@ def split_of(dataset: str, seed: int) -> Split:
 def measure(label: str, dataset: str, split: int, method: str) -> Row:
     data = split_of(dataset, split)
     began = time.process_time()
-    found = dict.fromkeys(("rmse", "nll", "coverage", "rmse_of_medians", "score"), np.nan)
-    found["kernel"] = ""
-    if method in OWN:
-        options = {} if method == "default" else {"n_iter": 0}
-        found |= assess(AutoKernelGPRegressor(random_state=0, **options).fit(data.X, data.y), data)
-    elif method == "catboost":
-        found["rmse"] = error_of(data, predict_by_catboost(data))
-    elif method == "ridge":
-        model = prepared(RidgeCV(np.logspace(-4, 4, 33))).fit(data.X, data.y)
-        found["rmse"] = error_of(data, model.predict(data.X_test))
-    else:
-        found |= assess_normal(data, *predict_by_matern(data))
+    options = {} if method == "default" else {"n_iter": 0}
+    found = assess(AutoKernelGPRegressor(random_state=0, **options).fit(data.X, data.y), data)
     return {**found, "cpu_seconds": time.process_time() - began}
 
 
@@ -89,49 +70,6 @@ def assess(model: AutoKernelGPRegressor, split: Split) -> dict[str, object]:
         "score": model.best_score_,
         "kernel": model.best_expression_,
     }
-
-
-def assess_normal(split: Split, mean: np.ndarray, std: np.ndarray) -> dict[str, float]:
-    """Compute the figures of normal predictive distributions."""
-    away = np.abs(split.y_test - mean) / std
-    nll = common.normal_nll(mean, std, split.y_test) - np.log(split.scale)
-    coverage = np.mean(away <= norm.ppf(0.975))
-    return {"rmse": error_of(split, mean), "nll": nll, "coverage": coverage}
-
-
-def predict_by_matern(split: Split) -> tuple[np.ndarray, np.ndarray]:
-    n_inputs = prepared(None)[:-1].fit_transform(split.X).shape[1]
-    kernel = ConstantKernel() * Matern(np.ones(n_inputs), (1e-2, 1e3), nu=2.5) + WhiteKernel(0.1)
-    process = GaussianProcessRegressor(
-        kernel, normalize_y=True, n_restarts_optimizer=2, random_state=len(split.y)
-    )
-    with warnings.catch_warnings(action="ignore", category=ConvergenceWarning):
-        return prepared(process).fit(split.X, split.y).predict(split.X_test, return_std=True)
-
-
-def prepared(model: object) -> Pipeline:
-    """Standardise numbers, and turn categories and gaps into indicators."""
-    numeric = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
-    categorical = OneHotEncoder(handle_unknown="ignore", sparse_output=False)
-    steps = make_column_transformer(
-        (numeric, make_column_selector(dtype_include="number")),
-        (categorical, make_column_selector(dtype_exclude="number")),
-    )
-    return make_pipeline(steps, model)
-
-
-def predict_by_catboost(split: Split) -> np.ndarray:
-    from catboost import CatBoostRegressor
-
-    names = list(split.X.select_dtypes(exclude="number").columns)
-    X, X_test = (
-        one.assign(**one[names].astype(object).fillna("missing").astype(str))
-        for one in (split.X, split.X_test)
-    )
-    model = CatBoostRegressor(
-        cat_features=names, random_seed=0, verbose=False, thread_count=1, allow_writing_files=False
-    )
-    return model.fit(X, split.y).predict(X_test)
 
 
 def numbers_of(rows: Rows) -> pd.DataFrame:
@@ -201,13 +139,14 @@ def compare(rows: Rows, before: str, now: str) -> None:
 def main() -> None:
     arguments = common.options_of(
         __doc__, datasets=JUDGED, by_name=TAUGHT, seeds=10, label="now", against="before",
-        methods=[*OWN, *OTHERS], small={"datasets": list(JUDGED)[:8], "seeds": 3},
+        methods=list(OWN), small={"datasets": list(JUDGED)[:8], "seeds": 3},
     )  # fmt: skip
-    has_catboost = common.can_measure("catboost", arguments)
-    methods = [one for one in arguments.methods if one != "catboost" or has_catboost]
-    splits = range(arguments.seeds)
-    units = common.crossed(split=splits, dataset=arguments.datasets, method=methods)
-    units = [unit | {"label": arguments.label if unit["method"] in OWN else ""} for unit in units]
+    units = common.crossed(
+        split=range(arguments.seeds),
+        dataset=arguments.datasets,
+        method=arguments.methods,
+        label=[arguments.label],
+    )
     common.collect(NAME, units, measure, arguments, any_commit=True)
     rows = [row for row in common.read_rows(NAME) if row["dataset"] in arguments.datasets]
     for label in dict.fromkeys([arguments.against, arguments.label]):

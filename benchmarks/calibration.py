@@ -23,24 +23,33 @@ import time
 from collections import defaultdict
 from collections.abc import Mapping
 from itertools import combinations_with_replacement, pairwise, product
+from typing import Any
 
 import common
 import numpy as np
 from common import Row, Rows
-from drawn_structures import covariance_of, names_of_parameters
 from scipy.stats import kstest, norm
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluator
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.explain.words import interval
-from autokernel.expression import NOISE, Expression, Leaf, arrange, grammar_prior, normal_form
+from autokernel.expression import (
+    NOISE,
+    Expression,
+    Leaf,
+    arrange,
+    fold,
+    grammar_prior,
+    normal_form,
+    slots_of,
+)
 from autokernel.inference import ExactPredictor, TrainingData
 from autokernel.kernels import ADD, NOISE_VARIANCE
 from autokernel.model import MixturePredictor, PosteriorAveraging, posterior_over_kernels
 
 NAME = "calibration"  # of the CSV file
-KERNELS = (
+CASES = (
     "SE[0]", "RQ[0]", "PER[0]", "LIN[0] + PER[0]", "SE[0] * PER[0]", "SE[0] * SE[1]",
     "CAT[2] + SE[0]",
 )  # fmt: skip
@@ -51,6 +60,42 @@ BASE_KERNELS = ("SE", "LIN", "PER")  # of unknown structures
 MAX_OFF = 0.1  # of the mean and the deviation of a target from zero and one
 EVENTS = ("depends", "repeats", "linear")
 EDGES = (0.0, 0.05, 0.25, 0.5, 0.75, 1.0)  # of classes of probabilities
+
+
+KERNELS = {  # whose functions are drawn, here and by default_search.py
+    "SE": lambda x, z, lengthscale, variance: (
+        variance * np.exp(-((x - z) ** 2) / (2 * lengthscale**2))
+    ),
+    "LIN": lambda x, z, variance, offset: variance * x * z + offset,
+    "CAT": lambda x, z, variance, offset: variance * (x == z) + offset,
+    "PER": lambda x, z, lengthscale, variance, period: (
+        variance * np.exp(-(np.sin(np.pi * (x - z) / period) ** 2) / (2 * lengthscale**2))
+    ),
+    "RQ": lambda x, z, lengthscale, variance, alpha: (
+        variance * (1 + (x - z) ** 2 / (2 * alpha * lengthscale**2)) ** -alpha
+    ),
+}
+
+
+def names_of_parameters(expression: Expression) -> list[list[str]]:
+    """List the names of the parameters of each node, in the order of the parameters."""
+    return [[parameter.name for parameter in node.parameters] for node, _ in slots_of(expression)]
+
+
+def covariance_of(expression: Expression, params: np.ndarray, X: np.ndarray) -> np.ndarray:
+    """Compute the covariance of sums and products of these kernels, without noise."""
+    if not expression.leaves:
+        return np.zeros((len(X), len(X)))
+
+    def leaf(tree: Any, own: np.ndarray) -> np.ndarray:
+        x = X[:, tree.column]
+        return KERNELS[tree.kernel.name](x[:, None], x[None], *own)
+
+    def join(tree: Any, _: np.ndarray, operands: list[np.ndarray]) -> np.ndarray:
+        combine = np.add if tree.operator.symbol == "+" else np.multiply
+        return combine.reduce(operands)
+
+    return fold(expression, params, leaf, join)
 
 
 def measure(truth: str, seed: int) -> Row:
@@ -289,7 +334,7 @@ def _structures(rows: Rows) -> list[Row]:
 
 def main() -> None:
     arguments = common.options_of(
-        __doc__, datasets=[*KERNELS, UNKNOWN], seeds=1000, unknown=500,
+        __doc__, datasets=[*CASES, UNKNOWN], seeds=1000, unknown=500,
         small={"datasets": ["SE[0]", UNKNOWN], "seeds": 10, "unknown": 2},
     )  # fmt: skip
     units = [

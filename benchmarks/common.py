@@ -13,7 +13,6 @@ Results go to the folder ``results`` and figures to ``docs/figures``; with the e
 
 import argparse
 import csv
-import importlib.util
 import io
 import json
 import os
@@ -169,11 +168,6 @@ def versions_of(folders: Iterable[Path]) -> tuple[dict[str, Path], bool]:
 def crossed(**values: Iterable[object]) -> list[Unit]:
     """Return units with all combinations of values, of which the last one varies fastest."""
     return [dict(zip(values, one, strict=True)) for one in product(*values.values())]
-
-
-def can_measure(package: str, arguments: argparse.Namespace) -> bool:
-    """Whether a package is installed, or only its rows are read."""
-    return arguments.finished or importlib.util.find_spec(package) is not None
 
 
 def collect(

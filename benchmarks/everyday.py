@@ -13,10 +13,9 @@ Each row is one fit of one method to one split. Six questions:
 - ``motorcycle``: head accelerations in crashes, four fifths of the rows to train.
 - ``unseen``: the tables of ``groups`` again. A random quarter of the groups is the test.
 
-Methods are ``default``, the estimator with its defaults, and ``catboost``, CatBoost with its
-defaults, if it is installed. The tables also show ``mixed``, linear mixed models by REML with
-splines of time, and ``loglogistic``, log-logistic curves of four parameters; programs of 03b29bbd
-measured their rows.
+The method is ``default``, the estimator with its defaults. The tables also show ``catboost``, whose
+rows a program of 4eef7427 measured, ``mixed``, linear mixed models by REML with splines of time,
+and ``loglogistic``, log-logistic curves of four parameters; programs of 03b29bbd measured theirs.
 
 RMSE, NLL and coverage of 95 % intervals are for new observations. Errors are in standard deviations
 of the target over the whole table; ``rmse_raw`` and ``nll_raw`` are for the unit of the table. For
@@ -42,7 +41,7 @@ from collections.abc import Iterable, Mapping, Sequence
 import common
 import numpy as np
 import pandas as pd
-from accuracy import assess, compare, error_of, predict_by_catboost
+from accuracy import assess, compare
 from common import Row, Rows, Split, Unit, group
 from data import Loader
 from tables import of_r
@@ -228,7 +227,6 @@ QUESTIONS = {  # splits, data sets, and methods
     "unseen": (unseen_groups, list(GROUPED), ("default", "catboost", "mixed")),
 }
 ONCE = ("noise", "riders")  # questions with one split
-MEASURED_BEFORE = ("mixed", "loglogistic")  # whose rows are only read
 NUMBERS = ("rmse", "nll", "coverage", "score", "rmse_of_medians", "worst_third", "mean_coverage")
 NUMBERS += ("nll_of_truth", "true_gain")
 TEXTS = ("kernel", "is_periodic", "n_outliers", "found", "note")
@@ -237,21 +235,17 @@ TEXTS = ("kernel", "is_periodic", "n_outliers", "found", "note")
 def measure(label: str, question: str, dataset: str, split: int, method: str) -> Row:
     data = QUESTIONS[question][0](dataset, split)
     began = time.process_time()
-    found: dict[str, object] = dict.fromkeys(NUMBERS, np.nan) | dict.fromkeys(TEXTS, "")
-    if method == "catboost":
-        found["rmse"] = error_of(data, predict_by_catboost(data))
-    else:
-        model = AutoKernelGPRegressor(random_state=0).fit(data.X, data.y)
-        found |= assess(model, data)
-        if question == "noise":
-            found |= coverage_of_parts(model, data)
-        found["is_periodic"] = "PER" in model.best_expression_
-        found["n_outliers"] = len(model.outliers_)
-        found["found"] = of_noise(model)
+    model = AutoKernelGPRegressor(random_state=0).fit(data.X, data.y)
+    found = dict.fromkeys(NUMBERS, np.nan) | dict.fromkeys(TEXTS, "") | assess(model, data)
+    if question == "noise":
+        found |= coverage_of_parts(model, data)
     return {
         "n_train": len(data.y),
         "n_test": len(data.y_test),
         **found,
+        "is_periodic": "PER" in model.best_expression_,
+        "n_outliers": len(model.outliers_),
+        "found": of_noise(model),
         "rmse_raw": found["rmse"] * data.scale,
         "nll_raw": found["nll"] + np.log(data.scale),
         "cpu_seconds": time.process_time() - began,
@@ -302,14 +296,13 @@ def summarise(question: str, rows: Rows) -> None:
 
 def units_of(arguments: argparse.Namespace) -> list[Unit]:
     """List what to measure: some splits of all questions first, and the others after them."""
-    has_catboost = common.can_measure("catboost", arguments)
     return [
         {
-            "label": arguments.label if method == "default" else "",
+            "label": arguments.label,
             "question": question,
             "dataset": dataset,
             "split": split,
-            "method": method,
+            "method": "default",
         }
         for splits in (range(N_SPLITS_FIRST), range(N_SPLITS_FIRST, arguments.seeds))
         for question in arguments.questions
@@ -317,8 +310,6 @@ def units_of(arguments: argparse.Namespace) -> list[Unit]:
         if split < (1 if question in ONCE else arguments.seeds)
         for dataset in QUESTIONS[question][1]
         if dataset in arguments.datasets
-        for method in QUESTIONS[question][2]
-        if method not in MEASURED_BEFORE and (method != "catboost" or has_catboost)
     ]
 
 

