@@ -27,34 +27,18 @@ from autokernel import Evaluation, evaluate_kernel
 NAME, BEST = "map_reliability", common.RESULTS / "map_best_known.csv"
 MIN_GAIN = 1e-3  # nats, more than what rows are rounded by
 SERIES = (
-    "SE[0]",
-    "PER[0]",
-    "RQ[0]",
-    "LIN[0] + PER[0]",
-    "LIN[0] * PER[0]",
-    "SE[0] + PER[0]",
-    "PER[0] * SE[0] + RQ[0]",
-    "LIN[0] + PER[0] * SE[0]",
-    "LIN[0] * PER[0] + SE[0]",
-    "LIN[0] + PER[0] * SE[0] + SE[0]",
-    "(LIN[0] + PER[0]) * SE[0] + RQ[0]",
+    "SE[0]", "PER[0]", "RQ[0]", "LIN[0] + PER[0]", "LIN[0] * PER[0]", "SE[0] + PER[0]",
+    "PER[0] * SE[0] + RQ[0]", "LIN[0] + PER[0] * SE[0]", "LIN[0] * PER[0] + SE[0]",
+    "LIN[0] + PER[0] * SE[0] + SE[0]", "(LIN[0] + PER[0]) * SE[0] + RQ[0]",
     "LIN[0] * PER[0] * SE[0] + SE[0] + RQ[0]",
     "(SE[0] + PER[0] * LIN[0]) * (RQ[0] + LIN[0]) + SE[0]",
-)
+)  # fmt: skip
 TABLES = (
-    "SE[0]",
-    "RQ[1]",
-    "SE[0] + SE[1]",
-    "SE[0] * SE[3]",
-    "LIN[0] * SE[1] + PER[2]",
-    "SE[0] * RQ[1] + SE[2]",
-    "(SE[0] + RQ[1]) * SE[3]",
-    "SE[0] + SE[1] + SE[2] + SE[3]",
-    "SE[0] * SE[1] * SE[2] * SE[3]",
-    "(SE[0] + SE[1]) * (SE[2] + RQ[3])",
-    "SE[0] * SE[1] + RQ[2] * SE[3] + SE[0]",
-    "(SE[0] + RQ[1] * SE[2]) * (SE[3] + SE[0]) + RQ[3]",
-)
+    "SE[0]", "RQ[1]", "SE[0] + SE[1]", "SE[0] * SE[3]", "LIN[0] * SE[1] + PER[2]",
+    "SE[0] * RQ[1] + SE[2]", "(SE[0] + RQ[1]) * SE[3]", "SE[0] + SE[1] + SE[2] + SE[3]",
+    "SE[0] * SE[1] * SE[2] * SE[3]", "(SE[0] + SE[1]) * (SE[2] + RQ[3])",
+    "SE[0] * SE[1] + RQ[2] * SE[3] + SE[0]", "(SE[0] + RQ[1] * SE[2]) * (SE[3] + SE[0]) + RQ[3]",
+)  # fmt: skip
 CASES = {  # rows and kernels
     **{name: (n, SERIES) for name, n in {"airline": 100, "mauna": 150, "solar": 200}.items()},
     **{name: (n, TABLES) for name, n in {"concrete": 300, "airfoil": 150}.items()},
