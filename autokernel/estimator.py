@@ -656,7 +656,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         future = None
         if X is not None:
             future = check_future(X, model.columns, model.series.time)
-            model.warn_beyond_scales(future.rows)
+            model.warn_beyond_scales(future[0])
         return forecast_table(model, past, horizon, levels, future)
 
     def predict_interval(self, X: npt.ArrayLike, coverage: float = 0.95) -> FloatArray:

@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from copy import copy
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 import narwhals.stable.v2 as nw  # as scikit-learn reads frames
 import numpy as np
@@ -16,7 +16,6 @@ from sklearn.utils.validation import validate_data
 from autokernel.data.columns import NO_VALUE, Column, Columns
 from autokernel.data.dates import has_no_value, is_number, reading_of_numbers, refuse_times
 from autokernel.data.noise import RowNoise
-from autokernel.data.resolution import resolution_of, variance_of_rounding
 from autokernel.data.scales import target_offset
 from autokernel.data.series import NO_SERIES, Series
 from autokernel.data.tables import (
@@ -27,7 +26,7 @@ from autokernel.data.tables import (
     to_numbers,
     with_dates_of_index,
 )
-from autokernel.data.target import MIN_SPREAD
+from autokernel.data.target import MIN_SPREAD, resolution_of
 from autokernel.deadline import Deadline
 from autokernel.exceptions import warn_user
 from autokernel.typing import BoolArray, FloatArray, IntArray
@@ -127,7 +126,7 @@ def check_fit_data(
     return FitData(
         inputs,
         values,
-        RowNoise(weights, errors**2, variance_of_rounding(resolution)),
+        RowNoise.of_readings(weights, errors, resolution),
         columns=columns,
         target_name=target_name,
         rows=rows,
@@ -168,7 +167,7 @@ def check_new_rows(
     return FitData(
         inputs[kept],
         values[kept],
-        RowNoise(weights[kept], errors[kept] ** 2, variance_of_rounding(resolution)),
+        RowNoise.of_readings(weights[kept], errors[kept], resolution),
         columns=replace(known, every=tuple(every)),
         rows=first_row + kept,
         first_equal=np.where(weights > 0, np.arange(len(values)), -1),
@@ -300,11 +299,8 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> 
     return inputs
 
 
-class Future(NamedTuple):
-    """The next rows of some columns of a fit."""
-
-    rows: FloatArray  #: (n_rows, n_features), NaN in the columns that are not given
-    columns: Mapping[int, Column]  #: those that are given, by their indices, with new levels
+Future = tuple[FloatArray, Mapping[int, Column]]
+"""Next rows (n_rows, n_features), NaN in columns that are not given, and those that are given."""
 
 
 def check_future(X: Any, known: Columns, time: int | None) -> Future:
@@ -345,7 +341,7 @@ def check_future(X: Any, known: Columns, time: int | None) -> Future:
     rows = np.full((len(inputs), len(known)), np.nan)
     rows[:, numbers] = inputs
     every = {n: replace(read.get(i, known[n]), name=known[n].name) for i, n in enumerate(numbers)}
-    return Future(rows, every)
+    return rows, every
 
 
 def _in_numbers(

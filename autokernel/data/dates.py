@@ -169,9 +169,9 @@ def dates_of(days: FloatArray) -> npt.NDArray[np.datetime64]:
 def parts_of_year(days: FloatArray) -> tuple[IntArray, IntArray]:
     """Return numbers of the weekday, and of the month and day, of days (n,) since 1970-01-01."""
     # rounded, as scaling the days and back may leave them just below midnight
-    day = np.floor(np.round(np.nan_to_num(days), 6)).astype("datetime64[D]")
-    month = day.astype("datetime64[M]")
-    return day.astype(int) % 7, (month.astype(int) % 12) * 31 + (day - month).astype(int)
+    day = np.floor(np.round(np.nan_to_num(days), 6)).astype(int)
+    months, since, _ = months_of(day)
+    return day % WEEK, months % 12 * 31 + since
 
 
 def in_zone(moments: IntArray, zone: str) -> IntArray:

@@ -65,6 +65,16 @@ class RowNoise:
         """Return the noise of rows of which nothing is known."""
         return cls(np.ones(n_rows))
 
+    @classmethod
+    def of_readings(cls, weights: FloatArray, stds: FloatArray, resolution: float) -> "RowNoise":
+        """Return the noise of targets with known errors, rounded to a resolution."""
+        return cls(weights, stds**2, resolution**2 / 12)  # errors of rounding are uniform
+
+    @property
+    def resolution(self) -> float:
+        """The resolution to which all targets are rounded, zero if there is none."""
+        return float(np.sqrt(12 * self.rounding[0]))
+
     @property
     def record(self) -> list[FloatArray]:
         """What is known, each as one number where all rows agree, for :meth:`of_record`."""

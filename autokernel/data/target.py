@@ -1,4 +1,4 @@
-"""The target: its standardisation, and the scales on which its kernel may act."""
+"""The target: its standardisation, its scales, and the resolution to which it was recorded."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -11,6 +11,7 @@ from autokernel.data.scales import (
     SCALES,
     Identity,
     Scale,
+    fill_rows,
     mean_and_variance,
     target_offset,
 )
@@ -20,6 +21,9 @@ from autokernel.typing import FloatArray
 MIN_SPREAD = 1e-100  # of numbers, so that its square does not vanish
 ROUNDING = 1e-15  # of the shift, within which a target is zero
 _ROUNDS = 20  # of weights and the spread that they give
+_MIN_DISTINCT = 3  # values that show a resolution; two are names of two cases
+_MIN_STEP = 1e-6  # of the range, below which a resolution has no effect
+_TOLERANCE = 1e-4  # of a step, by which multiples of it may differ from whole numbers
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +106,26 @@ def _standardising_weights(y: FloatArray, noise: RowNoise) -> FloatArray:
 def _rounding(value: float) -> float:
     """Return the distance to the next number, or more where its square would vanish."""
     return max(float(np.spacing(abs(value))), MIN_SPREAD)
+
+
+def resolution_of(y: FloatArray) -> float:
+    """Return the largest round step of which all targets (n_samples,) are multiples.
+
+    Round steps are 1, 2 or 5 times a power of ten, and 1/2, 1/4 and 1/8. It is zero if there is no
+    such step above a millionth of the range, or above the precision of the numbers.
+    """
+    values = np.unique(np.delete(y, fill_rows(y)))
+    if len(values) < _MIN_DISTINCT:
+        return 0.0
+    largest, extent = float(np.abs(values).max()), float(np.ptp(values))
+    least = max(_MIN_STEP * extent, np.finfo(float).eps / _TOLERANCE * largest)
+    powers = 10.0 ** np.arange(np.floor(np.log10(least)), np.ceil(np.log10(extent)) + 1)
+    steps = np.concatenate([np.outer(powers, (1, 2, 5)).ravel(), (0.5, 0.25, 0.125)])
+    precision = 2 * float(np.finfo(np.float32).eps) * largest  # numbers may be of 32 bits
+    for step in np.unique(steps[(steps >= least) & (steps <= extent)])[::-1]:
+        multiples, tolerance = values / step, min(_TOLERANCE, precision / step)
+        whole = np.rint(multiples)
+        is_exact = np.abs(multiples - whole).max() <= tolerance
+        if is_exact and len(np.unique(whole)) >= max(_MIN_DISTINCT, len(values) / 2):
+            return float(step)
+    return 0.0

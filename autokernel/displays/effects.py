@@ -259,7 +259,7 @@ def _panel(
     """Compute what is drawn of an effect, with levels without an order by their means."""
     explained, sides = description.explained, _sides(description, effect)
     columns, is_pair = [side.part.column for side in sides], len(sides) == 2
-    mean_at = partial(explained.mean_of, effect_of(columns) if is_pair else effect.effect)
+    mean_at = partial(explained.mean, effect_of(columns) if is_pair else effect)
 
     def in_unit(changes: FloatArray) -> FloatArray:
         found = explained.in_unit(changes)

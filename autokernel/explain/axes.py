@@ -15,6 +15,7 @@ from autokernel.typing import FloatArray
 from autokernel.validation import did_you_mean
 
 Y_NAME = "y"  # name of the target among the units
+MAX_VALUES = 20  # of a column, up to which curves and slopes are those between neighbours
 _SINCE = re.compile(r"(?P<unit>\w+) since (?P<date>.+)")  # as in the conventions of NetCDF
 _EXACT = ["seconds", "minutes", "hours", "days", "weeks"]  # units that are all of one length
 _NAMES_IN = {"yearly": "in %B", "weekly": "on %A", "daily": "at %H:%M"}

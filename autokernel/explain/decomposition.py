@@ -1,7 +1,7 @@
 """A fitted function as a sum of effects, on the scale of the target of the best kernel."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import cache, cached_property, partial
 from itertools import combinations
@@ -149,6 +149,9 @@ class Interaction:
         return interaction_of(self.columns)
 
 
+Explained = Part | Interaction | Effect
+"""What is computed of a function: an effect is in each draw of it, and others may not be."""
+
 Known = tuple[float, AveragedFunction, Effect]
 """The weight of a draw of the posterior, its function, and the effect that it has."""
 
@@ -190,7 +193,7 @@ class ExplainedFunction:
             own, found = _without_opponents(own, found)
             parts += own
             means += found
-        self._fit = self.mean_of(effect_of(self._every), self._measured)
+        self._fit = self.mean(effect_of(self._every), self._measured)
         self.parts = [
             replace(part, share=share_of_variance(mean, self._fit), span=float(np.ptp(mean)))
             for part, mean in zip(parts, means, strict=True)
@@ -217,22 +220,17 @@ class ExplainedFunction:
     def _points(self, columns: Sequence[int], values: FloatArray) -> FloatArray:
         """Return points (n, n_features) with values (n, n_columns) of some columns."""
         points = np.zeros((len(values), len(self._every)))
-        points[:, columns] = values
+        points[:, columns] = values.reshape(len(values), len(columns))
         return points
 
     @property
     def constant(self) -> float:
         """The average of the function of the best kernel, on its scale, from that of the target."""
-        return float(self.mean_of(AVERAGE, np.empty((1, 0)))[0])
+        return float(self.mean(AVERAGE, np.empty((1, 0)))[0])
 
-    def mean_of(self, effect: Effect, values: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of an effect at values (n, n_columns) of its columns."""
-        points = self._points(effect.columns, values)
-        return self._spread * self._function.mean(effect, points)
-
-    def mean(self, part: Part, values: FloatArray) -> FloatArray:
-        """Compute the mean (n,) of a part at values (n,) of its column in the unit interval."""
-        return self.mean_of(part.effect, values[:, None])
+    def mean(self, one: Explained, values: FloatArray) -> FloatArray:
+        """Compute the mean (n,) at values (n, n_columns), or (n,), of its columns, scaled."""
+        return self._spread * self._function.mean(one.effect, self._points(one.columns, values))
 
     def mean_and_std(
         self, part: Part | Interaction, values: FloatArray
@@ -247,14 +245,13 @@ class ExplainedFunction:
         places, some = values[first], np.arange(len(first))
         if len(part.columns) == 1 and len(some) > MAX_PLACES:
             some = np.append(np.linspace(0, some[-2], MAX_PLACES - 1).astype(int), some[-1])
-        mean = self.mean_of(part.effect, places)
-        std = self._std_of(self._known(part), places[some], mean[some])
+        mean = self.mean(part, places)
+        std = self._std_of(part, places[some], mean[some])
         return mean[rank], np.interp(rank, some, std)
 
     def std_of_constant(self) -> float:
         """Compute the standard deviation of the average of the function."""
-        stated = np.array([self.constant])
-        return float(self._std_of(self._of_all(AVERAGE), np.empty((1, 0)), stated)[0])
+        return float(self._std_of(AVERAGE, np.empty((1, 0)), np.array([self.constant]))[0])
 
     @one_blas_thread()
     def std_of_fit(self, X: FloatArray) -> FloatArray:
@@ -263,13 +260,10 @@ class ExplainedFunction:
         moments = [(draw.weight, *one.predictor.function(X)) for draw, one in every]
         return self._std(moments, self._spread * self._predicted(X)[0])
 
-    def _std_of(self, known: Sequence[Known], values: FloatArray, stated: FloatArray) -> FloatArray:
-        """Compute the deviations (n,) of an effect in some of the draws from stated means."""
-        chosen, moments = systematic(np.array([one[0] for one in known]), DRAWS_OF_STD), []
-        for number, count in Counter(chosen.tolist()).items():
-            _, function, effect = known[number]
-            points = self._points(effect.columns, values)
-            moments.append((float(count), *function.moments(effect, points)))
+    def _std_of(self, one: Explained, values: FloatArray, stated: FloatArray) -> FloatArray:
+        """Compute the deviations (n,) from stated means in some of the draws."""
+        points, drawn = self._points(one.columns, values), self._drawn(one, DRAWS_OF_STD)
+        moments = [(n, *function.moments(effect, points)) for n, function, effect in drawn]
         return self._std(moments, stated)
 
     def _std(
@@ -371,12 +365,13 @@ class ExplainedFunction:
         """Compute the probability that a part is there."""
         return sum(one.weight for one in self.posterior if self._effect_in(one, part))
 
-    def _effect_in(self, draw: MixtureComponent, part: Part | Interaction) -> Effect | None:
+    def _effect_in(self, draw: MixtureComponent, one: Explained) -> Effect | None:
         """Return the effect that a part is in a draw, None if it has no such part."""
-        if isinstance(part, Interaction):
-            return part.effect if _has_product(draw.expression, part.columns) else None
-        numbers = self._numbers_like(part, draw)
-        return effect_of(part.columns, numbers) if numbers else None
+        if isinstance(one, Part):
+            numbers = self._numbers_like(one, draw)
+            return effect_of(one.columns, numbers) if numbers else None
+        is_there = isinstance(one, Effect) or _has_product(draw.expression, one.columns)
+        return one.effect if is_there else None
 
     def _like(self, part: Part, draw: MixtureComponent) -> list[int]:
         """List the products of a draw that stand for a part.
@@ -391,49 +386,40 @@ class ExplainedFunction:
         every = parts_of(draw.expression, draw.theta, part.column)
         return [one.group[0].number for one in every if part.stands_for(one, own)]
 
-    def _known(self, part: Part | Interaction) -> list[Known]:
-        """List the draws that have a part, each with what it is there."""
-        found = {draw: own for draw in self._functions if (own := self._effect_in(draw, part))}
-        return self._weighted(found, part.effect)
-
-    def _of_all(self, effect: Effect) -> list[Known]:
-        """List all draws with an effect that each of them has."""
-        return self._weighted(dict.fromkeys(self._functions, effect), effect)
-
-    def _weighted(self, effects: Mapping[MixtureComponent, Effect], best: Effect) -> list[Known]:
-        """List the draws with effects, and with weights that sum to one; without any, the best."""
-        total = sum(draw.weight for draw in effects)
+    def _known(self, one: Explained) -> list[Known]:
+        """List the draws that have a part, with weights that sum to one; without any, the best."""
+        found = {draw: own for draw in self._functions if (own := self._effect_in(draw, one))}
+        total = sum(draw.weight for draw in found)
         if not total:  # also if new rows exclude all of them
-            return [(1.0, self._function, best)]
-        every = effects.items()
+            return [(1.0, self._function, one.effect)]
+        every = found.items()
         return [(draw.weight / total, self._functions[draw], effect) for draw, effect in every]
 
     def means_of_draws(self, part: Part, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute weights (n_draws,) and means (n_draws, n) of a part in the draws that have it."""
-        known, points = self._known(part), self._points([part.column], values[:, None])
+        known, points = self._known(part), self._points(part.columns, values)
         means = [function.mean(effect, points) for _, function, effect in known]
         return np.array([weight for weight, *_ in known]), self._spread * np.array(means)
 
-    def draws(self, part: Part, values: FloatArray, n_draws: int) -> FloatArray:
-        """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function."""
-        return self._drawn(self._known(part), values[:, None], n_draws)
-
-    def draws_of(self, effect: Effect, values: FloatArray, n_draws: int) -> FloatArray:
-        """Draw an effect (n_draws, n), of any kernel, at values (n, n_columns) of its columns."""
-        return self._drawn(self._of_all(effect), values, n_draws)
-
     @one_blas_thread()
-    def _drawn(self, known: Sequence[Known], values: FloatArray, n_draws: int) -> FloatArray:
-        rng, drawn = np.random.default_rng(0), []
+    def draws(self, one: Explained, values: FloatArray, n_draws: int) -> FloatArray:
+        """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function."""
+        rng, points = np.random.default_rng(0), self._points(one.columns, values)
         # rounding may leave eigenvalues just below zero
         draw = partial(rng.multivariate_normal, check_valid="ignore", method="eigh")
-        ends = np.cumsum([weight for weight, *_ in known])
-        counts = np.diff(np.floor(n_draws * ends / ends[-1] + 0.5).astype(int), prepend=0)
-        for count, (_, function, effect) in zip(counts.tolist(), known, strict=True):
-            if count:
-                moments = function.joint(effect, self._points(effect.columns, values))
-                drawn.append(draw(*moments, count))
-        return self._spread * np.concatenate(drawn)
+        drawn = self._drawn(one, n_draws)
+        found = [draw(*function.joint(effect, points), n) for n, function, effect in drawn]
+        return self._spread * np.concatenate(found)
+
+    def _drawn(
+        self, one: Explained, n_draws: int
+    ) -> Iterator[tuple[int, AveragedFunction, Effect]]:
+        """Yield the functions of draws that have a part, and how many of the draws are of each."""
+        known = self._known(one)
+        chosen = systematic(np.array([weight for weight, *_ in known]), n_draws)
+        for number, count in Counter(chosen.tolist()).items():
+            _, function, effect = known[number]
+            yield count, function, effect
 
     @cached_property
     def interactions(self) -> list[Interaction]:
@@ -456,7 +442,7 @@ class ExplainedFunction:
         if not self.is_averaged:
             return 0.0
         function = Effect(tuple(self._every), {frozenset(self._every): 1})
-        return float(self.rest(self.X, self.mean_of(function, self.X))[0].std())
+        return float(self.rest(self.X, self.mean(function, self.X))[0].std())
 
     def rest(self, X: FloatArray, explained: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute what predictions have besides what is explained (n,), and its deviation (n,)."""

@@ -6,13 +6,13 @@ A component is described by what its curve does, and named after its kernel only
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache, cached_property
+from itertools import chain
 from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
 from autokernel.data.columns import NO_VALUE
-from autokernel.data.resolution import resolution_with
 from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import (
     FACTOR_FOR_LOG,
@@ -161,9 +161,12 @@ class Description:
 
     def remarks(self) -> list[str]:
         """Say what the components do not, and of which columns and which kernel they are."""
-        small = [one.text for one in self._small()]
-        kernel = [_in_one(self._columns()), self._averaging(), self._best_kernel()]
-        return [*filter(None, [*small, " ".join(filter(None, kernel)), _in_one(self._residuals)])]
+        return [*filter(None, map(_in_one, self._remarks))]
+
+    @cached_property
+    def _remarks(self) -> list[list[Fact]]:
+        kernel = [*self._columns(), *self._averaging(), *self._best_kernel()]
+        return [*([one] for one in self._small()), kernel, self._residuals]
 
     def overview(self) -> str:
         """Say what limits the search, what the target is on average, and how much is noise."""
@@ -185,7 +188,7 @@ class Description:
         every = [*self._search(), *self._target()]
         for effect in self.shown:
             every += self.facts(effect)
-        every += [*self._small(), *self._columns(), *self._residuals]
+        every += chain.from_iterable(self._remarks)
         columns: dict[str, Any] = {
             field.name: [getattr(fact, field.name) for fact in every] for field in fields(Fact)
         }
@@ -330,22 +333,24 @@ class Description:
         yield from _are([one.name for one in empty], "without a value")
         yield from self._alike()
 
-    def _averaging(self) -> str:
+    def _averaging(self) -> Iterator[Fact]:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
         added = self.explained.added_by_averaging()
-        if added <= 0.1 * self.model.scale.width:  # a hundredth of the variance
-            return ""
-        amount = self._say.amount(float(self.explained.in_unit(added)))
-        text = "Predictions average over other kernels and parameters too, which changes them by"
-        return f"{text} {amount} (root mean square over the data)."
+        if added > 0.1 * self.model.scale.width:  # a hundredth of the variance
+            change, how = float(self.explained.in_unit(added)), "root mean square over the data"
+            text = "Predictions average over other kernels and parameters too, which changes them"
+            text = f"{text} by {self._say.amount(change)} ({how})."
+            yield self._say.measured(Fact(Y_NAME, "is averaged", change, evidence=how, text=text))
 
-    def _best_kernel(self) -> str:
+    def _best_kernel(self) -> Iterator[Fact]:
         """Say which kernel is described, and how probable it is, if there are others."""
         best = self.model.evaluation.expression
         p = {one.evaluation.expression: one.probability for one in self.model.kernels}
-        sure = f"its probability among those that were evaluated is {p[best]:.2f}"
-        text = f"This describes the best kernel, {self.model.columns.text_of(best)}; {sure}."
-        return text if len(p) > 1 and best.leaves else ""
+        if len(p) > 1 and best.leaves:
+            kernel, how = self.model.columns.text_of(best), "kernels that were evaluated"
+            sure = f"its probability among those that were evaluated is {p[best]:.2f}"
+            text = f"This describes the best kernel, {kernel}; {sure}."
+            yield Fact(kernel, "is the best kernel", probability=p[best], evidence=how, text=text)
 
     def _scale(self) -> Iterator[Fact]:
         table = scale_table(self.model)
@@ -376,7 +381,7 @@ class Description:
         rounding = model.typical_rounding
         share = rounding / max(rounding + model.scaled_noise_variance, TINY)
         if share >= 0.1:  # of the variance of the noise
-            step = resolution_with(model.mixture.data.noise.rounding[0] * model.target.width**2)
+            step = model.mixture.data.noise.multiplied(model.target.width**2).resolution
             fact = Fact(Y_NAME, "is rounded to", step, unit=unit, evidence="training targets")
             text = f"{name} is recorded to the nearest {f'{step:g} {unit}'.rstrip()}"
             yield fact.said(f"{text}: rounding is {percent(share)} of the variance of the noise.")

@@ -78,6 +78,11 @@ class Effect(NamedTuple):
     signs: Mapping[Subset, int]  #: by the columns that are fixed
     numbers: Collection[int] | None = None  #: of the products, None for all
 
+    @property
+    def effect(self) -> "Effect":
+        """Itself, as parts and interactions have one."""
+        return self
+
 
 AVERAGE = Effect((), {frozenset(): 1})
 

@@ -1,6 +1,6 @@
 """Forecasts: the rows that follow a series, or those of each group, and their predictions."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -25,7 +25,7 @@ def forecast_table(
 ) -> Table:
     """Return predictions for the rows that follow each series of ``past`` (n_samples, n_features).
 
-    The ``future`` has the columns whose next rows are known.
+    The ``future`` has the next rows, and the columns that are known of them.
 
     Raises
     ------
@@ -36,7 +36,7 @@ def forecast_table(
     past = past[~np.isnan(past[:, model.series.columns]).any(axis=1)]
     hint = "" if model.series.groups else _hint_of_groups(model, past)
     try:
-        columns = _columns(model, future)
+        columns = _columns(model, None if future is None else future[1])
         time, *groups = model.series.columns
         ahead = _rows(past, horizon, time, groups, columns[time], future)
     except ValueError as error:
@@ -59,10 +59,9 @@ def forecast_table(
     )
 
 
-def _columns(model: FittedModel, future: Future | None) -> dict[int, Column]:
+def _columns(model: FittedModel, given: Mapping[int, Column] | None) -> dict[int, Column]:
     """Return time and groups; refuse a forecast without a time, or of rows that are not known."""
-    names, known = model.columns.names, {} if future is None else future.columns
-    series = model.series.columns
+    names, known, series = model.columns.names, given or {}, model.series.columns
     if not series:
         raise ValueError(
             "forecast needs a column of dates, or of numbers at equal steps, got the columns "
@@ -73,7 +72,7 @@ def _columns(model: FittedModel, future: Future | None) -> dict[int, Column]:
         what = "it" if len(missing) == 1 else "them"
         raise ValueError(
             f"forecast needs the next rows of {', '.join(map(repr, missing))}, as the forecast "
-            f"depends on {what}, got {'no X' if future is None else f'X without {what}'}: give a "
+            f"depends on {what}, got {'no X' if given is None else f'X without {what}'}: give a "
             "frame of these columns as X"
         )
     return {number: known.get(number, model.columns[number]) for number in series}
@@ -114,14 +113,14 @@ def _rows(
         rows = np.full((len(names) * horizon, past.shape[1]), np.nan)
         rows[:, groups] = np.repeat(names, horizon, axis=0)
     else:
-        rows = _of_each_group(future, np.unique(every, axis=0), groups)
+        rows = _of_each_group(*future, np.unique(every, axis=0), groups)
     for name in np.unique(rows[:, groups], axis=0):
         own = _are_of(rows, groups, name)
         if len(own) != horizon:
             of_group = " for each group" * bool(groups)
             raise ValueError(f"X must have horizon={horizon} rows{of_group}, got {len(own)}")
         at = _are_of(past, groups, name)
-        if future is None or time not in future.columns:
+        if future is None or time not in future[1]:
             rows[own, time] = rows_ahead_of_group(
                 x[at], np.delete(x, at), horizon, are_dates=column.is_date, zone=column.zone
             )
@@ -138,18 +137,20 @@ def _are_of(rows: FloatArray, groups: Sequence[int], name: FloatArray) -> IntArr
     return np.flatnonzero(np.all(rows[:, groups] == name, axis=1))
 
 
-def _of_each_group(future: Future, names: FloatArray, groups: Sequence[int]) -> FloatArray:
+def _of_each_group(
+    future: FloatArray, known: Mapping[int, Column], names: FloatArray, groups: Sequence[int]
+) -> FloatArray:
     """Return future rows, for every group if they have no column of groups."""
-    given = [number for number in groups if number in future.columns]
+    given = [number for number in groups if number in known]
     if len(given) == len(groups):
-        return future.rows
+        return future
     if given:
         raise ValueError(
             "X must have all columns that make up a group, or none of them, got only "
-            f"{[future.columns[number].name for number in given]}"
+            f"{[known[number].name for number in given]}"
         )
-    rows = np.tile(future.rows, (len(names), 1))
-    rows[:, groups] = np.repeat(names, len(future.rows), axis=0)
+    rows = np.tile(future, (len(names), 1))
+    rows[:, groups] = np.repeat(names, len(future), axis=0)
     return rows
 
 

@@ -11,7 +11,7 @@ from itertools import count
 import numpy as np
 from scipy.stats import norm
 
-from autokernel.explain.axes import axes_of
+from autokernel.explain.axes import MAX_VALUES, axes_of
 from autokernel.explain.decomposition import Decomposition, ExplainedFunction
 from autokernel.explain.tables import Table
 from autokernel.explain.words import INTERVAL_ENDS, interval
@@ -20,7 +20,6 @@ from autokernel.typing import FloatArray, IntArray
 
 N_DRAWS = 2000  # of the function
 MAX_ROWS = 500  # of each side, of which values are drawn together
-MAX_VALUES = 20  # of a column, up to which slopes are those between neighbouring values
 STEP = 1e-5  # to either side for a slope, in extents of the column
 
 ESTIMATE = "estimate", "low", "high", "probability"

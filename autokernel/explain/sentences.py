@@ -7,9 +7,8 @@ from functools import partial
 import numpy as np
 from scipy.stats import rankdata
 
-from autokernel.data.periodogram import YEAR
 from autokernel.data.scales import LARGEST_LOG
-from autokernel.explain.axes import Axis
+from autokernel.explain.axes import MAX_VALUES, Axis
 from autokernel.explain.decomposition import SMALL, ExplainedFunction, Interaction
 from autokernel.explain.effects import effect_of
 from autokernel.explain.facts import (
@@ -38,6 +37,7 @@ from autokernel.explain.parts import WHOLE_COLUMN, Part, Region
 from autokernel.explain.words import (
     CERTAIN,
     INTERVAL_ENDS,
+    SECONDS,
     between,
     calendar_word,
     capital,
@@ -58,7 +58,6 @@ SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit
 
 UNNAMED = "the target"
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
-MAX_VALUES = 20  # of a column, up to which a curve is followed from one to the next
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
 MAX_LEVELS, MAX_WITH_INTERVALS = 6, 4  # of a category whose differences are listed
 _LINES = {  # on a scale of a column, of the log of the target or not: what is said of a line
@@ -339,8 +338,9 @@ class ComponentFacts:
         if not self._is_linear:
             return 1 / view.width, f"{view.name}({name})", "per unit of this root"
         step, unit, one = 1 / axis.extent, axis.unit, singular(axis.unit) or f"unit of {name}"
-        if axis.origin is not None and axis.extent > 2 * YEAR:  # two years are enough
-            step, unit, one = step * YEAR, "years", "year"
+        year = SECONDS["years"] / SECONDS[unit] if axis.origin is not None else np.inf
+        if axis.extent > 2 * year:  # two are enough
+            step, unit, one = step * year, "years", "year"
         part, most = 10.0 ** np.floor(np.log10(1 / (3 * step))), abs(fact.value) * step
         if self._is_log and most > MAX_LOG_STEP:  # a factor of 1e9 says nothing
             part = 10.0 ** -np.ceil(np.log10(most / MAX_LOG_STEP))
@@ -681,7 +681,7 @@ class InteractionFacts:
         """Say which levels of two categories exceed both effects most, or fall short most."""
         explained, pair, say = self._explained, self._pair, self._say
         points = np.unique(explained.X[:, pair.columns], axis=0)
-        heights = explained.in_unit(explained.mean_of(pair.effect, points))
+        heights = explained.in_unit(explained.mean(pair, points))
         found, exceeds = [], f"{say.y_name} exceeds what both effects give most"
         for word, begin, at in (
             ("most", exceeds, np.argmax(heights)),
@@ -701,8 +701,8 @@ class InteractionFacts:
         explained, lengths, both = self._explained, [*map(len, steps)], effect_of((column, other))
         points = np.column_stack([np.concatenate(steps), np.repeat(levels, lengths)])
         ends = np.cumsum(lengths)[:-1]
-        means = np.split(explained.in_unit(explained.mean_of(both, points)), ends)
-        drawn = explained.in_unit(explained.draws_of(both, points, N_DRAWS))
+        means = np.split(explained.in_unit(explained.mean(both, points)), ends)
+        drawn = explained.in_unit(explained.draws(both, points, N_DRAWS))
         return list(map(Curve, steps, means, np.split(drawn, ends, axis=1)))
 
 

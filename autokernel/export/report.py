@@ -5,7 +5,7 @@ import hashlib
 import io
 import os
 import platform
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
@@ -21,7 +21,7 @@ from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
 from autokernel.displays.effects import EffectsDisplay, panels_of
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.explain import Y_NAME, Table
+from autokernel.explain import Y_NAME, Description, Table
 from autokernel.explain.words import at_colon, listing, number
 from autokernel.expression import IDENTITY
 from autokernel.search import words_of
@@ -107,165 +107,162 @@ def write_report(
     path = Path(path)
     if path.is_dir() or not path.absolute().parent.is_dir():
         raise ValueError(f"path must be a file in a folder that exists, got {str(path)!r}")
-    report = _Report(model, units or {}, results or {})
-    title = title or f"What explains {report.y_name}"
-    path.write_text(page(title, report.content(title)), encoding="utf-8")
+    units = units or {}
+    explanation = model.explanation(units)
+    y_name = model.target_name_ or units.get(Y_NAME) or "the target"
+    parts = {
+        "overview": ("Overview", _overview(model, explanation, units, y_name)),
+        **{
+            f"result-{place}": (head, map(_result, every))
+            for place, (head, every) in enumerate((results or {}).items(), start=1)
+        },
+        "effects": ("Effects", _effects(model, explanation, y_name)),
+        "kernels": ("Kernels and columns", _kernels(model)),
+        "parameters": ("Parameters", _parameters(model)),
+        "search": ("Search", _last_search(model)),
+        "calibration": ("Calibration", _calibration(model, len(explanation.model.rows))),
+        "settings": ("Settings", _settings(model)),
+    }
+    links, sections = [], []
+    for name, (head, texts) in parts.items():
+        if content := "\n".join(texts):
+            links.append(f'<a href="#{name}">{escape(head)}</a>')
+            begin = f'<section id="{name}">\n<h2>{escape(head)}</h2>'
+            sections.append(f"{begin}\n{content}\n</section>")
+    title = title or f"What explains {y_name}"
+    n, n_columns = model.X_train_.shape
+    lead = f"A Gaussian process found by autokernel {__version__} in {n} rows of {n_columns}"
+    lead = paragraph(f"{lead} {'column' if n_columns == 1 else 'columns'}.", "lead")
+    top = [f"<h1>{escape(title)}</h1>", lead, f"<nav>{''.join(links)}</nav>"]
+    path.write_text(page(title, "\n".join([*top, *sections])), encoding="utf-8")
     return path
 
 
-class _Report:
-    """The sections of a report, all of which read one explanation."""
+def _result(one: str | Table) -> str:
+    return paragraph(one) if isinstance(one, str) else table(one)
 
-    def __init__(
-        self,
-        estimator: AutoKernelGPRegressor,
-        units: Mapping[str, str],
-        results: Mapping[str, Sequence[str | Table]],
-    ) -> None:
-        self.estimator, self.units, self.results = estimator, units, results
-        self.explanation = estimator.explanation(units)
-        self.y_name = estimator.target_name_ or units.get(Y_NAME) or "the target"
 
-    def content(self, title: str) -> str:
-        n, n_columns = self.estimator.X_train_.shape
-        columns = "column" if n_columns == 1 else "columns"
-        lead = f"A Gaussian process found by autokernel {__version__} in {n} rows of {n_columns}"
-        links, sections = [], []
-        for name, head, parts in self.sections():
-            if content := "\n".join(parts):
-                links.append(f'<a href="#{name}">{escape(head)}</a>')
-                begin = f'<section id="{name}">\n<h2>{escape(head)}</h2>'
-                sections.append(f"{begin}\n{content}\n</section>")
-        top = [f"<h1>{escape(title)}</h1>", paragraph(f"{lead} {columns}.", "lead")]
-        return "\n".join([*top, f"<nav>{''.join(links)}</nav>", *sections])
+def _overview(
+    model: AutoKernelGPRegressor, explanation: Description, units: Mapping[str, str], y_name: str
+) -> Iterator[str]:
+    yield paragraph(explanation.overview(), "overview")
+    if [axis.is_numeric for axis in explanation.axes] == [True]:
+        display = ForecastDisplay.from_estimator(model, units=units, y_name=literal(y_name))
+        yield _picture(model, display.figure_, "Data, mean and bands of 50 and 95 %")
 
-    def sections(self) -> Iterator[tuple[str, str, Iterable[str]]]:
-        yield "overview", "Overview", self.overview()
-        for place, (head, parts) in enumerate(self.results.items(), start=1):
-            every = (paragraph(one) if isinstance(one, str) else table(one) for one in parts)
-            yield f"result-{place}", head, every
-        yield "effects", "Effects", self.effects()
-        yield "kernels", "Kernels and columns", self.kernels()
-        yield "parameters", "Parameters", self.parameters()
-        yield "search", "Search", self.search()
-        yield "calibration", "Calibration", self.calibration()
-        yield "settings", "Settings", self.settings()
 
-    def overview(self) -> Iterator[str]:
-        yield paragraph(self.explanation.overview(), "overview")
-        if [axis.is_numeric for axis in self.explanation.axes] == [True]:
-            y_name, units = literal(self.y_name), self.units
-            display = ForecastDisplay.from_estimator(self.estimator, units=units, y_name=y_name)
-            yield self._picture(display.figure_, "Data, mean and bands of 50 and 95 %")
+def _effects(model: AutoKernelGPRegressor, explanation: Description, y_name: str) -> Iterator[str]:
+    texts, y_name = explanation.paragraphs(), literal(y_name)
+    if not texts:
+        return
+    if model.n_features_in_ > 1:
+        yield paragraph(EFFECTS, "note")
+    yield table(_table_of_effects(explanation), "wide sortable")
+    panels = panels_of(model, explanation)
+    for place, (panel, text) in enumerate(zip(panels, texts, strict=True), start=1):
+        only, scale = [replace(panel, title="")], explanation.scale  # the text is above
+        display = EffectsDisplay(only, y_name=y_name, scale=scale).plot()
+        words, shown = paragraph(f"{place}. {text}"), _picture(model, display.figure_, text)
+        yield f'<div class="effect">{words}\n{shown}</div>'
+    yield from map(paragraph, explanation.remarks())
+    yield paragraph(BANDS, "note")
 
-    def effects(self) -> Iterator[str]:
-        texts, y_name = self.explanation.paragraphs(), literal(self.y_name)
-        if not texts:
-            return
-        if self.estimator.n_features_in_ > 1:
-            yield paragraph(EFFECTS, "note")
-        yield table(self._effects(), "wide sortable")
-        panels = panels_of(self.estimator, self.explanation)
-        for place, (panel, text) in enumerate(zip(panels, texts, strict=True), start=1):
-            only, scale = [replace(panel, title="")], self.explanation.scale  # the text is above
-            display = EffectsDisplay(only, y_name=y_name, scale=scale).plot()
-            words, shown = paragraph(f"{place}. {text}"), self._picture(display.figure_, text)
-            yield f'<div class="effect">{words}\n{shown}</div>'
-        yield from map(paragraph, self.explanation.remarks())
-        yield paragraph(BANDS, "note")
 
-    def kernels(self) -> Iterator[str]:
+def _kernels(model: AutoKernelGPRegressor) -> Iterator[str]:
+    yield paragraph(
+        "Probabilities are those among the kernels that the search has evaluated. Log evidence "
+        "and log prior are in nats."
+    )
+    yield table(model.posterior_)
+    yield paragraph(
+        "For each column, the probability that the target depends on it, repeats along it, and "
+        "is linear in it:"
+    )
+    yield table(model.inclusion_probabilities_)
+    yield paragraph("How each column was read:")
+    yield table(model.columns_)
+    scales = model.scales_
+    if any(one != IDENTITY for one in scales["scale"]):
         yield paragraph(
-            "Probabilities are those among the kernels that the search has evaluated. Log evidence "
-            "and log prior are in nats."
+            "The probabilities of the scales of the target and, among kernels that use it, of "
+            "each column:"
         )
-        yield table(self.estimator.posterior_)
+        yield table(scales)
+
+
+def _parameters(model: AutoKernelGPRegressor) -> Iterator[str]:
+    yield paragraph(
+        "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the "
+        "others are numbered as in the kernel."
+    )
+    yield table(model.parameters_)
+
+
+def _last_search(model: AutoKernelGPRegressor) -> Iterator[str]:
+    history = getattr(model, "search_history_", {"score": ()})
+    if np.isfinite(history["score"]).any():
+        n, seconds = len(history["score"]), history["elapsed"].max()
+        yield paragraph(f"{n} kernels were evaluated in {seconds:.1f} seconds. The best ones:")
+        yield table(model.leaderboard())
+
+
+def _calibration(model: AutoKernelGPRegressor, n_rows: int) -> Iterator[str]:
+    if n_rows > MOST_LEFT_OUT or model.approximation_ != "exact":
         yield paragraph(
-            "For each column, the probability that the target depends on it, repeats along it, and "
-            "is linear in it:"
+            "Leaving rows out one by one needs exact predictions and at most "
+            f"{MOST_LEFT_OUT} rows. CalibrationDisplay.from_estimator(model, X, y) shows "
+            "calibration on rows that were not fitted."
         )
-        yield table(self.estimator.inclusion_probabilities_)
-        yield paragraph("How each column was read:")
-        yield table(self.estimator.columns_)
-        scales = self.estimator.scales_
-        if any(one != IDENTITY for one in scales["scale"]):
-            yield paragraph(
-                "The probabilities of the scales of the target and, among kernels that use it, of "
-                "each column:"
-            )
-            yield table(scales)
+        return
+    yield paragraph(
+        "Each row is predicted from all others, with the parameters of all rows. The line on "
+        "the left should lie in the grey band, and so should the bars on the right."
+    )
+    display = CalibrationDisplay.from_estimator(model)
+    inside = float(display.coverage(np.array([0.95]))[0])
+    yield _picture(model, display.figure_, "Coverage of central intervals")
+    yield paragraph(f"Intervals of 95 % hold {100 * inside:.1f} % of the rows.")
 
-    def parameters(self) -> Iterator[str]:
-        yield paragraph(
-            "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the "
-            "others are numbered as in the kernel."
-        )
-        yield table(self.estimator.parameters_)
 
-    def search(self) -> Iterator[str]:
-        history = getattr(self.estimator, "search_history_", {"score": ()})
-        if np.isfinite(history["score"]).any():
-            n, seconds = len(history["score"]), history["elapsed"].max()
-            yield paragraph(f"{n} kernels were evaluated in {seconds:.1f} seconds. The best ones:")
-            yield table(self.estimator.leaderboard())
+def _settings(model: AutoKernelGPRegressor) -> Iterator[str]:
+    digest = hashlib.sha256()
+    for array in (model.X_train_, model.y_train_):
+        digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
+    rows = {name: repr(value) for name, value in model.get_params(deep=False).items()}
+    rows |= {
+        "predictions": model.approximation_,
+        "end of the search": words_of(model.stop_reason_, model.expected_improvement_, model.tol),
+        "autokernel": __version__,
+        "Python": platform.python_version(),
+        **{module.__name__: module.__version__ for module in (np, scipy, sklearn)},
+        "SHA-256 of X and y": digest.hexdigest(),
+    }
+    yield table(Table({"setting": list(rows), "value": list(rows.values())}))
 
-    def calibration(self) -> Iterator[str]:
-        n = len(self.explanation.model.rows)
-        if n > MOST_LEFT_OUT or self.estimator.approximation_ != "exact":
-            yield paragraph(
-                "Leaving rows out one by one needs exact predictions and at most "
-                f"{MOST_LEFT_OUT} rows. CalibrationDisplay.from_estimator(model, X, y) shows "
-                "calibration on rows that were not fitted."
-            )
-            return
-        yield paragraph(
-            "Each row is predicted from all others, with the parameters of all rows. The line on "
-            "the left should lie in the grey band, and so should the bars on the right."
-        )
-        display = CalibrationDisplay.from_estimator(self.estimator)
-        inside = float(display.coverage(np.array([0.95]))[0])
-        yield self._picture(display.figure_, "Coverage of central intervals")
-        yield paragraph(f"Intervals of 95 % hold {100 * inside:.1f} % of the rows.")
 
-    def settings(self) -> Iterator[str]:
-        estimator, digest = self.estimator, hashlib.sha256()
-        for array in (estimator.X_train_, estimator.y_train_):
-            digest.update(np.ascontiguousarray(array, dtype=float).tobytes())
-        rows = {name: repr(value) for name, value in estimator.get_params(deep=False).items()}
-        rows |= {
-            "predictions": estimator.approximation_,
-            "end of the search": words_of(
-                estimator.stop_reason_, estimator.expected_improvement_, estimator.tol
-            ),
-            "autokernel": __version__,
-            "Python": platform.python_version(),
-            **{module.__name__: module.__version__ for module in (np, scipy, sklearn)},
-            "SHA-256 of X and y": digest.hexdigest(),
-        }
-        yield table(Table({"setting": list(rows), "value": list(rows.values())}))
+def _table_of_effects(explanation: Description) -> Table:
+    """List the effects; the interval is that of an amount in ``claims_``, not of a place."""
+    rows = []
+    for effect in explanation.shown:
+        main = explanation.facts(effect)[0]
+        name = listing([explanation.names[column] for column in effect.columns])
+        share = round(100 * effect.share, 1) + 0.0  # not -0.0
+        is_amount = np.isfinite(main.low) and " then " not in main.predicate
+        ends = f"{main.subject}, {main.predicate}: {number(main.low)} to {number(main.high)}"
+        what = at_colon(main.text)[1] or main.text
+        rows.append((name, share, what, ends * bool(is_amount), main.probability))
+    names = ("effect", "share (%)", "what it does", "90 % interval", "probability")
+    return Table.of_rows(names, rows)
 
-    def _effects(self) -> Table:
-        """List the effects; the interval is that of an amount in ``claims_``, not of a place."""
-        explanation, rows = self.explanation, []
-        for effect in explanation.shown:
-            main = explanation.facts(effect)[0]
-            name = listing([explanation.names[column] for column in effect.columns])
-            share = round(100 * effect.share, 1) + 0.0  # not -0.0
-            is_amount = np.isfinite(main.low) and " then " not in main.predicate
-            ends = f"{main.subject}, {main.predicate}: {number(main.low)} to {number(main.high)}"
-            what = at_colon(main.text)[1] or main.text
-            rows.append((name, share, what, ends * bool(is_amount), main.probability))
-        names = ("effect", "share (%)", "what it does", "90 % interval", "probability")
-        return Table.of_rows(names, rows)
 
-    def _picture(self, figure: "Figure", text: str) -> str:
-        """Write a figure with a text in its place, and close it; one of many rows as pixels."""
-        import matplotlib.pyplot as plt
+def _picture(model: AutoKernelGPRegressor, figure: "Figure", text: str) -> str:
+    """Write a figure with a text in its place, and close it; one of many rows as pixels."""
+    import matplotlib.pyplot as plt
 
-        has_many = len(self.estimator.X_train_) > 3000
-        form, kind = ("png", "png") if has_many else ("svg", "svg+xml")
-        file = io.BytesIO()
-        figure.savefig(file, format=form, dpi=144)
-        plt.close(figure)
-        data = base64.b64encode(file.getvalue()).decode()
-        return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'
+    has_many = len(model.X_train_) > 3000
+    form, kind = ("png", "png") if has_many else ("svg", "svg+xml")
+    file = io.BytesIO()
+    figure.savefig(file, format=form, dpi=144)
+    plt.close(figure)
+    data = base64.b64encode(file.getvalue()).decode()
+    return f'<figure><img alt="{escape(text)}" src="data:image/{kind};base64,{data}"></figure>'

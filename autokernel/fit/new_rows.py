@@ -7,7 +7,6 @@ import numpy as np
 
 from autokernel.data import FitData, RowNoise
 from autokernel.data.checks import text_of_rows
-from autokernel.data.resolution import variance_of_rounding
 from autokernel.evidence import new_outliers
 from autokernel.exceptions import kernel_errors, warn_user
 from autokernel.fit.finish import deviations_of
@@ -90,7 +89,7 @@ def _with_excluded(model: FittedModel, given: FitData) -> FitData:
     names = ("row", "weight", "noise_std")
     numbers, weights, stds = (model.outcomes[name][is_excluded] for name in names)
     places = np.searchsorted(out.rows, numbers)
-    noise = RowNoise(weights, stds**2, variance_of_rounding(given.resolution))
+    noise = RowNoise.of_readings(weights, stds, given.resolution)
     return replace(
         given,
         X=np.concatenate([out.X[places], given.X]),

@@ -12,7 +12,6 @@ from scipy.stats import beta, norm
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.plain import as_text, read_text
-from autokernel.data.resolution import resolution_with
 from autokernel.data.scales import Identity, Scale
 from autokernel.exceptions import KERNEL_ERRORS, reason_of, warn_user
 from autokernel.expression import IDENTITY, Expression
@@ -317,7 +316,7 @@ class MixturePredictor:
 
         Where targets are rounded, it is the mean density of the interval that is rounded to each.
         """
-        found, step = np.empty(len(y)), resolution_with(float(self.data.known_noise.rounding[0]))
+        found, step = np.empty(len(y)), self.data.known_noise.resolution
         for rows, (weights, scales, means, stds) in self._normals(X, marginal, rounded=not step):
             densities = np.empty(means.shape)
             for number, scale in enumerate(scales):

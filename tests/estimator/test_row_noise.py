@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.data import RowNoise
-from autokernel.data.resolution import resolution_of
+from autokernel.data.target import resolution_of
 from autokernel.evidence import CRITERIA
 from tests.fits import PLAIN, count_evaluations, counted, small, through_json, wave
 
