@@ -84,24 +84,20 @@ def arm(seed: int) -> Split:
 
 
 TABLES = [*UNSEEN, "rentals", "cars", "auto", "hitters", "car_prices", "priced_diamonds", "guns"]
+N_OF_FILE = {
+    "airline": (100,), "concrete": (120, 500, 927), "power_plant": (500,), "airfoil": (500,),
+    "boston_housing": (455,),
+}  # fmt: skip
 SETS: Mapping[str, Callable[[int], Split]] = {
-    "airline 100": partial(draw_split, "airline", n_train=100),
-    "concrete 120": partial(draw_split, "concrete", n_train=120),
-    **{name: partial(of_table, name) for name in TABLES},
-    "40 columns": of_columns,
     **{
         f"{name} {n}": partial(draw_split, name, n_train=n)
-        for name, n in {
-            "concrete": 500,
-            "power_plant": 500,
-            "airfoil": 500,
-            "boston_housing": 455,
-        }.items()
+        for name, ns in N_OF_FILE.items()
+        for n in ns
     },
-    "concrete 927": partial(draw_split, "concrete", n_train=927),
+    **{name: partial(of_table, name) for name in [*TABLES, "ames"]},
+    "40 columns": of_columns,
     "arm": arm,
     "sensors": sensors,
-    "ames": partial(of_table, "ames"),
 }
 
 
