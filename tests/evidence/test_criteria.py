@@ -8,7 +8,6 @@ from mpmath import mpf
 from scipy.integrate import quad
 from scipy.special import logsumexp
 from scipy.stats import multivariate_t, norm
-from sklearn.base import clone
 
 from autokernel import BIC, LeaveOneOut, NotAMaximumError, evaluate_kernel
 from autokernel.evidence import (
@@ -30,8 +29,7 @@ from autokernel.evidence.maximise import Point
 from autokernel.evidence.maximum import measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE
-from autokernel.validation import resolve
-from tests.fits import rows, small, wave
+from tests.fits import small, wave
 from tests.high_precision import mp
 from tests.maxima import posterior_of
 
@@ -122,7 +120,7 @@ ORACLES = {
 }
 CASES = [
     *itertools.product(N_PARAMS, ORACLES, [0.3]),
-    *itertools.product(N_PARAMS, ["loo"], [0.0]),
+    ("PER[0] * SE[1] + LIN[0]", "loo", 0.0),
 ]
 
 
@@ -164,15 +162,6 @@ def test_a_criterion_leaves_the_fit_and_its_evidence_and_counts_its_calls(criter
     assert fewest <= fit.n_evaluations - plain.n_evaluations <= most
     assert np.isnan([plain.standard_error, plain.pareto_k]).all()
     assert np.isnan([fit.standard_error, fit.pareto_k]).all() == (criterion != "importance")
-
-
-@pytest.mark.parametrize("name", ["importance", "loo"])  # others are functions of the fit
-def test_a_kernel_has_one_score_in_whatever_order_it_is_written(name):
-    X = np.c_[SMOOTH[0], AMBIGUOUS[0]]
-    texts = ("LIN[0] * SE[1]", "SE[1] * LIN[0]")
-    one, other = (evaluate_kernel(text, X, SMOOTH[1], criterion=name) for text in texts)
-    assert one.score == other.score
-    assert one.status == other.status == "ok"
 
 
 # ---- Laplace's method
@@ -220,24 +209,16 @@ def log_sum(log_posterior, axes, log_weights=0.0):
     return logsumexp(np.array(slices) + log_weights)
 
 
-@pytest.mark.parametrize(
-    ("X", "y", "laplace_error"),
-    [(*SMOOTH, (-0.3, 0.0)), (*AMBIGUOUS, (-1.0, -0.5))],
-    ids=["one mode", "two modes"],
-)
-def test_the_evidence_agrees_with_a_sum_over_a_grid_where_laplace_is_off(
-    X, y, laplace_error, dense_log_posterior
-):
+def test_the_evidence_agrees_with_a_sum_over_a_grid_where_laplace_is_off(dense_log_posterior):
+    X, y = AMBIGUOUS  # with two modes
     axes = [np.linspace(-7, 3, 41), np.linspace(-8, 3, 30), np.linspace(-12, 2, 35)]
     cell = sum(np.log(axis[1] - axis[0]) for axis in axes)
     exact = log_sum(dense_log_posterior("SE[0]", X, y), axes) + cell
     fit = evaluate_kernel("SE[0]", X, y, criterion="importance", priors="paper")
-    low, high = laplace_error
-    assert low < fit.log_evidence - exact < high  # or the test shows nothing
+    assert -1.0 < fit.log_evidence - exact < -0.5  # or the test shows nothing
     assert fit.standard_error < 0.05
     assert fit.pareto_k < 0.7
-    # half as fine a grid moves the sum by 0.14 at the first, by 0.08 at the others: this fine,
-    # the trapezoidal rule is off by far less
+    # half as fine a grid moves the sum by 0.08: this fine, the trapezoidal rule is off by far less
     assert fit.score == pytest.approx(exact, abs=4 * fit.standard_error)
 
 
@@ -251,7 +232,7 @@ def test_the_mirror_images_of_a_mode_count(dense_log_posterior):
     maximum = measure_maximum(posterior, Point(fit.theta, fit.log_posterior))
     scores = [
         Importance()(KernelFit(posterior, maximum, [], np.random.default_rng(seed)))
-        for seed in range(5)
+        for seed in range(3)
     ]
     mirror = np.array([2, 3, 0, 1, 4])
     assert np.abs(fit.theta - fit.theta[mirror]).max() > 1  # or the test shows nothing
@@ -272,7 +253,7 @@ def test_the_mirror_images_of_a_mode_count(dense_log_posterior):
     # between the images, and not know it. 1.25 is the error of a median over that of a mean, 0.05
     # the errors of ``expected`` and of stopping, which is half of the standard error, each
     score = np.median([score.value for score in scores])
-    assert score == pytest.approx(expected, abs=4 * 1.25 * error / np.sqrt(5) + 0.05)
+    assert score == pytest.approx(expected, abs=4 * 1.25 * error / np.sqrt(3) + 0.05)
 
 
 def best_of_smooth(posterior):
@@ -345,7 +326,7 @@ def highest_variance(y, shape, rate):
         (2, (4.0, 0.3), 30.0),
         (40, (1.0, 100.0), 1e-3),
         (40, DEFAULT, 30.0),
-        (300, DEFAULT, 1.0),  # modes are searched on a subsample
+        (160, DEFAULT, 1.0),  # modes are searched on a subsample
     ],
 )
 def test_laplace_is_the_exact_evidence_of_noise_in_closed_form(n_samples, prior, scale):
@@ -385,13 +366,6 @@ def test_the_evidence_is_exact_where_a_bound_holds_the_noise(n_samples):
     fit = evaluate_kernel(NOISE, X, y, priors={"noise_variance": DEFAULT})
     assert fit.theta[0] == pytest.approx(float(mp.log(lower)), abs=1e-9)  # a bound, not a fit
     assert fit.score == pytest.approx(exact, rel=1e-12, abs=1e-8)
-
-
-@pytest.mark.parametrize("y", [draw(6)[1], np.eye(6)[0], 1e4 * draw(6)[1]], ids=["", "one", "big"])
-def test_importance_sampling_agrees_with_the_closed_form(y):
-    fit = evaluate_kernel(NOISE, draw(6)[0], y, criterion="importance")
-    assert fit.standard_error < 0.05
-    assert fit.score == pytest.approx(exact_log_evidence(y, *DEFAULT), abs=4 * fit.standard_error)
 
 
 # ---- criteria as arguments and in a search
@@ -447,20 +421,6 @@ def test_a_criterion_may_be_custom_and_may_fail_with_its_reason():
     assert failed.log_evidence == fit.log_evidence
 
 
-@pytest.mark.parametrize("name", CRITERIA)
-def test_every_criterion_can_be_made_by_name(name):
-    criterion = resolve("criterion", name, registry=CRITERIA, kind=Criterion)
-    assert type(criterion) is CRITERIA[name]
-    assert criterion.get_params() == CRITERIA[name]().get_params()
-
-
-def test_a_clone_of_a_criterion_keeps_its_parameters():
-    criterion = Importance(max_draws=np.int64(700), standard_error=1)
-    twin = clone(criterion)
-    assert resolve("criterion", twin, registry=CRITERIA, kind=Criterion) is twin is not criterion
-    assert repr(twin) == repr(criterion)
-
-
 @pytest.mark.parametrize(
     ("criterion", "message"),
     [
@@ -487,7 +447,7 @@ def test_what_is_no_valid_criterion_is_an_error(criterion, message):
         evaluate_kernel("SE[0]", *SMOOTH, criterion=criterion)
 
 
-X, Y = wave()
+X, Y = wave(12)
 
 
 def scaled(X, y):
@@ -496,7 +456,7 @@ def scaled(X, y):
 
 
 @pytest.mark.parametrize("name", CRITERIA)
-def test_a_search_maximises_its_criterion_and_is_the_same_with_two_workers(name):
+def test_a_search_maximises_its_criterion(name):
     model = small(criterion=name, n_iter=1).fit(X, Y)
     history = model.search_history_
     assert set(history["status"]) == {"ok"}
@@ -507,5 +467,3 @@ def test_a_search_maximises_its_criterion_and_is_the_same_with_two_workers(name)
     assert history["log_prior"][0] < 0
     assert history["score"][0] == first.score + history["log_prior"][0]
     assert model.score(X, Y) > 0.9
-    if name == "importance":  # of the others workers know no more than of laplace
-        assert rows(small(criterion=name, n_iter=1, n_jobs=2).fit(X, Y)) == rows(model)

@@ -117,7 +117,7 @@ def is_count(n_matrices, n_calls):
 @pytest.mark.parametrize(
     ("text", "criterion"),
     [
-        *(("WATCHED[0] * LIN[1]", name) for name in ("laplace", "loo", "importance")),
+        *(("WATCHED[0] * LIN[1]", name) for name in ("loo", "importance")),
         ("LIN[0] + PER[0] + SE[0]", "laplace"),  # with parts of parts, and one part of two
     ],
 )
@@ -150,7 +150,7 @@ def test_the_clock_is_read_in_searches_on_a_subsample_and_all_calls_are_counted(
 )
 def test_an_evaluation_ends_with_the_call_at_which_time_is_over(table, text, criterion):
     expected = evaluator(table, criterion=criterion)(read(text))
-    for part in (0.0, 0.5, 0.999):
+    for part in (0.0, 0.999):
         subject = evaluator(table, criterion=criterion)
         job = subject.prepare(read(text))
         n_checks = int(part * expected.n_evaluations)
@@ -160,53 +160,6 @@ def test_an_evaluation_ends_with_the_call_at_which_time_is_over(table, text, cri
         assert is_count(len(Watch.sizes), n_checks) == ("WATCHED" in text or n_checks == 0)
     # what was cut short leaves nothing half done behind, nor does a deadline that is met
     assert bits(subject.run(job, deadline=Deadline(1e6))) == bits(expected)
-
-
-class Faulty(Laplace):
-    """Laplace's criterion, which raises an error as long as it has one."""
-
-    error = None
-
-    def __call__(self, fit):
-        if self.error is not None:
-            raise self.error
-        return super().__call__(fit)
-
-
-@pytest.mark.parametrize(
-    ("part", "error"),
-    [
-        (0.0, RuntimeError("a bug")),
-        (0.5, MemoryError("no room for 8 GiB")),
-        (1.0, RuntimeError("a bug")),
-    ],
-)
-def test_what_goes_wrong_in_a_custom_part_becomes_a_record_with_its_reason(table, part, error):
-    criterion = Faulty()
-    subject = evaluator(table, criterion=criterion)
-    expression = read("WATCHED[1] + LIN[0]")  # in another order than it is computed in
-    expected = evaluator(table)(expression)
-    name = "WATCHED" if part < 1.0 else "Faulty"
-    if part < 1.0:
-        Watch.reset(n_allowed=int(part * expected.n_evaluations), error=error)
-    else:
-        criterion.error = error
-    fit = subject(expression)
-    assert fit.status == f"custom part {name} failed: {type(error).__name__}: {error}"
-    assert fit.score == fit.log_evidence == fit.log_posterior == -np.inf
-    assert str(fit.expression) == "WATCHED[1] + LIN[0]"
-    # at the prior means, shape over rate
-    values = [p.value for p in fit.parameters]
-    np.testing.assert_allclose(values, [1, 2 / 3, 2 / 3, 2 / 3, 0.01], rtol=1e-14)  # rounding
-    assert np.isnan(fit.hessian).all()
-    # and the next kernel is none the worse for it
-    Watch.reset()
-    criterion.error = None
-    assert bits(subject(expression)) == bits(expected)
-    # who interrupts is obeyed
-    Watch.reset(n_allowed=20, error=KeyboardInterrupt)
-    with pytest.raises(KeyboardInterrupt):
-        subject(expression)
 
 
 # ---- rough fits
@@ -243,8 +196,8 @@ def test_a_rough_fit_is_a_point_of_the_posterior_near_the_mode_without_a_score(
 @pytest.mark.parametrize(
     ("criterion", "texts"),
     [
-        ("laplace", ("PER[0]", "PER[0] + LIN[1]")),  # the first is a part
-        ("importance", ("SE[0]", "LIN[1]")),
+        ("laplace", ("RQ[0]", "RQ[0] + LIN[1]")),  # the first is a part
+        (Importance(max_draws=200), ("SE[0]", "LIN[1]")),
     ],
 )
 def test_a_result_and_its_cost_do_not_depend_on_what_was_evaluated_before(table, criterion, texts):

@@ -183,20 +183,6 @@ def test_the_shape_and_the_period_of_pulses_are_found_together(pulses):
     assert mode.log_posterior > stuck.log_posterior + 30
 
 
-def test_candidates_come_best_first_with_their_values_within_the_bounds(pulses):
-    posterior, scan = build("PER[0] * SE[0] + RQ[0]", *pulses)
-    found = scan.around(np.log([1, 1, 0.1, 0.5, 1, 0.2, 0.1, 1, 1e-3]))
-    values = [candidate.log_posterior for candidate in found]
-    assert values == sorted(values, reverse=True)
-    assert all(np.isfinite(values))
-    for candidate in found:
-        assert posterior.value(candidate.theta) == candidate.log_posterior
-        assert np.all((posterior.lower <= candidate.theta) & (candidate.theta <= posterior.upper))
-    thetas = np.array([candidate.theta for candidate in found])
-    apart = np.abs(thetas[:, None] - thetas).max(axis=2)[np.triu_indices(len(found), 1)]
-    assert apart.min() > 0.02  # no two runs to the same end
-
-
 def parameters_around(text, *params):
     """Parameters of the candidates of a scan of noise."""
     rng = np.random.default_rng(1)
@@ -251,14 +237,6 @@ def test_points_without_factor_are_no_candidates(pulses):
     negative = CallableKernel("NEG", lambda x, z, v: -1e6 - v + 0 * (x - z.T), (VARIANCE,))
     _, scan = build("PER[0] + NEG[0]", *pulses, base_kernels=[negative])
     assert scan.around(np.log([1.0, 1.0, 1.5, 1.0, 0.3])) == []
-
-
-def test_a_known_period_is_scanned_only_near_it(pulses):
-    season = Seasonal(0.3)
-    _, scan = build(f"{season.name}[0]", *pulses, base_kernels=[season])
-    periods = [np.exp(found.theta[2]) for found in scan.around(np.log([0.5, 1, 0.3, 0.1]))]
-    assert periods
-    assert all(abs(period / 0.3 - 1) < 0.16 for period in periods)
 
 
 # the whole range of the first has 60 cycles, 3000 points at 0.03

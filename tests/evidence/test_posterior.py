@@ -16,21 +16,6 @@ from tests.own_kernels import OrnsteinUhlenbeck
 PRIORS = PRESETS["paper"]
 
 
-@pytest.fixture
-def posterior():
-    x = np.linspace(0, 1, 15)
-    return posterior_of("SE[0] + LIN[0]", x[:, None], np.sin(6 * x))
-
-
-def test_value_is_that_of_value_and_gradient_for_one_call(posterior):
-    for theta in np.random.default_rng(0).normal(-1, 1, size=(5, 5)):
-        expected = posterior.value_and_gradient(theta)[0]
-        before = posterior.n_evaluations
-        # the same numbers in the same order
-        assert posterior.value(theta) == expected
-        assert posterior.n_evaluations == before + 1
-
-
 @pytest.mark.parametrize("unit", [1.0, 1e-8, 1e3])
 def test_bounds_are_a_million_from_the_prior_means_two_cycles_and_the_floor_of_the_noise(unit):
     months = unit * np.linspace(0, 1, 24)[:, None]

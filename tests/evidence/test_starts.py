@@ -9,12 +9,10 @@ from autokernel.data.periodogram import (
     MAX_PEAKS,
     columns_with_season,
     periodogram_periods,
-    precision_beside_walk,
 )
 from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.starts import (
     Magnitudes,
-    curvature_from,
     draw_starts,
     taken_from_noise,
     warm_points,
@@ -95,16 +93,6 @@ def test_fewer_than_six_distinct_inputs_or_a_target_without_residual_have_no_per
         assert len(periodogram_periods(x, smooth)) == 0
 
 
-def test_scales_are_those_of_each_column_and_constant_columns_have_some():
-    one = 0.3 + 5.6e-17 * np.arange(4)  # a number, and its rounding
-    X = np.column_stack([[0.0, 1, 2, 4, 4], np.full(5, 10), [0, 0.5, 3, 3, 9], [*one, 1]])
-    scales = Magnitudes(TrainingData(X, np.arange(5.0)))
-    assert scales.spacing_and_extent(View(0)) == (1.0, 4.0)
-    assert scales.spacing_and_extent(View(2)) == (2.5, 9.0)
-    assert scales.spacing_and_extent(View(3)) == pytest.approx((0.7, 0.7))
-    assert min(scales.spacing_and_extent(View(1))) > 0
-
-
 def test_a_week_is_seen_in_days_taken_here_and_there():
     rng = np.random.default_rng(0)
     days = np.sort(rng.choice(1500, size=150, replace=False)).astype(float)  # ten days apart
@@ -145,26 +133,6 @@ def test_starts_have_one_row_each_and_keep_the_bounds(n_starts, unit, two_waves)
     assert len(np.unique(theta, axis=0)) == n_starts
     # log-uniform between spacing and extent, which are below the bounds
     assert n_starts == 1 or np.any(theta == posterior.lower) == (unit == 1e-9)
-
-
-def test_three_of_four_periods_are_peaks_of_their_column(two_waves):
-    X, y = two_waves
-    _, theta = draw("PER[1] + PER[0]", X, y, 1024)
-    for index, column in ((2, 1), (5, 0)):
-        x = X[:, column]
-        precision = precision_beside_walk(x, y, np.ones(len(y)))
-        other = X[:, 1 - column] - X[:, 1 - column].mean()  # which may multiply the season
-        amplitudes = [None, other]
-        peaks = periodogram_periods(x, y, precision=precision, amplitudes=amplitudes)
-        # a period of the prior is never this near
-        hits = np.isclose(theta[:, index, None], np.log(peaks))
-        # three standard deviations of a binomial share of 1024 are 0.04
-        assert hits.any(axis=1).mean() == pytest.approx(0.75, abs=0.04)
-        weights = 1 / np.arange(1, len(peaks) + 1)
-        # three standard deviations of a share of 768 are at most 0.05
-        np.testing.assert_allclose(
-            hits.sum(axis=0) / hits.sum(), weights / weights.sum(), atol=0.05
-        )
 
 
 def test_periods_come_from_what_is_known_of_them(two_waves):
@@ -259,34 +227,6 @@ def test_the_fit_that_shares_most_comes_first_then_the_better_one():
     # those that are alike in all else come in the order of their texts
     many = [known(f"SE[0] * LIN[{column}]", first=column) for column in range(10, 30)]
     assert taken("SE[0]", *many) == taken("SE[0]", *many[::-1])
-
-
-def test_parameters_are_written_at_their_nodes_and_the_noise_is_lowered_in_every_other_draw():
-    draws = np.arange(36.0).reshape(4, 9) / 9
-    before = draws.copy()
-    fit = WarmStart([2, 0], np.array([1.0, 2.0, 3.0, 4.0, 5.0, -6.0]))
-    x = np.linspace(0, 100, 30)
-    posterior = posterior_of("SE[0] + RQ[0] + PER[0]", x[:, None], np.sin(x))
-    warm = np.array([point.theta for point in warm_points(posterior, draws, [fit])])
-    np.testing.assert_array_equal(warm[:, 5:8], np.tile([1.0, 2.0, 3.0], (4, 1)))  # PER
-    np.testing.assert_array_equal(warm[:, :2], np.tile([4.0, 5.0], (4, 1)))  # SE
-    np.testing.assert_array_equal(warm[:, 2:5], before[:, 2:5])  # RQ has no warm start
-    np.testing.assert_array_equal(warm[:, -1], [-6.0, -6 - np.log(4), -6.0, -6 - np.log(4)])
-    np.testing.assert_array_equal(draws, before)  # the draws themselves stay as they are
-
-
-def test_curvatures_of_fits_are_joined_and_what_none_knows_is_independent():
-    expression = parse_expression("SE[0] + LIN[0] + SE[0]")
-    one, other = np.arange(9.0).reshape(3, 3), 10 + np.arange(9.0).reshape(3, 3)
-    theta, scales = np.zeros(3), np.array([1.0, 1.0, 0.5, 0.25, 1.0, 1.0, 1.0])
-    fits = [WarmStart([0], theta, one), WarmStart([2], theta, other), WarmStart([1], theta)]
-    expected = np.diag([0, 0, 4.0, 16.0, 0, 0, 18.0])  # the noise is that of the last fit
-    expected[:2, :2] = one[:2, :2]
-    expected[4:6, 4:6] = other[:2, :2]
-    expected[4:6, 6], expected[6, 4:6] = other[:2, 2], other[2, :2]
-    np.testing.assert_array_equal(curvature_from(expression, fits, scales), expected)
-    unknown = [WarmStart([0], theta), WarmStart([0], theta, np.full((3, 3), np.nan))]
-    assert curvature_from(expression, unknown, scales) is None
 
 
 def test_a_season_is_seen_whose_amplitude_is_proportional_to_another_column():

@@ -5,7 +5,6 @@ from functools import partial
 from itertools import repeat
 
 import numpy as np
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from scipy.stats import chi2, geom
@@ -119,7 +118,7 @@ def test_random_neighbour_is_uniform_over_the_operations():
     expression = parse_expression("SE[0] * LIN[0] + LIN[1]")
     expected = Counter(rewritings(expression, SMALL))
     n_operations = expected.total()
-    n_draws = 100 * n_operations
+    n_draws = 50 * n_operations
     rng = np.random.default_rng(0)
     drawn = Counter(SMALL.random_neighbour(expression, rng) for _ in range(n_draws))
     assert_drawn_from(expected, drawn)
@@ -134,28 +133,6 @@ def test_random_neighbour_is_the_expression_itself_if_no_operation_applies():
     assert grammar.neighbours(start) == ()
 
 
-def all_operations(grammar: Grammar, n_leaves: int) -> list[Expression]:
-    """Every tree as often as growth at random places leads to it, with equal chances."""
-    if n_leaves == 1:
-        return list(grammar.leaves)
-    return [
-        tree.replace(place, Operation(operator, tree.subtree(place), leaf))
-        for tree in all_operations(grammar, n_leaves - 1)
-        for place in range(2 * tree.n_leaves - 1)
-        for operator in grammar.operators
-        for leaf in grammar.leaves
-    ]
-
-
-@pytest.mark.parametrize("n_leaves", [1, 2, 3])
-def test_a_random_tree_grows_base_kernels_at_random_places(n_leaves):
-    grammar = Grammar((SE, LIN), (ADD, MULTIPLY), columns=(0,), max_leaves=5)
-    expected = Counter(all_operations(grammar, n_leaves))
-    rng = np.random.default_rng(0)
-    n_draws = 20 * expected.total()
-    assert_drawn_from(expected, Counter(grammar.random_tree(n_leaves, rng) for _ in range(n_draws)))
-
-
 @given(grammars(), seeds, st.integers(1, 6))
 def test_a_random_tree_has_as_many_leaves_as_the_grammar_allows(grammar, seed, n_leaves):
     tree = grammar.random_tree(n_leaves, np.random.default_rng(seed))
@@ -166,34 +143,15 @@ def test_a_random_tree_has_as_many_leaves_as_the_grammar_allows(grammar, seed, n
 def test_random_walks_have_geometric_lengths():
     # where a leaf can only be added, the number of leaves gives the length
     grammar = Grammar((SE,), (ADD,), columns=(0,), max_leaves=1000)
-    walks = grammar.random_walks(2000, np.random.default_rng(0))
+    walks = grammar.random_walks(1000, np.random.default_rng(0))
     lengths = np.array([walk.n_leaves - 1 for walk in walks])
     observed = np.array([*(np.sum(lengths == n) for n in range(1, 8)), np.sum(lengths > 7)])
-    expected = 2000 * np.array([*geom.pmf(range(1, 8), 1 / 3), geom.sf(7, 1 / 3)])
+    expected = 1000 * np.array([*geom.pmf(range(1, 8), 1 / 3), geom.sf(7, 1 / 3)])
     assert_frequencies(observed, expected)
     # where there is no other kernel, a walk ends where it began
     still = Grammar((SE,), (ADD,), columns=(3,), max_leaves=1)
     assert still.random_walks(3, np.random.default_rng(0)) == 3 * [Leaf(SE, 3)]
     assert SMALL.random_walks(0, np.random.default_rng(0)) == []
-
-
-class WithoutSteps(np.random.Generator):
-    """Random numbers with which no walk leaves its start."""
-
-    def geometric(self, p: float, size: int) -> np.ndarray:
-        return np.zeros(size, dtype=int)
-
-
-def test_random_walks_begin_at_every_base_kernel_as_often():
-    for seed, n in enumerate((1, 3, 3, 3, 4, 10)):
-        starts = Counter(SMALL.random_walks(n, WithoutSteps(np.random.PCG64(seed))))
-        counts = [starts[leaf] for leaf in SMALL.leaves]
-        assert sum(counts) == n
-        assert max(counts) - min(counts) <= 1
-
-
-def test_leaves_are_all_base_kernels_column_by_column():
-    assert list(map(str, SMALL.leaves)) == ["SE[0]", "LIN[0]", "SE[1]", "LIN[1]"]
 
 
 @given(grammars_with_members())

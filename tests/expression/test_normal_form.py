@@ -1,9 +1,5 @@
 """Families are proved equal by parameters mapped both ways, covariance against covariance."""
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
-from functools import reduce
-
 import numpy as np
 import pytest
 
@@ -28,11 +24,10 @@ from autokernel.kernels import (
     SMOOTH,
     VARIANCE,
     BaseKernel,
-    Operator,
     Pairs,
 )
 from autokernel.typing import FloatArray
-from tests.batteries import covariance, flat_terms, reshuffled
+from tests.batteries import covariance, reshuffled
 from tests.kernels.gate import GATE
 
 
@@ -279,8 +274,7 @@ def test_every_limit_of_a_leaf_is_tried_and_the_first_of_all_leaves_at_once():
     assert "; ".join(map(str, simplifications(one + other)[2:])) == limits
 
 
-# Random trees and their normal forms, which an implementation with numbers finds as well: it
-# removes one leaf at a time and lets another part of the kernel take in its parameters.
+# Random trees
 
 GRAMMAR = Grammar((SE, LIN, CONST), (ADD, MULTIPLY), columns=(0,), max_leaves=9)
 TREES = [GRAMMAR.random_tree(2 + n % 8, np.random.default_rng(n)) for n in range(150)]
@@ -318,121 +312,6 @@ def test_to_reduce_twice_is_to_reduce_once():
         assert all(reduced(subtree) is subtree for subtree in once.subtrees())
         assert normal_form(normal_form(tree)) == normal_form(tree)
         assert (once is tree) == (once.canonical == tree.canonical)
-
-
-@dataclass(frozen=True, eq=False)
-class Numbered:
-    """A kernel with numbers: a leaf, or terms of a sum or a product."""
-
-    leaf: Leaf | None = None
-    params: FloatArray | None = None
-    operator: Operator | None = None
-    parts: tuple["Numbered", ...] = ()
-
-    @classmethod
-    def joined(cls, operator: Operator, parts: list["Numbered"]) -> "Numbered":
-        if len(parts) == 1:
-            return parts[0]
-        flat = [p for part in parts for p in (part.parts if part.operator == operator else [part])]
-        return cls(operator=operator, parts=tuple(flat))
-
-    @classmethod
-    def of(cls, expression: Expression, params: list[FloatArray], start: int = 0) -> "Numbered":
-        if isinstance(expression, Leaf):
-            return cls(expression, params[start])
-        parts = []
-        for term in flat_terms(expression, expression.operator):
-            parts.append(cls.of(term, params, start))
-            start += term.n_leaves
-        return cls.joined(expression.operator, parts)
-
-    @property
-    def leaves(self) -> list["Numbered"]:
-        return [self] if self.leaf else [leaf for part in self.parts for leaf in part.leaves]
-
-    @property
-    def expression(self) -> Expression:
-        if self.leaf:
-            return self.leaf
-        parts = [part.expression for part in self.parts]
-        return reduce(lambda left, right: Operation(self.operator, left, right), parts)
-
-    def covariance(self) -> FloatArray:
-        return covariance(self.expression, np.concatenate([e.params for e in self.leaves]), X)
-
-
-def product_of_se(one: FloatArray, other: FloatArray) -> FloatArray:
-    return np.array([narrower(one[0], other[0]), one[1] * other[1]])
-
-
-Join = Callable[[FloatArray, FloatArray], FloatArray]
-JOIN: dict[Operator, dict[BaseKernel, Join]] = {
-    MULTIPLY: {SE: product_of_se, CONST: np.multiply},
-    ADD: {LIN: np.add, CONST: np.add},
-}
-
-
-def taken_in(part: Numbered, new: Numbered, operator: Operator) -> Numbered | None:
-    """The part with a leaf joined to it by its numbers, if the rules allow that."""
-    if part.leaf:
-        if part.leaf != new.leaf:
-            return None
-        return replace(part, params=JOIN[operator][new.leaf.kernel](part.params, new.params))
-    if operator == ADD:
-        return None
-    if part.operator == ADD:
-        terms = [taken_in(term, new, operator) for term in part.parts]
-        return None if None in terms else Numbered.joined(ADD, terms)
-    for number, factor in enumerate(part.parts):
-        if (taken := taken_in(factor, new, operator)) is not None:
-            before, after = part.parts[:number], part.parts[number + 1 :]
-            return Numbered.joined(MULTIPLY, [*before, taken, *after])
-    return None
-
-
-@dataclass(frozen=True, eq=False)
-class Step:
-    """A kernel without one of its leaves, whose numbers another part has taken in."""
-
-    result: Numbered
-    operator: Operator
-    into_sum: bool
-
-
-def steps(tree: Numbered) -> Iterator[Step]:
-    """Every removal of one leaf that a rule allows, anywhere in the tree."""
-    for i, part in enumerate(tree.parts):
-        for step in steps(part):
-            parts = [*tree.parts[:i], step.result, *tree.parts[i + 1 :]]
-            yield replace(step, result=Numbered.joined(tree.operator, parts))
-        if part.leaf is None or part.leaf.kernel not in JOIN[tree.operator]:
-            continue
-        for k, other in enumerate(tree.parts):
-            taken = taken_in(other, part, tree.operator) if i != k else None
-            if taken is not None:
-                parts = [taken if n == k else p for n, p in enumerate(tree.parts) if n != i]
-                into_sum = other.operator == ADD
-                yield Step(Numbered.joined(tree.operator, parts), tree.operator, into_sum)
-
-
-def test_the_rules_in_any_order_lead_to_the_normal_form_which_is_of_the_same_family():
-    paths = []
-    for number, tree in enumerate(TREES):
-        rng, taken = np.random.default_rng(number), []
-        params = [np.exp(rng.uniform(-1, 1, len(leaf.parameters))) for leaf in tree.leaves]
-        start = end = Numbered.of(tree, params)
-        while possible := list(steps(end)):
-            taken.append(possible[rng.integers(len(possible))])
-            end = taken[-1].result
-        assert end.expression.canonical == normal_form(tree).canonical
-        assert_equal(start.covariance(), end.covariance())
-        paths.append(taken)
-    # the trees show all rules, and many need none
-    lengths = list(map(len, paths))
-    assert lengths.count(0) > 15
-    assert max(lengths) > 4
-    used = [(step.operator, step.into_sum) for taken in paths for step in taken]
-    assert min(used.count(way) for way in [(ADD, False), (MULTIPLY, False), (MULTIPLY, True)]) > 5
 
 
 def test_simplifications_are_other_normal_forms_with_fewer_parameters():

@@ -215,16 +215,6 @@ def test_an_error_says_what_is_wrong_and_points_at_the_place(text, names, positi
     assert pointer.index("^") == 4 + position
 
 
-@given(st.text(alphabet='SE[]0()+* "a\\', max_size=12))
-def test_any_other_text_is_refused_by_an_error_of_ours(text):
-    try:
-        expression = parse_expression(text)
-    except ExpressionSyntaxError as error:
-        assert 0 <= error.position <= len(text)  # noqa: PT017 - some of the texts are good
-    else:
-        assert parse_expression(str(expression)) == expression
-
-
 @pytest.mark.parametrize("text", [None, 0, b"SE[0]", A])
 def test_only_a_str_is_parsed(text):
     with pytest.raises(TypeError, match=f"text must be a str .*, got {type(text).__name__}"):

@@ -267,11 +267,6 @@ def test_a_kernel_is_aligned_whole_with_itself_in_any_order(expression, seed):
     assert len(align(expression, other)) == len(expression.nodes)
 
 
-@given(expressions(max_leaves=4), expressions(max_leaves=3))
-def test_a_kernel_is_aligned_whole_with_its_sum_with_another(expression, other):
-    assert len(align(expression, other + expression)) == expression.n_leaves
-
-
 @pytest.mark.parametrize(
     ("text", "expected"),
     [

@@ -1,8 +1,7 @@
 """Priors over structures, against products of probabilities by hand."""
 
 from functools import partial
-from itertools import combinations
-from math import comb, exp, log
+from math import exp, log
 
 import numpy as np
 import pytest
@@ -158,34 +157,6 @@ def test_order_and_grouping_do_not_matter(expression, seed):
     for prior in (units_of(3), grammar_of(6, 2, 3), grammar_of(4, 2, 5, strength=1.0)):
         # sums of the same numbers in another order
         assert prior(other) == pytest.approx(prior(expression), rel=1e-12)
-
-
-@pytest.mark.parametrize("n_columns", [1, 2, 5])
-def test_the_probabilities_of_all_units_sum_to_that_of_a_unit(n_columns):
-    names = ("SE", "LIN", "PER")
-    prior = grammar_of(len(names), 2, n_columns, strength=1.0)
-    units = [
-        read(f" {sign} ".join(f"{name}[{column}]" for column in columns))
-        for name in names
-        for size in range(1, n_columns + 1)
-        for columns in combinations(range(n_columns), size)
-        for sign in ("+*" if size > 1 and name != "LIN" else "+")
-    ]
-    n_sets = 2**n_columns - 1
-    assert len(units) == n_sets + 2 * (2 * n_sets - n_columns)
-    assert sum(exp(prior(unit)) for unit in units) == pytest.approx(1 / 4, rel=1e-12)
-
-
-@pytest.mark.parametrize(("n_columns", "n_leaves"), [(1, 1), (1, 4), (2, 2), (2, 3)])
-def test_the_probabilities_of_all_trees_of_a_size_sum_to_that_of_the_size(n_columns, n_leaves):
-    """Each derivation is a tree of its own where the only operator does not commute."""
-    grammar = Grammar(kernels("SE", "LIN"), (GATE,), tuple(range(n_columns)), 4)
-    prior = grammar_of(2, 1, n_columns, strength=1.0)
-    total = sum(exp(prior(tree)) for tree in every_tree(grammar, n_leaves))
-    n_shapes = comb(2 * n_leaves - 2, n_leaves - 1) / n_leaves  # a Catalan number
-    # units of one column alone have a share of 1 / n_columns
-    expected = n_shapes / 2 ** (2 * n_leaves) / n_columns**n_leaves
-    assert total == pytest.approx(expected, rel=1e-9)
 
 
 @pytest.mark.parametrize(

@@ -141,11 +141,6 @@ def test_what_is_no_operator_and_no_operand_is_refused(build, error, message):
         build()
 
 
-def test_subtrees_come_parents_first_and_left_before_right():
-    left, right = A * B, C + A
-    assert list((left + right).subtrees()) == [left + right, left, A, B, right, C, A]
-
-
 @given(expressions(EVERY_OPERATOR))
 def test_a_subtree_is_found_by_its_index(expression):
     subtrees = list(expression.subtrees())
@@ -156,24 +151,6 @@ def test_a_subtree_is_found_by_its_index(expression):
         with pytest.raises(IndexError):
             expression.replace(index, A)
     assert [expression.subtree(index) for index in range(len(subtrees))] == subtrees
-
-
-@given(expressions(EVERY_OPERATOR))
-def test_depth_is_the_number_of_operators_above_the_lowest_leaf(expression):
-    def depths(tree: Expression) -> list[int]:
-        if isinstance(tree, Leaf):
-            return [0]
-        assert isinstance(tree, Operation)
-        return [1 + depth for operand in tree.operands for depth in depths(operand)]
-
-    assert expression.depth == max(depths(expression))
-    assert expression.n_leaves <= 2**expression.depth
-
-
-@pytest.mark.parametrize("operator", [ADD, MULTIPLY])
-@given(expression=expressions())
-def test_terms_are_the_chain_of_one_operator(operator, expression):
-    assert list(expression.terms(operator)) == flat_terms(expression, operator)
 
 
 @given(expressions(EVERY_OPERATOR), expressions(), st.data())

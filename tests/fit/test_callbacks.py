@@ -1,7 +1,6 @@
 """Who follows a search: callbacks of scikit-learn, and who reads its lines; and what ends it."""
 
 import copy
-import pickle
 
 import numpy as np
 import pytest
@@ -284,16 +283,3 @@ def test_more_kernels_than_planned_are_no_error():
     X = rng.normal(size=(60, 30))
     model = tiny(base_kernels=["LIN"], max_leaves=2, n_iter=1).fit(X, X[:, :12].sum(axis=1))
     assert {f"LIN[{column}]" for column in range(30)} <= set(model.search_history_["kernel"])
-
-
-def test_scoring_monitor_records_the_score_of_the_best_kernel_so_far():
-    monitor, recorder = ScoringMonitor(scoring=["r2", "neg_mean_squared_error"]), Recorder()
-    model = tiny().set_callbacks(monitor, recorder).fit(X, Y)
-    np.testing.assert_array_equal(pickle.loads(pickle.dumps(model)).predict(X), model.predict(X))
-    rows = {row["task_id_path"]: row for row in monitor.get_logs().data}
-    n_kernels = len(model.search_history_["kernel"])
-    assert set(rows) == {(0,), *((0, place) for place in range(n_kernels))}
-    assert rows[0,]["r2"] == model.score(X, Y)
-    scores = [rows[0, place]["r2"] for place in range(n_kernels)]
-    assert scores == [handed.score(X, Y) for handed in recorder.models[:-1]]
-    assert all(rows[path]["neg_mean_squared_error"] < 0 for path in rows)

@@ -114,7 +114,7 @@ def test_a_very_long_search_without_a_limit_warns_once():
 
 def test_a_search_that_ends_by_itself_says_what_is_left_to_gain(capsys, tmp_path):
     settings = {"verbose": 1, "base_kernels": ["LIN", "SE"]}
-    model = small(**settings, n_iter=50).fit(*wave(30))
+    model = small(**settings, n_iter=50).fit(*wave(16))
     left = model.expected_improvement_
     assert 0.0 <= left < model.tol
     near, far = capsys.readouterr().out.splitlines()[-2:]
@@ -126,9 +126,9 @@ def test_a_search_that_ends_by_itself_says_what_is_left_to_gain(capsys, tmp_path
     assert far == f"and none further away to gain 0.05 nats (largest: {left:.2g})"
     write_report(model, tmp_path / "report.html")
     assert far in (tmp_path / "report.html").read_text()
-    assert str(small(n_iter=1).fit(*wave(30)).expected_improvement_) == "nan"  # it was cut
+    assert str(small(n_iter=1).fit(*wave(16)).expected_improvement_) == "nan"  # it was cut
     rng = np.random.default_rng(1)
-    model = small(**settings).fit(rng.uniform(size=(40, 2)), rng.normal(size=40))
+    model = small(**settings).fit(rng.uniform(size=(20, 2)), rng.normal(size=20))
     assert (model.best_expression_, model.stop_reason_) == ("NOISE", "local_maximum")
     # noise has no kernels one operation away that could be counted
     assert "\nthe search ended: no kernel one operation away" in capsys.readouterr().out

@@ -115,22 +115,28 @@ def test_a_kernel_without_a_name_is_known_in_this_process_and_one_that_is_rewrit
         assert len(evaluated) == n_again
 
 
+OTHER = wave(12, seed=1)[1]
+
+
 @pytest.mark.parametrize(
-    ("before", "after", "data"),
+    ("kept", "before", "after", "data"),
     [
-        ({}, {"random_state": 1}, DATA),
-        ({}, {"priors": "paper"}, DATA),
-        ({}, {"priors": {"noise_variance": (2, 9)}}, DATA),
-        ({"criterion": Importance(max_draws=100)}, {"criterion": Recording()}, DATA),
-        ({}, {}, (X, wave(12, seed=1)[1])),
-        ({}, {}, (X + 1e-9 * (X[3] == X), Y)),
-        ({}, {}, (X[::-1], Y[::-1])),
-        ({"random_state": None}, {}, wave(13)),
+        ("memory", {}, {"random_state": 1}, DATA),
+        ("memory", {}, {"priors": "paper"}, DATA),
+        ("warm_start", {}, {"priors": {"noise_variance": (2, 9)}}, DATA),
+        (
+            *("memory", {"criterion": Importance(max_draws=100)}, {"criterion": Recording()}),
+            DATA,
+        ),
+        ("memory", {}, {}, (X, OTHER)),
+        ("warm_start", {}, {}, (X, OTHER)),
+        ("memory", {}, {}, (X + 1e-9 * (X[3] == X), Y)),
+        ("warm_start", {}, {}, (X[::-1], Y[::-1])),
+        ("warm_start", {"random_state": None}, {}, wave(13)),
     ],
 )
-@pytest.mark.parametrize("kept", ["memory", "warm_start"])
 def test_if_scores_would_differ_a_search_begins_again(
-    tmp_path, evaluated, before, after, data, kept
+    tmp_path, evaluated, kept, before, after, data
 ):
     keeps = {"memory": tmp_path} if kept == "memory" else {"warm_start": True}
     model = counted(**{**ONE, **keeps, **before}).fit(*DATA)

@@ -246,12 +246,8 @@ def test_a_longer_search_evaluates_only_what_is_new_and_finds_the_same(
     assert capfd.readouterr() == ("", "")
 
 
-@pytest.mark.parametrize(
-    "settings",
-    [{"base_kernels": ["SE"]}, {"strategy": SOT(population_size=20, initial_design="paper")}],
-    ids=str,
-)
-def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(tmp_path, evaluated, settings):
+def test_settings_that_a_score_does_not_depend_on_share_what_is_kept(tmp_path, evaluated):
+    settings = {"strategy": SOT(population_size=20, initial_design="paper")}
     history = counted(memory=tmp_path).fit(*DATA).search_history_
     evaluated.clear()
     other = counted(memory=tmp_path, n_iter=0, **settings).fit(*DATA)

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 
 from autokernel.exceptions import CustomPartError
 from autokernel.expression import Leaf, n_kernel_params, parse_expression
@@ -48,6 +48,7 @@ def inputs(rng):
     )
 
 
+@settings(max_examples=12)
 @given(expression=expressions(GRAMMAR), seed=seeds)
 def test_values_and_gradients_are_those_of_all_pairs(expression, seed):
     rng = np.random.default_rng(seed)

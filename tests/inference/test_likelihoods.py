@@ -114,7 +114,7 @@ def dense_vecchia(problem, head, blocks):
 
 
 @every_likelihood
-@settings(max_examples=15)
+@settings(max_examples=10)
 @given(problem=any_problem)
 def test_the_gradient_is_that_of_finite_differences(make, problem):
     likelihood = make(problem)
@@ -171,6 +171,7 @@ def test_the_exact_value_is_that_of_the_definition_and_of_scikit_learn(problem):
     assert found == pytest.approx(expected, rel=0, abs=tolerance)
 
 
+@settings(max_examples=10)
 @given(any_problem)
 def test_leave_one_out_in_closed_form_is_what_scikit_learn_predicts_of_one_row_after_the_other(
     problem,
@@ -441,7 +442,7 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
 # Rows that stand for several readings
 
 
-@settings(max_examples=20)
+@settings(max_examples=10)
 @given(st.one_of(problems(n_features=1), problems(n_features=3)), seeds)
 def test_a_row_with_a_weight_is_as_many_rows(problem, seed):
     n, rng = len(problem.y), np.random.default_rng(seed)

@@ -56,25 +56,6 @@ def test_packed_storage(n):
 
 
 @every_order
-@pytest.mark.parametrize("m", [1, 2, 5])
-def test_a_factor_is_extended_by_rows(n, m):
-    matrix = positive_definite(n + m)
-    factor = packed_cholesky(matrix[:n, :n])
-    before = factor.factor.copy()
-    cross = matrix[:n, n:].copy()
-    extended = factor.extended(cross, matrix[n:, n:])
-    # the condition number is below 10
-    np.testing.assert_allclose(lower(extended), np.linalg.cholesky(matrix), rtol=0, atol=50 * EPS)
-    assert extended.log_determinant() == pytest.approx(np.linalg.slogdet(matrix)[1], rel=1e-12)
-    np.testing.assert_array_equal(factor.factor, before)
-    np.testing.assert_array_equal(cross, matrix[:n, n:])
-    with pytest.raises(LinAlgError):
-        factor.extended(cross, matrix[n:, n:] - 9 * np.eye(m))
-    with pytest.raises(LinAlgError):
-        factor.extended(np.full((n, m), np.nan), matrix[n:, n:])
-
-
-@every_order
 def test_a_packed_factor_computes_what_the_full_matrix_does(n):
     K, rng = positive_definite(n), np.random.default_rng(n)
     y, L = rng.standard_normal(n), np.linalg.cholesky(K)

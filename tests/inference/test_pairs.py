@@ -133,16 +133,3 @@ def test_the_matrix_of_elementwise_pairs_has_their_shape(shape):
     expected = np.exp(-abs(x - other)) + x * other
     # terms that may cancel, of at most 1 each
     np.testing.assert_allclose(values, expected, rtol=0, atol=4 * EPS)
-
-
-def test_what_needs_no_parameter_is_computed_once_and_periodic_values_may_be_overwritten():
-    x = MONTHS.copy()
-    pairs = PackedPairs(x)
-    for name in ("difference", "squared_distance", "product"):
-        assert getattr(pairs, name) is getattr(pairs, name)
-    first = pairs.periodic(1.0)
-    kept = first.copy()
-    first *= 0
-    np.testing.assert_array_equal(pairs.periodic(1.0), kept)
-    pairs.periodic_slope(0.5, np.ones(pairs.product.size))
-    np.testing.assert_array_equal(x, MONTHS)

@@ -175,7 +175,7 @@ def test_partial_dependence_computes_no_term_again_that_does_not_change(name):
     np.testing.assert_allclose(predictor.mean(X), others.mean_and_variance(X)[0], rtol=1e-9)
 
 
-@pytest.mark.parametrize(("n_rows", "n_terms"), [(10_000, 1), (10_000, 12), (200_000, 2)])
+@pytest.mark.parametrize(("n_rows", "n_terms"), [(10_000, 12), (100_000, 2)])
 def test_the_means_that_are_kept_take_a_bounded_number_of_bytes(n_rows, n_terms):
     expression = parse_expression(" + ".join(["LIN[0]", "LIN[1]"] * n_terms))
     data = table(10)
@@ -235,7 +235,7 @@ def test_predictions_of_a_row_do_not_depend_on_the_rows_that_come_with_it(make, 
 
 
 def test_predictions_from_more_rows_than_are_factorised_as_in_the_likelihood():
-    data, X_new = table(2050), new_rows(5, n_features=2)
+    data, X_new = table(2005), new_rows(5, n_features=2)
     predictor = ExactPredictor(WHOLE, THETA, data)
     mean, covariance = dense_predictions(WHOLE, THETA, data.X, data.y, X_new)
     np.testing.assert_allclose(predictor.mean(X_new), mean, rtol=1e-9, atol=1e-9)

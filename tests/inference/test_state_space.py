@@ -91,17 +91,6 @@ def test_predictions_are_the_exact_ones(names):
     np.testing.assert_array_equal(own.mean(X), own.mean_and_variance(X)[0])
 
 
-def test_forecasts_need_no_other_rows_than_the_last_one():
-    """They are the same among rows between others as alone."""
-    data = series()
-    predictor = StateSpacePredictor(*both("RW + IOU + PER", data), data)
-    after, within = np.linspace(1, 1.2, 5)[:, None], np.full((1, 1), 0.5)
-    alone = predictor.mean_and_variance(after)
-    among = predictor.mean_and_variance(np.concatenate([within, after]))
-    for one, other in zip(alone, among, strict=True):
-        np.testing.assert_allclose(one, other[1:], rtol=1e-12)
-
-
 def test_the_target_may_be_on_a_scale_and_rounded():
     data = series()
     u = np.exp(data.u)
@@ -132,26 +121,6 @@ def test_any_lengthscale_keeps_its_digits(name, lengthscale):
     exact, own = (make(expression, data) for make in (ExactLikelihood, StateSpaceLikelihood))
     # h(d / l), from which IOU is computed, has lost five digits at the longest lengthscale
     assert own.value(theta) == pytest.approx(exact.value(theta), rel=1e-7)
-
-
-def test_blocks_of_rows_do_not_change_the_likelihood():
-    """The density of many rows is that of the first ones, and of each other given those before."""
-    x = np.arange(1200) / 1199
-    y = np.cumsum(np.random.default_rng(0).normal(size=1200)) / 30
-    expression = parse_expression("RW[0] + IOU[0] + PER[0]")
-    data = TrainingData(x[:, None], y)
-    theta = theta_of(expression, data)
-    whole = StateSpaceLikelihood(expression, data).value(theta)
-    for n in (1199, 600):
-        first = data.take(np.arange(n))
-        rest = data.take(np.arange(n, 1200))
-        mean, covariance = StateSpacePredictor(expression, theta, first).mean_and_covariance(rest.X)
-        error = rest.y - mean
-        L = np.linalg.cholesky(covariance)
-        z = np.linalg.solve(L, error)
-        density = -0.5 * z @ z - np.log(np.diag(L)).sum() - 0.5 * len(z) * np.log(2 * np.pi)
-        parts = StateSpaceLikelihood(expression, first).value(theta) + density
-        assert whole == pytest.approx(parts, rel=1e-9)
 
 
 @pytest.mark.parametrize(("lengthscale", "period"), [(0.2, 0.16), (0.02, 0.7)])

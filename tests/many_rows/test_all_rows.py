@@ -336,21 +336,3 @@ def test_no_fit_to_all_rows_begins_after_the_deadline(column, signal):
     assert np.isfinite(found.score)
     if signal:
         assert make_predictor(found.expression, found.theta, data).text == "32 neighbours"
-
-
-def test_a_fit_without_time_predicts_all_the_same(column):
-    with pytest.warns(ConvergenceWarning, match="max_time") as caught:
-        model = fit(column, max_time=0.01)
-    assert {warning.filename for warning in caught} == {__file__}  # where fit is called
-    assert np.isfinite(model.predict(column[0][:9])).all()
-
-
-@pytest.mark.parametrize("method", ["fit", "refit"])
-def test_warnings_point_at_the_line_of_the_call(method):
-    model = small(n_iter=0, base_kernels=["PER"], max_leaves=1, periods={0: 1e9})
-    X = np.linspace(0, 1, 10)[:, None]
-    arguments = {"fit": (), "refit": ("NOISE",)}[method]
-    with pytest.warns(UserWarning, match="much longer than its extent") as caught:
-        getattr(model, method)(X, np.sin(9 * X[:, 0]), *arguments)
-    here, line = __file__, test_warnings_point_at_the_line_of_the_call.__code__.co_firstlineno
-    assert [(w.filename, w.lineno - line) for w in caught] == [(here, 6)]

@@ -20,7 +20,7 @@ from autokernel.expression import NOISE, grammar_prior
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels.parameters import check_priors
 from autokernel.model import KernelPosterior, posterior_over_kernels
-from autokernel.model.averaging import support_points, systematic
+from autokernel.model.averaging import support_points
 from tests.batteries import seeds
 from tests.fits import evaluation_of, wave
 
@@ -214,19 +214,6 @@ def test_draws_of_a_period_hold_all_that_are_probable(seed):
     assert np.mean(is_other(kernel.draws)) == pytest.approx(expected, abs=3.5 * error)
 
 
-@given(seed=seeds, n=st.integers(1, 300), n_weights=st.integers(1, 60))
-def test_systematic_resampling_takes_each_index_in_proportion_to_its_weight(seed, n, n_weights):
-    rng = np.random.default_rng(seed)
-    weights = rng.exponential(size=n_weights) * (rng.uniform(size=n_weights) < 0.8)
-    weights[rng.integers(n_weights)] += 0.1
-    counts = np.bincount(systematic(weights, n), minlength=n_weights)
-    assert counts.sum() == n
-    assert len(counts) == n_weights
-    # the number of points in an interval of n w / sum(w) spacings, but for rounding at its ends
-    assert np.abs(counts - n * weights / weights.sum()).max() < 1 + 1e-9
-    assert np.all(counts[weights == 0] == 0)
-
-
 # Draws that stand for many
 
 NORMAL = ndtri((np.arange(100) + 0.5) / 100)
@@ -250,15 +237,6 @@ def test_neither_scales_nor_correlations_have_an_influence(seed, n, n_params):
     mixing = rng.normal(size=(n_params, n_params)) + 3 * np.eye(n_params)
     other = 5.0 + draws @ mixing
     np.testing.assert_array_equal(support_points(draws, n), support_points(other, n))
-
-
-@given(seed=seeds, n=st.integers(8, 20))
-def test_mean_and_spread_are_kept(seed, n):
-    draws = np.random.default_rng(seed).normal(size=(100, 3))
-    chosen = draws[support_points(draws, n)]
-    # the standard error of n random draws is 1 / sqrt(n): at least .22
-    assert np.abs(chosen.mean(axis=0) - draws.mean(axis=0)).max() < 0.22
-    assert np.all(chosen.std(axis=0) > 0.6 * draws.std(axis=0))
 
 
 # Components of a mixture

@@ -84,10 +84,3 @@ def test_the_latest_stay_where_there_are_too_many():
     assert found >= latest
     assert found <= candidates(history)
     assert 100 - len(history) <= len(found) <= 100  # known ones have places too
-
-
-def test_the_candidate_of_highest_acquisition_is_proposed():
-    history = improving(["SE[0]", FAR], ["SE[1]"])
-    boms = BOMS(acquisition=Alphabet())
-    batch = proposed(boms, WIDE, history, 3)
-    assert [e.canonical for e in batch] == sorted(candidates(history), reverse=True)[:3]

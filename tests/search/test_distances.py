@@ -30,8 +30,7 @@ GRAMMAR = Grammar(
     tuple(BASE_KERNELS.values()), tuple(OPERATORS.values()), columns=(0, 1, 2), max_leaves=10
 )
 X = np.random.default_rng(0).uniform(size=(20, 3))  # as many as are used: none is drawn
-EXPRESSIONS = walks_of(100, n_features=2, seed=0)  # some of them equal
-KERNEL_KERNELS = kernel_kernels(X[:5, :2])
+KERNEL_KERNELS = kernel_kernels(X[:5])
 ROUNDING = 1e-13  # of log determinants of 20 pivots between 0.01 and 20
 
 
@@ -42,6 +41,10 @@ def walks(n, seed):
         GRAMMAR.random_walk(GRAMMAR.leaves[i % len(GRAMMAR.leaves)], int(rng.integers(14)), rng)
         for i in range(n)
     ]
+
+
+# some of them equal, and one out of five with change points
+EXPRESSIONS = [*walks_of(80, n_features=2, seed=0), *walks(20, seed=0)]
 
 
 def pair(one, other):

@@ -137,24 +137,6 @@ def test_equal_kernels_are_evaluated_once():
     assert laboratory.trials == [("NOISE", "initial")]
 
 
-@pytest.mark.parametrize("batch_size", [1, 2])
-def test_the_observer_sees_every_trial_as_it_begins_and_ends(laboratory, batch_size):
-    diary = Diary()
-
-    def score(expression):
-        diary.lines.append(f"evaluate {expression}")
-        return float("PER" in str(expression))
-
-    laboratory.score = score
-    laboratory.search(n_iter=2, batch_size=batch_size, observer=diary)
-    phases = ["initial"] * 4 + ["search"] * 2
-    assert diary.lines == [
-        line
-        for number, (text, phase) in enumerate(zip(laboratory.texts_of(), phases, strict=True), 1)
-        for line in (f"begin {phase}", f"evaluate {text}", f"end {number}")
-    ]
-
-
 def test_seconds_add_up_and_those_of_a_proposal_are_shared_among_its_kernels():
     class Slow(Script):
         def propose(self, *arguments, **options):

@@ -64,13 +64,18 @@ def gains(scale, n_columns, operations, kernel):
 
 
 SLOW = pytest.mark.slow
-PARENTS = [("SE[0]", ()), ("LIN[0]", SLOW), ("LIN[0] * SE[0] + SE[0]", SLOW)]
+PARENTS = ["SE[0]", "LIN[0]", "LIN[0] * SE[0] + SE[0]"]
+QUICK_PARENTS = [("log", name, 2, "SE[0]") for name in OPERATIONS]
+QUICK_PARENTS += [(scale, "both", 1, "SE[0]") for scale in INVERSES]
 
 
-@pytest.mark.parametrize("scale", INVERSES)
-@pytest.mark.parametrize("operations", OPERATIONS)
-@pytest.mark.parametrize("n_columns", [1, 2, pytest.param(3, marks=SLOW)])
-@pytest.mark.parametrize("kernel", [pytest.param(text, marks=marks) for text, marks in PARENTS])
+@pytest.mark.parametrize(
+    ("scale", "operations", "n_columns", "kernel"),
+    [
+        pytest.param(*one, marks=() if one in QUICK_PARENTS else SLOW)
+        for one in product(INVERSES, OPERATIONS, (1, 2, 3), PARENTS)
+    ],
+)
 def test_neighbours_gain_what_they_gain_on_the_numbers_of_the_scale(
     scale, operations, n_columns, kernel
 ):
