@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
-from autokernel import SOT, Laplace, NotAMaximumError
+from autokernel import Laplace, NotAMaximumError
 from tests import fits
 from tests.fits import At, interrupt, through_json, wave
 
@@ -72,7 +72,7 @@ def whole(n_kernels):
     return [("setup", FIT), ("begin", FIT), *kernels, ("end", FIT), ("teardown", FIT)]
 
 
-ONE_LINE, PAPER = {"base_kernels": ["LIN"]}, SOT(initial_design="paper")
+ONE_LINE = {"base_kernels": ["LIN"]}
 
 
 @pytest.mark.parametrize(
@@ -80,7 +80,6 @@ ONE_LINE, PAPER = {"base_kernels": ["LIN"]}, SOT(initial_design="paper")
     [
         ({}, 2, 5, 0),
         ({"n_iter": 3, "batch_size": 2, "max_leaves": 3, "strategy": "random"}, 1, None, 0),
-        ({"n_iter": 1, "tol": 0.0, "strategy": PAPER, "max_leaves": 2}, 1, None, 0),
         ({**ONE_LINE, "max_leaves": "auto"}, 23, 2, 0),
         ({**ONE_LINE, "n_iter": 5}, 2, 3, 5),  # the space ends before the number of kernels
     ],

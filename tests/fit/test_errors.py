@@ -152,7 +152,6 @@ WITH_MEMORY = {  # where something else is done if memory is short
     "many_rows.further.ManyRows._further",
 }
 NUMERICAL = [one("no Cholesky factor") for one in (LinAlgError, NotAMaximumError)]
-BUGS = [ValueError("a bug"), KeyboardInterrupt("a bug")]
 
 
 def inject(monkeypatch, place, error):
@@ -195,11 +194,11 @@ def test_a_numerical_error_is_a_reason_or_a_fallback_that_warns(
     assert_expected(run, expected, "no Cholesky factor")
 
 
-@pytest.mark.parametrize("error", BUGS, ids=lambda one: type(one).__name__)
 @every_place
-def test_any_other_error_is_raised_as_it_is(place, run, expected, error, monkeypatch):
+def test_any_other_error_is_raised_as_it_is(place, run, expected, monkeypatch):
+    error = ValueError("a bug")
     inject(monkeypatch, place, error)
-    with pytest.raises(type(error), match="a bug") as caught:
+    with pytest.raises(ValueError, match="a bug") as caught:
         run()
     assert caught.value is error
 

@@ -245,8 +245,8 @@ SERIES = np.arange(24.0)[:, None], np.cumsum(np.random.default_rng(0).normal(siz
 UNUSED = {  # a table, and what is not as in a tiny fit
     "many columns": (wave(20, n_features=26), {"base_kernels": ["LIN"]}),
     "categories": (with_levels(18), {"categorical_features": [1]}),
-    "gaps and outliers": (with_gaps(with_outliers(24)), {"outliers": "auto"}),
-    "scales": (POSITIVE, {"target_scale": "auto", "column_scales": "auto"}),
+    "gaps and outliers": (with_gaps(with_outliers(16)), {"outliers": "auto"}),
+    "scales": (POSITIVE, {"target_scale": "auto", "base_kernels": ["LIN"]}),
     "a noise that varies": (growing_noise(40), {"noise": "auto"}),
     "a series": (SERIES, {"strategy": "series", "base_kernels": "auto", "max_leaves": 6}),
     "bounds": (wave(20), {"strategy": "skc"}),

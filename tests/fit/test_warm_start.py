@@ -35,9 +35,7 @@ def whole():
     return {size: counted(n_iter=4, batch_size=size, tol=0).fit(*DATA) for size in (1, 4)}
 
 
-@pytest.mark.parametrize(
-    ("batch_size", "n_begun", "n_ended"), [(1, 1, None), (1, None, 4), (4, None, 5)]
-)
+@pytest.mark.parametrize(("batch_size", "n_begun", "n_ended"), [(1, 1, None), (4, None, 5)])
 def test_a_search_interrupted_copied_and_prolonged_is_the_search_in_one_go(
     whole, evaluated, batch_size, n_begun, n_ended
 ):
@@ -68,9 +66,9 @@ def test_a_search_interrupted_copied_and_prolonged_is_the_search_in_one_go(
     assert model.set_params(n_iter=1).fit(*DATA).n_iter_ == 1
 
 
-@pytest.mark.parametrize("random_state", [None, np.random.RandomState(3)])
-def test_without_a_seed_a_search_goes_on_too(evaluated, random_state):
-    model = counted(n_iter=1, warm_start=True, random_state=random_state, **TINY).fit(*DATA)
+def test_without_a_seed_a_search_goes_on_too(evaluated):
+    drawn = np.random.RandomState(3)
+    model = counted(n_iter=1, warm_start=True, random_state=drawn, **TINY).fit(*DATA)
     before = rows(model)
     evaluated.clear()
     model.set_params(n_iter=3).fit(*DATA)
