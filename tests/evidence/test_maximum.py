@@ -6,7 +6,7 @@ import pytest
 from autokernel import NotAMaximumError
 from autokernel.datasets import load_mauna_loa
 from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
-from autokernel.evidence.maximise import Point, maximise
+from autokernel.evidence.maximise import Point, expected_gain, maximise
 from autokernel.evidence.maximum import find_best_maximum, find_maximum
 from autokernel.evidence.mode_search import find_modes
 from tests.maxima import Toy, posterior_of
@@ -37,6 +37,18 @@ def ripples(slope=0.05):
 def at(thetas):
     """Starts at points of which nothing is known."""
     return [Point(theta) for theta in np.asarray(thetas, dtype=float)]
+
+
+@pytest.mark.parametrize("away", [0.2, 30.0])
+def test_the_gain_that_is_expected_is_that_of_a_step_to_the_top_or_of_a_unit(away):
+    hill, towards = gaussian(), np.array([1.0, -0.5])
+    theta = TOP - away * towards
+    end = theta + min(1.0, away) * towards
+    gain = expected_gain(hill, Point(theta, hill.value(theta), PRECISION))
+    assert gain == pytest.approx(hill.value(end) - hill.value(theta))
+    assert expected_gain(hill, Point(theta)) == 0.0  # without a curvature nothing is expected
+    held = gaussian(upper=theta)  # which the top lies beyond, along the first axis
+    assert expected_gain(held, Point(theta, curvature=PRECISION)) < gain
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from autokernel.expression import (
     normal_form,
     parse_expression,
     slots_of,
+    uniform_prior,
     with_numbers,
 )
 from autokernel.inference import ExactLikelihood, LeafValues, TrainingData
@@ -247,6 +248,27 @@ def test_estimates_on_other_scales_are_near_the_scores():
     for one in found:
         assert one.score == pytest.approx(evaluator(one.expression).score, abs=3)
     assert found[0].score > fit.score + 10
+
+
+def test_starts_on_some_of_the_rows_have_the_log_posterior_that_all_rows_are_expected_to_have():
+    """The rows are independent, nearly, so that a gain is proportional to their number."""
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 2))
+    y = np.sin(9 * X[:, 0]) + 2 * X[:, 1] + 0.3 * rng.normal(size=200)
+    evaluator = search_of(X, y)
+    data, fit = evaluator.data, evaluator(parse_expression("SE[0]"))
+    by_all = screening_of(fit, data)
+    some = LeafValues(data.take(np.arange(0, 200, 2)))
+    by_some = screening_of(fit, data, first_values=some)
+    expression = arranged(by_all.parent + Leaf(BASE_KERNELS["LIN"], 1))
+    [expected, found] = [one.screened(expression).point for one in (by_all, by_some)]
+    gain = expected.log_posterior - fit.log_posterior
+    assert gain > 30
+    assert found.log_posterior - fit.log_posterior == pytest.approx(gain, rel=0.2)
+    [once] = by_all.estimates([expression], uniform_prior)
+    thrice = screening_of(fit, data, n_samples=600)
+    [one] = thrice.estimates([expression], uniform_prior)
+    assert one.score - fit.score == pytest.approx(3 * (once.score - fit.score), rel=0.1)
 
 
 @pytest.mark.parametrize(("text", "expected"), [("SE[0] * SE[1]", 1.0), ("SE[1]", 0.7)])
