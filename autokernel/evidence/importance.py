@@ -202,7 +202,7 @@ def _with_tails_of(first: Mixture, fitted: Mixture) -> Mixture:
     return [(times * share, one) for times, own in parts for share, one in own]
 
 
-def _drawn(mixture: Mixture, n_draws: int, uniforms: Uniforms) -> FloatArray:
+def _draws_of(mixture: Mixture, n_draws: int, uniforms: Uniforms) -> FloatArray:
     """Draw points (n_draws, n_params), each from the component that its first uniform takes."""
     shares, components = zip(*mixture, strict=True)
     n_params = len(components[0].centre)
@@ -288,7 +288,7 @@ def importance_sample(
         n_more = max(FIRST_DRAWS, n_draws)
         if max_draws - n_draws - n_more < 20:  # too few for another batch
             n_more = max_draws - n_draws
-        theta = _drawn(proposal, n_more, uniforms)
+        theta = _draws_of(proposal, n_more, uniforms)
         inside = np.all((lower <= theta) & (theta <= upper), axis=1)
         logs = np.full(n_more, -np.inf)
         logs[inside] = [posterior.value(point) for point in theta[inside]]

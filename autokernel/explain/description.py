@@ -52,7 +52,7 @@ from autokernel.explain.words import (
 )
 from autokernel.expression import IDENTITY
 from autokernel.model import FittedModel
-from autokernel.typing import FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 SAME_COLUMN = 1 - 1e-9  # correlation of two columns that differ in their units
@@ -327,11 +327,16 @@ class Description:
         yield from _may_matter([one for one in unsure if one[0] not in doubted])
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
-        n, empty = len(self.explained.X), [one for one, *_ in every if one.origin == NO_VALUE]
-        what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
-        yield from _are([one.name for one, _, fixed in every if fixed and one not in empty], what)
-        yield from _are([one.name for one in empty], "without a value")
+        yield from self._constant(is_fixed)
         yield from self._alike()
+
+    def _constant(self, is_fixed: BoolArray) -> Iterator[Fact]:
+        """Say which columns have one value, or none."""
+        every = [*zip(self.model.columns.every, is_fixed.tolist(), strict=True)]
+        n, empty = len(self.explained.X), [one for one, _ in every if one.origin == NO_VALUE]
+        what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
+        yield from _are([one.name for one, fixed in every if fixed and one not in empty], what)
+        yield from _are([one.name for one in empty], "without a value")
 
     def _averaging(self) -> Iterator[Fact]:
         """Say how much averaging changes the predictions, if it is worth a sentence."""

@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain
+from itertools import chain, islice
 from numbers import Integral
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -36,6 +36,7 @@ from autokernel.search import (
     evaluate_in_parallel,
     words_of,
 )
+from autokernel.typing import IntArray
 from autokernel.validation import check_seed
 
 MAX_REVISIONS = 2  # after the last stage, if its best kernel changes which rows fit, or the noise
@@ -181,15 +182,8 @@ class Run:
     ) -> tuple[Stage | None, list[Evaluation]]:
         """Return the stage that follows, None if nothing changes, and the fits to begin it with."""
         stage, around = self.stages[-1], list[Evaluation]()
-        outliers, varying = stage.outliers, dict(stage.data.varying)
-        if not is_cut:
-            data = training_data(self.given, like=stage.data)
-            outliers = outliers_after_search(
-                data, best_first[0], outliers, self.arguments, self.store, deadline=deadline
-            )
-            self._judged.add(stage.outliers.tobytes())
-            if len(outliers) < len(stage.outliers) and outliers.tobytes() in self._judged:
-                outliers = stage.outliers  # those that come and go stay away
+        varying = dict(stage.data.varying)
+        outliers = stage.outliers if is_cut else self._outliers_of(best_first[0], deadline)
         is_same = np.array_equal(outliers, stage.outliers)
         if not is_cut and is_same and self.arguments.noise == AUTO:
             # otherwise the residuals are those of outliers too
@@ -205,33 +199,43 @@ class Run:
             varying=varying,
             deadline=deadline,
         )
-        # few rows may not show the worth of kernels of the design up to ten nats below the best one
-        has_more_rows, least = following.number > stage.number, best_first[0].score - 10
-        phases = (Phase.INITIAL, Phase.RESCORING) if has_more_rows or not ends else ()
-        designed = (one for phase in phases for one in stage.history.best_first(phase))
-        near = [one for one in designed if one.score > least]
-        fits = [*around, *best_first[:3], *near]
-        if has_more_rows:  # few take a rough term for noise
-            for one in [best_first[0], *near[:2]]:
-                fits += with_rough_term(one, following.evaluator.data, stage.task)
-        if is_cut or self.arguments.strategy.is_of_series:
-            fits = [*best_first[: 1 if is_cut else None]]
+        fits = [*best_first[: 1 if is_cut else None]]
+        if not (is_cut or self.arguments.strategy.is_of_series):
+            fits = [*around, *best_first[:3], *self._designed(best_first[0], following, ends)]
         kernels: dict[str, Evaluation] = {}
         for one in fits:
             kernels.setdefault(one.expression.canonical, one)
         # some may be on scales that other rows do not have
         return following, [one for one in kernels.values() if following.space.has(one.expression)]
 
+    def _outliers_of(self, best: Evaluation, deadline: Deadline) -> IntArray:
+        """Judge all rows by a kernel; those that come and go stay away."""
+        before = self.stages[-1].outliers
+        data = training_data(self.given, like=self.stages[-1].data)
+        found = outliers_after_search(
+            data, best, before, self.arguments, self.store, deadline=deadline
+        )
+        self._judged.add(before.tobytes())
+        return before if len(found) < len(before) and found.tobytes() in self._judged else found
+
+    def _designed(self, best: Evaluation, following: Stage, ends: bool) -> Iterator[Evaluation]:
+        """Yield good kernels of the design, and some with a term that few rows take for noise.
+
+        Few rows may not show the worth of kernels up to ten nats below the best one.
+        """
+        stage = self.stages[-1]
+        has_more_rows = following.number > stage.number
+        phases = (Phase.INITIAL, Phase.RESCORING) if has_more_rows or not ends else ()
+        designed = chain.from_iterable(map(stage.history.best_first, phases))
+        near = [one for one in designed if one.score > best.score - 10]
+        yield from near
+        for one in [best, *near[:2]] if has_more_rows else ():
+            yield from with_rough_term(one, following.evaluator.data, stage.task)
+
     def _noise_around(
         self, best_first: Sequence[Evaluation], deadline: Deadline, *, ends: bool
     ) -> Iterator[tuple[Evaluation, NoiseFunction]]:
-        """Yield kernels, on each scale of the target, with a better noise than those before.
-
-        The best kernel may have absorbed noise, as a product that follows each row, or as a
-        variance at gaps. So simple ones are tried as well: noise by itself, the best base kernel,
-        the best sum, and, where the search ``ends``, the best kernel without each column that has
-        gaps, and the best one with much more noise.
-        """
+        """Yield kernels, on each scale of the target, with a better noise than those before."""
         stage = self.stages[-1]
         data, columns = stage.evaluator.data, stage.space.grammar.columns
         priors = self.arguments.priors
@@ -239,20 +243,7 @@ class Run:
         update = partial(update_noise, data, columns, priors=priors, deadline=deadline, found=known)
         for scale in dict.fromkeys(one.expression.target for one in best_first):
             of_scale = [one for one in best_first if one.expression.target == scale]
-            every = [(one, one.expression.terms(ADD)) for one in of_scale]
-            sums = [one for one, terms in every if all(t.n_leaves <= 1 for t in terms)]
-            simple = ([o for o in sums if o.expression.n_leaves <= n] for n in (0, 1, np.inf))
-            ahead = {some[0]: MIN_AHEAD for some in simple if some}
-            if ends:
-                used = sorted(of_scale[0].expression.columns)
-                gaps = [c for c in used if stage.columns[c].n_gaps]
-                without = ([o for o in of_scale if c not in o.expression.columns] for c in gaps)
-                ahead |= {some[0]: -MAX_AT_GAPS for some in without if some} | {of_scale[0]: 0.0}
-                least = of_scale[0].theta[-1] + MORE_NOISE
-                ahead = dict.fromkeys([o for o in of_scale if o.theta[-1] > least][:1], 0.0) | ahead
-            else:
-                # less noise does not show how it varies
-                ahead = {one: n for one, n in ahead.items() if one.theta[-1] > np.log(1e-3)}
+            ahead = _needed_ahead(of_scale, stage, ends=ends)
             best = best_first[0].score
             for fit in sorted(ahead, key=lambda fit: fit is not of_scale[0]):
                 found, score = update(fit, best + ahead[fit])
@@ -328,3 +319,33 @@ class Run:
     def reserved_seconds(self) -> float:
         """Seconds to keep for predictions of the best kernel, if time is limited."""
         return 3 * self.conditioning_seconds(len(self.stages[0].last.y))  # to be safe
+
+
+def _needed_ahead(
+    best_first: Sequence[Evaluation], stage: Stage, *, ends: bool
+) -> dict[Evaluation, float]:
+    """Return by which kernels the noise is judged, and how far ahead of the best one they must be.
+
+    The best kernel may have absorbed noise, as a product that follows each row, or as a variance at
+    gaps. So simple ones are tried as well: noise by itself, the best base kernel, the best sum,
+    and, where the search ``ends``, the best kernel without each column that has gaps, and the best
+    one with much more noise.
+    """
+    best = best_first[0]
+    every = [(one, one.expression.terms(ADD)) for one in best_first]
+    sums = [one for one, terms in every if all(t.n_leaves <= 1 for t in terms)]
+    simple = ([o for o in sums if o.expression.n_leaves <= n] for n in (0, 1, np.inf))
+    ahead = {some[0]: MIN_AHEAD for some in simple if some}
+    if not ends:  # less noise does not show how it varies
+        return {one: nats for one, nats in ahead.items() if one.theta[-1] > np.log(1e-3)}
+    ahead |= dict.fromkeys(_without_gaps(best_first, stage), -MAX_AT_GAPS) | {best: 0.0}
+    noisy = [one for one in best_first if one.theta[-1] > best.theta[-1] + MORE_NOISE]
+    return dict.fromkeys(noisy[:1], 0.0) | ahead
+
+
+def _without_gaps(best_first: Sequence[Evaluation], stage: Stage) -> Iterator[Evaluation]:
+    """Yield the best kernel without each column of the best one that has gaps."""
+    for column in sorted(best_first[0].expression.columns):
+        if stage.columns[column].n_gaps:
+            without = (one for one in best_first if column not in one.expression.columns)
+            yield from islice(without, 1)

@@ -175,19 +175,7 @@ class SOT(BayesianStrategy):
         found = [one for one in found if one.canonical not in known][:MAX_JUDGED]
         if not found:
             return []
-        for _ in range(MAX_ROUNDS):
-            gains = nats_to_gain(*surrogate.predict(found))
-            promising = [one for one, gain in zip(found, gains, strict=True) if gain > least]
-            new = [one for one in promising if one.canonical not in estimates][:N_ESTIMATED]
-            others = [one for one in task.farther(best, new, history) if np.isfinite(one.score)]
-            if not others:
-                break
-            estimates |= {one.expression.canonical: one for one in others}
-            surrogate = surrogate.given(
-                [one.expression for one in others],
-                warped(best.score, [one.score for one in others]),
-                STD_OF_ESTIMATES**2,
-            )
+        surrogate = self._given_estimates(surrogate, found, estimates, task, history)
         gains = nats_to_gain(*surrogate.predict(found))
         order = np.argsort(-acquisition.values(Belief(surrogate, 0.0, rng))(found), kind="stable")
         steps = [n for n in order if gains[n] > least] or [int(np.argmax(gains))]
@@ -195,6 +183,33 @@ class SOT(BayesianStrategy):
             replace(estimates.get(found[n].canonical, Estimate(found[n])), expected=float(gains[n]))
             for n in steps[:n_proposals]
         ]
+
+    def _given_estimates(
+        self,
+        surrogate: SurrogateGP[Expression],
+        kernels: Sequence[Expression],
+        known: dict[str, Estimate],
+        task: Task,
+        history: History,
+    ) -> SurrogateGP[Expression]:
+        """Estimate the kernels that promise tol, as long as there are any, and add them to known.
+
+        Returns the surrogate that has them too.
+        """
+        best = next(one for one in history.best_first() if task.grammar.spans(one.expression))
+        for _ in range(MAX_ROUNDS):
+            gains = nats_to_gain(*surrogate.predict(kernels))
+            every = zip(kernels, gains, strict=True)
+            promising = [one for one, gain in every if gain > (task.tol or SMALLEST_TOL)]
+            new = [one for one in promising if one.canonical not in known][:N_ESTIMATED]
+            found = [one for one in task.farther(best, new, history) if np.isfinite(one.score)]
+            if not found:
+                break
+            known |= {one.expression.canonical: one for one in found}
+            scores = warped(best.score, [one.score for one in found])
+            kernels_of = [one.expression for one in found]
+            surrogate = surrogate.given(kernels_of, scores, STD_OF_ESTIMATES**2)
+        return surrogate
 
 
 def warped(best: float, scores: Sequence[float]) -> FloatArray:
