@@ -29,6 +29,7 @@ from autokernel.explain import (
     forecast_table,
     history_table,
     inclusion_table,
+    left_out_table,
     outcome_table,
     posterior_table,
     scale_table,
@@ -253,6 +254,16 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         interval from ``low`` to ``high`` and the ``log_density`` at y in nats, as for a row of
         weight one without a known error; whether y is ``inside`` the interval; whether the row is
         an ``outlier``; and its ``weight`` and ``noise_std``. Prints as a table.
+    left_out_ : dict of ndarray of shape (n_left_out,)
+        The rows that were left out after the search, with what was predicted of them: in five
+        folds at random, or the last fifth of the rows with ``strategy="series"``. The ``row`` is
+        counted as in ``X``, and for its ``fold`` the best kernels of the search were ranked and
+        fitted again without these rows (with approximate predictions, only conditioned on the
+        others). ``mean`` and ``std`` are in units of y, before intervals are widened by what such
+        rows show; ``probability`` is that of a smaller target. Of many rows, 400 are in each fold.
+        Empty if there was no time, or with fewer than ten rows. Prints as a table.
+    left_out_score_ : float
+        R^2 of these means; nan without any.
     X_train_ : ndarray of shape (n_samples, n_features)
         Training inputs, without outliers and rows of weight zero, with all equal rows. Rows of
         :meth:`update` are the last.
@@ -560,8 +571,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
 
         On a scale of the target, means and standard deviations are those of distributions at most
         as wide as the training targets, as the upper tail would dominate a mean of exponentials.
-        Quantiles, densities and draws have the full width, and tails as heavy as those of held-out
-        rows, which means and standard deviations do not include.
+        Quantiles, densities and draws have the full width, and tails as heavy as those of the rows
+        of ``left_out_``. Standard deviations are such that 1.96 of them hold 95 % of such rows.
 
         Parameters
         ----------
@@ -797,4 +808,6 @@ def _attributes_of(model: FittedModel) -> dict[str, Any]:
         "posterior_": posterior_table(model),
         "inclusion_probabilities_": inclusion_table(model),
         "scales_": scale_table(model),
+        "left_out_": left_out_table(model),
+        "left_out_score_": model.left_out_score,
     }

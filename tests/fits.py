@@ -18,6 +18,7 @@ import autokernel
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluation, Laplace
 from autokernel.export import from_dict, to_dict
+from autokernel.model.errors import WILD
 from autokernel.search import STRATEGIES
 
 TIMES = ("fit_seconds", "proposal_seconds", "elapsed")
@@ -71,6 +72,18 @@ def tiny(**parameters):
     """An estimator that looks at two base kernels on each column, and at nothing else."""
     fixed = {"n_iter": 0, "base_kernels": ["SE", "LIN"], "max_leaves": 1, **PLAIN}
     return AutoKernelGPRegressor(**{**fixed, **parameters})
+
+
+def normals_of(model, std, *, width):
+    """The normal distributions of an error: shares, and deviations for predicted ones of ``std``.
+
+    The ``width`` is that of the standardised target, in its unit.
+    """
+    law = model._fitted.mixture.law
+    shares, factors = zip(*law.normals, strict=True)
+    rare = np.full_like(np.asarray(std, dtype=float), WILD * width)
+    plain = np.multiply.outer(factors, np.asarray(std) / law.deviation)
+    return np.array([*shares, law.wild]), np.concatenate([plain, rare[None]])
 
 
 def through_json(model):

@@ -17,19 +17,19 @@ from autokernel.typing import FloatArray, IntArray
 
 _MAX, _MIN = 1e150, 1e-150  # whose squares are finite
 _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
-    dict.fromkeys(("X", "y", "X_train", "y_train", "left_out"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
+    dict.fromkeys(("X", "y", "X_train", "y_train", "weightless"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
     | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
     | dict.fromkeys(("knots", "centre", "coefficients", "covariance"), (-_MAX, _MAX))
-    | dict.fromkeys(("extent", "unit", "width", "weight", "weights"), (_MIN, _MAX))
+    | dict.fromkeys(("extent", "unit", "width", "weight", "weights", "deviation"), (_MIN, _MAX))
     | dict.fromkeys(
         ("offset", "errors", "noise_std", "rounding", "scaled_noise_variance", "resolution"),
         (0.0, _MAX**2),
     )
     | dict.fromkeys(("theta", "draws", "log_slopes"), (-700.0, 700.0))
-    | dict.fromkeys(("probability", "tail_share"), (0.0, 1.0))
+    | dict.fromkeys(("probability", "shares", "wild"), (0.0, 1.0))
 )
 """The ranges of numbers by the names of their fields; others may be infinite or nan."""
-_MAY_BE_MISSING = ("X", "X_train", "left_out")
+_MAY_BE_MISSING = ("X", "X_train", "weightless")
 """Fields whose numbers may be nan besides."""
 
 _FINITE = 2.0**53  # up to which numbers count whole ones

@@ -15,9 +15,6 @@ from autokernel.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-MOST_LEFT_OUT = 2000
-"""Most rows that are left out one by one, as each kernel costs O(n^3)."""
-
 _N_PROBABILITIES = 199
 
 
@@ -58,8 +55,8 @@ class CalibrationDisplay:
         estimator : AutoKernelGPRegressor
             A fitted estimator.
         X : array-like of shape (n_samples, n_features), default=None
-            Inputs that were not fitted. If ``X`` and ``y`` are None, each row of the fit is
-            predicted from all others, with the parameters of all rows.
+            Inputs that were not fitted. If ``X`` and ``y`` are None, the rows are those of
+            ``left_out_``, which models that were fitted without them predict.
         y : array-like of shape (n_samples,), default=None
             Their targets.
         axes : sequence of two matplotlib.axes.Axes, default=None
@@ -68,17 +65,16 @@ class CalibrationDisplay:
         Raises
         ------
         ValueError
-            If only one of ``X`` and ``y`` is None, or both are and there are more than 2000 rows.
+            If only one of ``X`` and ``y`` is None, or both are and no rows were left out.
         """
         model = estimator.explanation().model
         if X is None and y is None:
-            n = len(model.rows)
-            if n > MOST_LEFT_OUT:
+            if model.left_out is None:
                 raise ValueError(
-                    f"X and y must be rows that were not fitted, got None: there are {n} rows, and "
-                    f"at most {MOST_LEFT_OUT} are left out one by one"
+                    "X and y must be rows that were not fitted, got None: the fit has left out "
+                    "none, as it had fewer than ten rows or no time"
                 )
-            return cls(pit=model.mixture.leave_one_out()[0]).plot(axes)
+            return cls(pit=model.mixture.law.probabilities(model.left_out.probability)).plot(axes)
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
         check_index("y", y, X)

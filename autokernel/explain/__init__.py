@@ -10,6 +10,7 @@ from autokernel.explain.tables import (
     column_table,
     history_table,
     inclusion_table,
+    left_out_table,
     outcome_table,
     posterior_table,
     scale_table,

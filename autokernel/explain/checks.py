@@ -11,7 +11,7 @@ from dataclasses import replace
 
 import numpy as np
 from scipy.linalg import LinAlgError, cholesky, solve_triangular
-from scipy.stats import binomtest, kruskal, norm, skewtest, spearmanr
+from scipy.stats import kruskal, norm, skewtest, spearmanr
 
 from autokernel.data import NoiseTerm
 from autokernel.data.noise import GAP, LEVELS
@@ -25,7 +25,6 @@ from autokernel.explain.words import (
     duration,
     listing,
     number,
-    percent,
 )
 from autokernel.expression import IDENTITY
 from autokernel.inference.covariance import cross_covariance
@@ -39,7 +38,6 @@ FALSE_ALARM = 1e-3  # probability of a claim of each kind if the model is right
 MOST_DEVIATIONS = 8.0  # that are distinguished
 FACTOR_FOR_LOG = 3.0  # between the largest and the smallest target, from which a log changes much
 LEAST_DEVIATION = 1e-3  # of residuals, most of which are zero
-COVERAGE = 0.9  # of the intervals whose rows are counted
 N_LAGS = 24  # of residuals before; half-hours, hours and months have seasons of 12 or 24
 MAX_NAMED = 6  # rows
 MASKING = "They mask the other rows; remove them if they are errors and refit."
@@ -95,7 +93,6 @@ def checked(
         yield from shape or _far_rows(residuals, model.given_rows)  # such noise has rows far off
         if near.all():  # rows far off distort the residuals of their neighbours
             yield from _left_over(residuals, model, axes)
-            yield from [] if shape else _coverage(residuals)
 
 
 def of_outliers(model: FittedModel) -> Iterator[Fact]:
@@ -230,16 +227,6 @@ def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Fac
     fact = Fact(NOISE, f"skewed to {way}", float(found.statistic), evidence=how)
     text = f"Large residuals are more often {way} the prediction than not{advice}."
     return _alarm(found.pvalue, fact, text)
-
-
-def _coverage(residuals: FloatArray) -> list[Fact]:
-    is_inside = np.abs(residuals) <= norm.isf((1 - COVERAGE) / 2)
-    share, how = float(is_inside.mean()), "leave-one-out residuals"
-    what = f"are too {'narrow' if share < COVERAGE else 'wide'}"
-    hold = f"{percent(COVERAGE)} intervals hold {percent(share)} of the rows"
-    text = f"Intervals {what}: {hold} when each is predicted from the others."
-    found = binomtest(int(is_inside.sum()), len(residuals), COVERAGE)
-    return _alarm(found.pvalue, Fact("intervals", what, share, evidence=how), text)
 
 
 def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]:

@@ -46,17 +46,19 @@ from autokernel.explain.words import (
     interval,
     level_text,
     listing,
+    number,
     percent,
     perhaps,
     with_unit,
 )
 from autokernel.expression import IDENTITY
-from autokernel.model import FittedModel
+from autokernel.model import FittedModel, share_explained
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 SAME_COLUMN = 1 - 1e-9  # correlation of two columns that differ in their units
 TINY = np.finfo(float).tiny
+LEAST_WIDENING = 1.1  # of intervals, that is said
 USED = "kernels that use the column"
 
 
@@ -193,8 +195,8 @@ class Description:
             field.name: [getattr(fact, field.name) for fact in every] for field in fields(Fact)
         }
         texts = columns["text"]
-        for number, text in enumerate(texts):
-            texts[number] = text or texts[number - 1]  # several facts of one sentence
+        for n, text in enumerate(texts):
+            texts[n] = text or texts[n - 1]  # several facts of one sentence
         return Table(columns, shown=("predicate", "value", "low", "high", "probability", "text"))
 
     def _search(self) -> Iterator[Fact]:
@@ -393,30 +395,42 @@ class Description:
 
     def _how_much(self) -> Iterator[Fact]:
         """Say how much of the variance is explained, and how large errors are if they are large."""
-        model, rows, unit = self.model, self.model.mixture.data, self._say.unit
-        of = "the variance of held-out rows"
-        how = "errors of predictions of each row from all others"
-        if self._held_out is None:
+        model, unit, left_out = self.model, self._say.unit, self.model.left_out
+        data, of, how = model.mixture.data, "the variance of held-out rows", "left_out_"
+        if left_out is None:
             of = "the variance of the rows that it was fitted to, and may explain less of others"
-            how = "variance of the fit to the rows"
-        errors = self._held_out[1] if self._held_out else rows.u - model.mixture.mean(rows.X)
-        explained, excluded = _share_explained(errors, rows.u), model.outliers
+            u, how = data.u, "variance of the fit to the rows"
+            errors = u - model.mixture.mean(data.X)
+        else:
+            u = data.u[left_out.rows]
+            errors = u - left_out.mean
+        yield self._explained(errors, u, of, how)
+        if left_out is None:
+            return
+        of_rows = model.transformed.noise.variance(model.scaled_noise_variance)
+        _, noise = model.scale.moments(model.transformed.y, of_rows)
+        size = float(np.sqrt(np.mean(errors**2)))
+        if size > 1.5 * np.sqrt(noise.mean()):  # deviations of the noise
+            error = model.target.width * size
+            text = f"The error of held-out rows is {with_unit(error, unit)}."
+            yield Fact(Y_NAME, "is missed", error, unit=unit, evidence=how, text=text)
+        wider = model.mixture.law.deviation
+        if wider > LEAST_WIDENING:
+            text = f"Intervals are {number(wider)} times as wide as by the fit alone, as they show."
+            yield Fact("intervals", "are wider", wider, evidence=how, text=text)
+
+    def _explained(self, errors: FloatArray, u: FloatArray, of: str, how: str) -> Fact:
+        """Say which share of the variance is explained, with excluded rows and without them."""
+        explained, excluded = max(0.0, share_explained(errors, u)), self.model.outliers
         text = f"The fit explains {percent(explained)} of {of}."
         if len(excluded.y):
-            inputs, u = model.columns.inputs(excluded.X), model.target.forward(excluded.y)
-            of_excluded = u - model.mixture.mean(inputs.values)
+            X = self.model.columns.inputs(excluded.X).values
+            outside = self.model.target.forward(excluded.y)
             without = f"{percent(explained)} without the excluded rows"
-            every = np.concatenate([errors, of_excluded]), np.concatenate([rows.u, u])
-            explained = _share_explained(*every)
+            errors = np.append(errors, outside - self.model.mixture.mean(X))
+            explained = max(0.0, share_explained(errors, np.append(u, outside)))
             text = f"The fit explains {percent(explained)} of {of}; {without}."
-        yield Fact(Y_NAME, "explained", explained, evidence=how, text=text)
-        data = model.transformed
-        _, noise = model.scale.moments(data.y, data.noise.variance(model.scaled_noise_variance))
-        size = float(np.sqrt(np.mean(errors**2)))
-        if self._held_out and size > 1.5 * np.sqrt(noise.mean()):  # deviations of the noise
-            error = model.target.width * size
-            text = f"The leave-one-out error is {with_unit(error, unit)}."
-            yield Fact(Y_NAME, "is missed", error, unit=unit, evidence=how, text=text)
+        return Fact(Y_NAME, "explained", explained, evidence=how, text=text)
 
     def _alike(self) -> Iterator[Fact]:
         every = zip(self.axes, self.explained.X.T, strict=True)
@@ -451,14 +465,10 @@ def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Fact]:
         text = ""  # which the first of them has
 
 
-def _share_explained(errors: FloatArray, u: FloatArray) -> float:
-    return max(0.0, 1 - float(np.mean(errors**2) / max(u.var(), TINY)))
-
-
 def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:
     """Yield groups of columns that are linked by correlations, with the least within each."""
     n_groups, group = connected_components(r > least, directed=False)
-    for columns in (np.flatnonzero(group == number) for number in range(n_groups)):
+    for columns in (np.flatnonzero(group == n) for n in range(n_groups)):
         if len(columns) > 1:
             yield columns, float(r[np.ix_(columns, columns)].min())
 

@@ -202,6 +202,22 @@ def outcome_table(outcomes: Outcomes, outliers: IntArray) -> Table:
     )
 
 
+def left_out_table(model: FittedModel) -> Table:
+    """Return the rows that were left out, and what models without them predict."""
+    found, target = model.left_out, model.target
+    rows, folds = np.empty(0, dtype=int), np.empty(0, dtype=int)
+    mean = deviation = probability = np.empty(0)
+    if found is not None:
+        rows, folds, probability = model.rows[found.rows], found.folds, found.probability
+        mean, deviation = target.inverse(found.mean), target.width * found.deviation
+    columns = {"row": rows, "fold": folds, "mean": mean, "std": deviation}
+    return Table(
+        {**columns, "probability": probability},
+        note="" if len(rows) else "no row was left out",
+        forms={"mean": ".5g", "std": ".3g", "probability": ".3f"},
+    )
+
+
 def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: str) -> Table:
     """Return how each column was read, and whether it is among those of kernels.
 

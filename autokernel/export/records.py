@@ -35,9 +35,12 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model import (
+    FACTORS,
     NO_OUTCOMES,
+    ErrorLaw,
     FittedModel,
     KernelPosterior,
+    LeftOut,
     MixtureComponent,
     MixturePredictor,
     Outliers,
@@ -46,7 +49,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 15
+FORMAT_VERSION = 16
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -89,7 +92,8 @@ _MODEL = {
     "rows_of_model": ({"X": FloatArray, "y": FloatArray}, None),
     "predictor": {"name": str, "number": (int, None)},
     "components": tuple[MixtureComponent, ...],
-    "tail_share": float,
+    "law": ErrorLaw,
+    "left_out": (LeftOut, None),
 }
 _OF_SEARCH = {
     "n_iter_": int,
@@ -107,7 +111,7 @@ _RECORD = {
     "target_name": (str, None),
     "X_train": FloatArray,
     "y_train": FloatArray,
-    "left_out": FloatArray,
+    "weightless": FloatArray,
     "n_given": int,
     "outcomes": dict.fromkeys(NO_OUTCOMES, FloatArray) | {"row": IntArray},
     "resolution": float,
@@ -167,7 +171,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "target_name": model.target_name_,
         "X_train": fitted.X,
         "y_train": fitted.y,
-        "left_out": fitted.weightless,
+        "weightless": fitted.weightless,
         "n_given": fitted.n_given,
         "outcomes": fitted.outcomes,
         "resolution": fitted.resolution,
@@ -291,7 +295,8 @@ def _model_record(model: FittedModel) -> dict[str, Any]:
         "rows_of_model": None if has_all else {"X": data.X, "y": data.u},
         "predictor": {"name": name, "number": next(iter(counts.values()), None)},
         "components": mixture.components,
-        "tail_share": mixture.tail_share,
+        "law": mixture.law,
+        "left_out": model.left_out,
     }
 
 
@@ -316,14 +321,21 @@ def _fitted_model(whole: Mapping[str, Any], *, n_of_fit: int) -> FittedModel:
         _check_shape(one.evaluation.hessian, (n_params,) * 2, f"{key}.kernels[{n}].hessian")
     outliers = outliers._replace(X=outliers.X.reshape(-1, X.shape[1]))
     mixture = _mixture(record, X, y, n_of_fit=n_of_fit)
-    _check_shape(record["given_rows"], mixture.data.y.shape, f"{key}.given_rows")
+    n_given, left_out = len(mixture.data.y), record["left_out"]
+    _check_shape(record["given_rows"], (n_given,), f"{key}.given_rows")
+    for values, field in zip(left_out or (), LeftOut._fields, strict=left_out is not None):
+        _check_shape(values, left_out.rows.shape, f"{key}.left_out.{field}")
+    if left_out is not None:
+        is_row = bool((left_out.rows < n_given).all())
+        _require(is_row, f"{key}.left_out.rows", "numbers of rows of the model", left_out.rows)
     return FittedModel(
         best=best,
         mixture=mixture,
+        left_out=left_out,
         series=Series(next(iter(record["series"]), None), record["series"][1:]),
         X=X,
         y=y,
-        weightless=whole["left_out"].reshape(-1, X.shape[1]),  # also if there is none
+        weightless=whole["weightless"].reshape(-1, X.shape[1]),  # also if there is none
         **{name: whole[name] for name in ("n_given", "outcomes", "resolution")},
         **{name: record[name] for name in _FIELDS} | {"outliers": outliers},
     )
@@ -338,6 +350,10 @@ def _mixture(
     _check_scales(target.scales, (IDENTITY, *TARGET_SCALES), f"{key}.target")
     for n, one in enumerate(record["components"]):
         _check_kernel(one, record, f"{key}.components[{n}]")
+    shares = record["law"].shares
+    is_right = 0 < len(shares) <= len(FACTORS) and np.isclose(sum(shares), 1)
+    what = f"one to {len(FACTORS)} numbers that sum to one"
+    _require(bool(is_right), f"{key}.law.shares", what, shares)
     inputs, targets = columns.inputs(X, first_row=0), target.forward(y)
     rows = record["rows_of_model"]
     if rows is not None:
@@ -352,8 +368,7 @@ def _mixture(
     make = _make_predictor(record["predictor"], f"{key}.predictor")
     try:
         with one_blas_thread(), np.errstate(all="ignore"):  # as in the fit, for identical bits
-            share = record["tail_share"]
-            mixture = MixturePredictor(record["components"], data, make, tail_share=share)
+            mixture = MixturePredictor(record["components"], data, make, law=record["law"])
             moments = mixture.moments(inputs.values[:1])
     except (LinAlgError, ValueError) as error:
         raise ValueError(f"{key} must be a model that can predict: {error}") from error

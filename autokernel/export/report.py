@@ -17,7 +17,7 @@ import scipy
 import sklearn
 
 from autokernel.displays._style import literal
-from autokernel.displays.calibration import MOST_LEFT_OUT, CalibrationDisplay
+from autokernel.displays.calibration import CalibrationDisplay
 from autokernel.displays.effects import EffectsDisplay, panels_of
 from autokernel.displays.forecast import ForecastDisplay
 from autokernel.estimator import AutoKernelGPRegressor
@@ -120,7 +120,7 @@ def write_report(
         "kernels": ("Kernels and columns", _kernels(model)),
         "parameters": ("Parameters", _parameters(model)),
         "search": ("Search", _last_search(model)),
-        "calibration": ("Calibration", _calibration(model, len(explanation.model.rows))),
+        "calibration": ("Calibration", _calibration(model)),
         "settings": ("Settings", _settings(model)),
     }
     links, sections = [], []
@@ -206,17 +206,17 @@ def _last_search(model: AutoKernelGPRegressor) -> Iterator[str]:
         yield table(model.leaderboard())
 
 
-def _calibration(model: AutoKernelGPRegressor, n_rows: int) -> Iterator[str]:
-    if n_rows > MOST_LEFT_OUT or model.approximation_ != "exact":
+def _calibration(model: AutoKernelGPRegressor) -> Iterator[str]:
+    if not len(model.left_out_["row"]):
         yield paragraph(
-            "Leaving rows out one by one needs exact predictions and at most "
-            f"{MOST_LEFT_OUT} rows. CalibrationDisplay.from_estimator(model, X, y) shows "
+            "The fit has left out no rows. CalibrationDisplay.from_estimator(model, X, y) shows "
             "calibration on rows that were not fitted."
         )
         return
     yield paragraph(
-        "Each row is predicted from all others, with the parameters of all rows. The line on "
-        "the left should lie in the grey band, and so should the bars on the right."
+        f"{len(model.left_out_['row'])} rows are predicted by models that were fitted without "
+        "them. The line on the left should lie in the grey band, and so should the bars on the "
+        "right."
     )
     display = CalibrationDisplay.from_estimator(model)
     inside = float(display.coverage(np.array([0.95]))[0])

@@ -3,11 +3,12 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import partial
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.data import RowNoise
+from autokernel.data import NO_SERIES, RowNoise
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, OutOfTimeError, fallback, warn_user
@@ -20,16 +21,21 @@ from autokernel.many_rows import ManyRows, approximation_of_kernels, fit_all_row
 from autokernel.many_rows.all_rows import warn_of_failures
 from autokernel.model import (
     NO_OUTCOMES,
-    TAIL_SHARE,
+    PRIOR_LAW,
+    ErrorLaw,
     FittedModel,
     KernelPosterior,
+    LeftOut,
     MixturePredictor,
     Outliers,
+    Refit,
     certain,
     condition,
+    folds_of,
     how_computed,
+    leave_out,
     posterior_over_kernels,
-    share_of_tails,
+    refit_by,
 )
 from autokernel.search import EARLY, StopReason, Task
 from autokernel.search.loop import MAX_LOSS_AT_END
@@ -115,7 +121,7 @@ def _rough(run: Run, reason: StopReason) -> Point:
 def _fitted_to_all(
     run: Run, best: Point, others: Sequence[Evaluation], deadline: Deadline, task: Task | None
 ) -> FittedModel:
-    """Fit the best kernels to all rows, average over kernels and parameters, and find the tails.
+    """Fit the best kernels to all rows, average over kernels and parameters, and leave rows out.
 
     With the ``task`` of the search, the best kernel may be one that is not among these.
     """
@@ -135,8 +141,8 @@ def _fitted_to_all(
         warn_of_failures(failed, "exactly", n_rows=len(stage.rows), has_fit=False)
         if len(of_search.data.y) < len(stage.rows):
             warn_user(f"{text}, as {run.failure}", ConvergenceWarning)
-    tails = _tails(run, mixture if stage.approximation is None else of_search, deadline)
-    return model_of(run, best, kernels, mixture.with_tails(tails))
+    left_out = _left_out(run, [best[0], *others], mixture, deadline)
+    return model_of(run, best, kernels, mixture, left_out)
 
 
 def _approximated(
@@ -178,20 +184,29 @@ def _averaged(
     return kernels, mixture
 
 
-def _tails(run: Run, mixture: MixturePredictor, deadline: Deadline) -> float:
-    """Estimate how heavy tails are from held-out rows, those of the prior without time for it.
+def _left_out(
+    run: Run,
+    best_first: Sequence[Evaluation],
+    mixture: MixturePredictor,
+    deadline: Deadline,
+) -> LeftOut | None:
+    """Predict rows by models that are fitted without them, None if that is not possible.
 
-    Rows of a series do not show it, as those on both sides of a row know whether a level breaks.
+    Kernels are ranked and fitted again, unless predictions are approximate.
     """
-    seconds = run.conditioning_seconds(len(mixture.data.y))
-    needed = 2 * len(mixture.components) * seconds  # to hold out takes twice as long
-    if not run.arguments.strategy.is_of_series and deadline.seconds_left > needed:
-        text = "tails are those of the prior, as rows could not be predicted from all others"
-        with fallback(text, MemoryError), one_blas_thread():
-            probabilities, _ = mixture.leave_one_out()
-            n_outliers = len(run.stage.outliers) * len(probabilities) / len(run.stage.rows)
-            return share_of_tails(probabilities, n_outliers)
-    return TAIL_SHARE
+    data, stage = mixture.data, run.stage
+    is_of_series = run.arguments.strategy.is_of_series
+    folds = folds_of(data, run.given.series if is_of_series else NO_SERIES)
+    refit: Refit = partial(
+        MixturePredictor, mixture.components, make_predictor=mixture.make_predictor
+    )
+    if stage.approximation is None and stage.is_exact_on_all:
+        fitted = best_first if run.arguments.averaging else best_first[:1]
+        refit = refit_by(fitted, stage.evaluator)
+    text = "how well new rows are predicted is not known, as none could be left out"
+    with fallback(text, MemoryError), one_blas_thread():
+        return leave_out(data, folds, refit, deadline)
+    return None
 
 
 def model_of(
@@ -199,14 +214,24 @@ def model_of(
     best: Point,
     kernels: Sequence[KernelPosterior] = (),
     mixture: MixturePredictor | None = None,
+    left_out: LeftOut | None = None,
 ) -> FittedModel:
-    """Build the model of the rows of the last stage, by default that of only the best kernel."""
+    """Build the model of the rows of the last stage, by default that of only the best kernel.
+
+    The law of its errors is that of the rows that were left out. Those of a series do not show it,
+    as the errors of one block are alike.
+    """
     (evaluation, point), kernels = best, kernels or [certain(best[0])]
     stage, given, deviations = run.stage, run.given, np.full(len(run.given.y), np.nan)
     mixture = point if mixture is None else mixture
     if len(stage.outliers):
         excluded = training_data(given, like=stage.data).take(stage.outliers)
         deviations[stage.outliers] = deviations_of(excluded, point, evaluation.expression)
+    law = PRIOR_LAW
+    if left_out is not None and not run.arguments.strategy.is_of_series:
+        has_width = run.arguments.averaging is not None
+        of_outliers = deviations[stage.outliers]
+        law = ErrorLaw.learned(left_out.probability, of_outliers, has_width=has_width)
     # all equal rows, in the order in which they are given
     is_out = np.isin(given.first_equal, given.rows[stage.outliers])
     of_out = np.searchsorted(given.rows, given.first_equal[is_out])
@@ -215,7 +240,7 @@ def model_of(
     return FittedModel(
         best=[one.evaluation is evaluation for one in kernels].index(True),
         scaled_noise_variance=point.predictors[0].noise_variance,
-        mixture=mixture,
+        mixture=mixture.with_law(law),
         kernels=kernels,
         approximation=how_computed(point, len(stage.rows)),
         unjudged=_unjudged(run, evaluation),
@@ -229,6 +254,7 @@ def model_of(
         X=given.X[kept],
         y=given.y[kept],
         outcomes=NO_OUTCOMES,
+        left_out=left_out,
     )
 
 

@@ -25,7 +25,8 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model.averaging import KernelPosterior, MixtureComponent
-from autokernel.model.mixture import MIN_WEIGHT, TAIL_SHARE, MixturePredictor
+from autokernel.model.folds import LeftOut, share_explained
+from autokernel.model.mixture import MIN_WEIGHT, MixturePredictor
 from autokernel.model.sklearn_kernel import to_sklearn
 from autokernel.typing import FloatArray, IntArray
 
@@ -51,7 +52,7 @@ def condition(
     point = [MixtureComponent(expression, evaluation.theta, 1.0)]
     what = f"{expression} cannot be conditioned on {n} rows"
     with kernel_errors(what, MemoryError), one_blas_thread():  # as in the search, to the last bit
-        return MixturePredictor(point, data, make_predictor, tail_share=TAIL_SHARE)
+        return MixturePredictor(point, data, make_predictor)
 
 
 def how_computed(mixture: MixturePredictor, n_rows: int) -> str:
@@ -90,6 +91,7 @@ class FittedModel:
     X: FloatArray  # (n_fitted, n_features), the same rows with all equal ones, in the user's units
     y: FloatArray  # (n_fitted,)
     outcomes: Outcomes
+    left_out: LeftOut | None  # None if no rows could be left out
 
     def __getstate__(self) -> dict[str, Any]:
         packed = as_text(self.kernels, (one.evaluation.expression for one in self.kernels))
@@ -175,6 +177,14 @@ class FittedModel:
             at_best = self.at_best(kernel.evaluation)
             return float(at_best.log_densities(rows, at_best.joint(rows.X))[0])
         return -np.inf
+
+    @property
+    def left_out_score(self) -> float:
+        """R^2 of predictions of the rows that were left out, nan if there are none."""
+        if self.left_out is None:
+            return np.nan
+        u = self.mixture.data.u[self.left_out.rows]
+        return share_explained(u - self.left_out.mean, u)
 
     @property
     def columns(self) -> Columns:

@@ -8,7 +8,6 @@ from typing import Any, TypeVar
 import numpy as np
 from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri, softmax
-from scipy.stats import beta, norm
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data.plain import as_text, read_text
@@ -25,10 +24,9 @@ from autokernel.inference import (
     one_blas_thread,
 )
 from autokernel.model.averaging import MixtureComponent, systematic
+from autokernel.model.errors import NORMAL, WILD, ErrorLaw
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
-TAIL_FACTOR = 3.0  # of the deviation, in a share of all new observations
-TAIL_SHARE = 0.1  # before any row is left out: close to a t distribution with 5 degrees of freedom
 MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
 MAX_LOST = 0.01  # of all weights, that fail without a warning
 Made = TypeVar("Made")
@@ -36,21 +34,6 @@ _Normals = tuple[FloatArray, list[Scale], FloatArray, FloatArray]
 """Weights (n_normals, n), scales of the target, and means and deviations (n_normals, n) on them."""
 _Marginal = Sequence[tuple[FloatArray, FloatArray]]
 """Means (n,) and variances (n,) of new rows by each component."""
-
-
-def share_of_tails(probabilities: FloatArray, n_outliers: float) -> float:
-    """Estimate the share of observations with three times the deviation.
-
-    It is the posterior mean given the ``probabilities`` (n,) of smaller targets for rows that are
-    predicted from all others, and outliers, which surely have it. The prior is a beta distribution
-    whose mean is :data:`TAIL_SHARE`, and counts as much as twenty rows.
-    """
-    z, shares = ndtri(np.clip(probabilities, 1e-12, 1 - 1e-12)), (np.arange(400) + 0.5) / 400
-    far = norm.pdf(z, scale=TAIL_FACTOR)[:, None] * shares
-    near = norm.pdf(z)[:, None] * (1 - shares)
-    a, b = 20 * TAIL_SHARE, 20 * (1 - TAIL_SHARE)
-    log_posterior = np.log(far + near).sum(axis=0) + beta.logpdf(shares, a + n_outliers, b)
-    return float(np.average(shares, weights=np.exp(log_posterior - log_posterior.max())))
 
 
 def made_for_each(
@@ -81,9 +64,8 @@ def made_for_each(
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
-    Quantiles, densities and draws allow for rare large deviations: in a share of all cases, the
-    ``tail_share``, the process has three times the deviation. Moments do not, as such deviations
-    would dominate them on the log scale.
+    Quantiles, densities and draws have errors by the ``law``, with rare large deviations. Moments
+    have its ``deviation``, as rare errors would dominate them on the log scale.
 
     A component whose covariance matrix has no Cholesky factor, or whose custom kernel fails, is
     left out of ``components`` and of their ``weights`` (n_components,), which sum to one. If that
@@ -106,9 +88,9 @@ class MixturePredictor:
         data: TrainingData,
         make_predictor: MakePredictor,
         *,
-        tail_share: float = 0.0,
+        law: ErrorLaw = NORMAL,
     ) -> None:
-        self.make_predictor, self.data, self.tail_share = make_predictor, data, tail_share
+        self.make_predictor, self.data, self.law = make_predictor, data, law
         self._predictors: list[Predictor] | None
         self._set(made_for_each(components, self._made))
 
@@ -129,9 +111,9 @@ class MixturePredictor:
                 self._predictors = [self._made(one) for one in self.components]
         return self._predictors
 
-    def with_tails(self, share: float) -> "MixturePredictor":
-        """Return the same mixture with another share of large deviations."""
-        return self._with(tail_share=share)
+    def with_law(self, law: ErrorLaw) -> "MixturePredictor":
+        """Return the same mixture with another law of the errors."""
+        return self._with(law=law)
 
     def _with(self, **changes: Any) -> "MixturePredictor":
         other = object.__new__(type(self))  # with the factorisations, which a copy would not have
@@ -169,12 +151,6 @@ class MixturePredictor:
         other._set(predictors)
         return other
 
-    @property
-    def _tails(self) -> tuple[tuple[float, float], ...]:
-        """Shares of observations, and factors of their deviation."""
-        share = self.tail_share
-        return ((1 - share, 1.0), (share, TAIL_FACTOR)) if share else ((1.0, 1.0),)
-
     def is_of(self, expression: Expression, theta: FloatArray) -> bool:
         """Return whether one kernel with these parameters makes up the whole mixture."""
         first, *others = self.components
@@ -207,26 +183,46 @@ class MixturePredictor:
         On another scale of the target, that function is the mean of the target given the one on the
         scale.
         """
-        both, marginal = [], marginal or self._marginal(X)
+        both, marginal, factor = [], marginal or self._marginal(X), self.law.deviation**2
         for (scale, one), (mean, variance) in zip(self._on_scales, marginal, strict=True):
             centre, spread = scale.moments(mean, variance)
             if not noise:
-                spread = scale.variance_of_function(mean, variance, one.noise_at(X, mean))
+                own = factor * one.noise_at(X, mean)
+                spread = scale.variance_of_function(mean, factor * variance, own)
+            elif factor != 1:
+                spread = scale.moments(mean, factor * variance)[1]
             both.append((centre, spread))
         means, variances = (np.array(part) for part in zip(*both, strict=True))
         variances = np.maximum(variances, 0.0)
         mean = self.weights @ means
-        return mean, self.weights @ (variances + (means - mean) ** 2)
+        return mean, self.weights @ (variances + factor * (means - mean) ** 2)
+
+    def outcomes(self, rows: TrainingData) -> tuple[FloatArray, FloatArray, FloatArray]:
+        """Predict new rows with what is known of their noise.
+
+        Returns the means, the variances, and the probabilities (n,) of smaller targets, as if the
+        predictions of each component were normal.
+        """
+        marginal, probability = [], np.zeros(len(rows.y))
+        every = zip(self.weights, self.components, self.predictors, strict=True)
+        for weight, component, one in every:
+            mean, variance = one.mean_and_variance(rows.X)
+            on_scale = rows.on(component.expression.target)
+            variance = variance + one.excess_noise(on_scale, mean)
+            marginal.append((mean, variance))
+            probability += weight * ndtr((on_scale.y - mean) / np.sqrt(variance))
+        return *self.moments(rows.X, marginal), probability
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and covariance (n, n), noise included."""
-        both = []
+        both, factor = [], self.law.deviation**2
         for scale, one in self._on_scales:
             of_mean, K = one.mean_and_covariance(X)
-            both.append((scale.moments(of_mean, np.diag(K))[0], scale.covariance(of_mean, K)))
+            covariance = scale.covariance(of_mean, factor * K)
+            both.append((scale.moments(of_mean, np.diag(K))[0], covariance))
         means = np.array([mean for mean, _ in both])
         mean = self.weights @ means
-        between = (means - mean).T @ ((means - mean) * self.weights[:, None])
+        between = factor * (means - mean).T @ ((means - mean) * self.weights[:, None])
         within = sum(w * cov for w, (_, cov) in zip(self.weights, both, strict=True))
         return mean, within + between
 
@@ -237,10 +233,10 @@ class MixturePredictor:
         for (scale, one), number in zip(self._on_scales, n_each, strict=True):
             if number or not n_samples:
                 drawn = one.samples(X, int(number), rng)
-                if self.tail_share:
-                    shares, factors = zip(*self._tails, strict=True)
-                    mean = one.mean(X)[:, None]
-                    drawn = mean + rng.choice(factors, int(number), p=shares) * (drawn - mean)
+                if self.law != NORMAL:
+                    shares, factors = zip(*self.law.normals, strict=True)
+                    mean, p = one.mean(X)[:, None], np.array(shares) / sum(shares)
+                    drawn = mean + rng.choice(factors, int(number), p=p) * (drawn - mean)
                 if self._is_new(X).any():  # a draw has the same case at all rows
                     mean, variance = one.mean_and_variance(X)
                     weights, stds = one.cases(X, variance)
@@ -248,6 +244,10 @@ class MixturePredictor:
                     std = stds[below.sum(axis=0), np.arange(len(X))[:, None]]
                     ratio = std / np.sqrt(variance)[:, None]
                     drawn = mean[:, None] + ratio * (drawn - mean[:, None])
+                if self.law.wild:
+                    is_wild = rng.uniform(size=drawn.shape) < self.law.wild
+                    wild = one.mean(X)[:, None] + WILD * rng.normal(size=drawn.shape)
+                    drawn = np.where(is_wild, wild, drawn)
                 draws.append(scale.inverse(drawn))
         if len(draws) == 1:
             return draws[0]
@@ -266,6 +266,7 @@ class MixturePredictor:
                 mean, covariance, count, check_valid="ignore", method="eigh"
             )
             noises = np.broadcast_to(noise, function.shape)
+            function = mean + self.law.deviation * (function - mean)
             means, _ = scale.moments(function.ravel(), noises.ravel())
             draws.append(means.reshape(function.shape))
         return np.concatenate(draws)
@@ -361,8 +362,8 @@ class MixturePredictor:
     ) -> Iterator[tuple[IntArray, _Normals]]:
         """Yield rows with the normal distributions of which the mixture consists for them.
 
-        There are two of each component with tails, and as many for each case of noise that is not
-        known, if the rows have such cases.
+        There are some of each component by the law of errors, and as many for each case of noise
+        that is not known, if the rows have such cases.
         """
         is_new, marginal = self._is_new(X), marginal or self._marginal(X)
         for rows in filter(len, (np.flatnonzero(~is_new), np.flatnonzero(is_new))):
@@ -374,11 +375,16 @@ class MixturePredictor:
                 cases = np.ones((1, len(rows))), np.sqrt(own)[None]
                 cases = one.cases(X[rows], own) if is_new[rows[0]] else cases
                 for of_case, std in zip(*cases, strict=True):
-                    for share, factor in self._tails:
+                    for share, factor in self.law.normals:
                         weights.append(share * weight * of_case)
                         scales.append(scale)
                         means.append(mean[rows])
                         stds.append(factor * std)
+                if self.law.wild:
+                    weights.append(np.full(len(rows), self.law.wild * weight))
+                    scales.append(scale)
+                    means.append(mean[rows])
+                    stds.append(np.full(len(rows), WILD))
             yield rows, (np.array(weights), scales, np.array(means), np.array(stds))
 
     def _is_new(self, X: FloatArray) -> BoolArray:

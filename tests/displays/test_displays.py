@@ -8,7 +8,6 @@ import numpy as np
 import pandas as pd
 import pytest
 from scipy.stats import norm
-from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel.displays import CalibrationDisplay, EffectsDisplay, ForecastDisplay
 from autokernel.export import from_dict, to_dict
@@ -288,19 +287,18 @@ def test_without_matplotlib_the_message_says_what_to_install(model, monkeypatch)
         CalibrationDisplay.from_estimator(model)
 
 
-def test_calibration_leaves_out_each_row_of_the_fit():
+def test_calibration_is_that_of_the_rows_left_out():
     X, y = wave(25)
-    model = refitted("SE[0]", X, y)
+    model = refitted("SE[0]", X, y, averaging=None)
     display = CalibrationDisplay.from_estimator(model)
-    kernel = model.best_kernel_
-    scaled = (y - y.mean()) / y.std()
-    for row in (0, 7):
-        others = np.delete(np.arange(25), row)
-        left = GaussianProcessRegressor(kernel, optimizer=None, alpha=0).fit(
-            X[others], scaled[others]
-        )
-        mean, std = left.predict(X[[row]], return_std=True)
-        assert display.pit[row] == pytest.approx(norm.cdf(scaled[row], mean[0], std[0]), abs=1e-6)
+    below, shares = model.left_out_["probability"], model._fitted.mixture.law.shares
+    expected = sum(
+        share * norm.cdf(norm.ppf(below) / factor)
+        for share, factor in zip(shares, (1, 3, 10), strict=True)
+    )
+    np.testing.assert_allclose(display.pit, expected, rtol=1e-9)
+    with pytest.raises(ValueError, match="the fit has left out none"):
+        CalibrationDisplay.from_estimator(refitted("SE[0]", X[:9], y[:9]))
     with pytest.raises(ValueError, match="X and y must both be given, or neither"):
         CalibrationDisplay.from_estimator(model, X)
 

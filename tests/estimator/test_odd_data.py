@@ -96,7 +96,8 @@ def test_equal_rows_are_predicted_by_the_mean_of_their_targets(n_samples):
         mean, std = answers(model, rows[:1])
         # the standardised target has no mean but rounding
         assert mean[0] == pytest.approx(y.mean(), abs=1e-12)
-        assert std[0] ** 2 / y.var() == pytest.approx(expected, abs=tolerance)
+        variance = (std[0] / model._fitted.mixture.law.deviation) ** 2
+        assert variance / y.var() == pytest.approx(expected, abs=tolerance)
 
 
 def test_an_exactly_linear_target_goes_on_as_a_line():

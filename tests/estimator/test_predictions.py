@@ -8,7 +8,7 @@ from scipy.stats import norm
 from sklearn.base import clone
 
 from autokernel import PosteriorAveraging
-from tests.fits import assert_predicts_as_its_kernel, tiny, wave
+from tests.fits import assert_predicts_as_its_kernel, normals_of, tiny, wave
 
 X, Y = wave(20)
 X_NEW = np.linspace(-0.2, 1.3, 6)[:, None]
@@ -108,15 +108,14 @@ def test_quantiles_are_in_the_order_of_their_levels_and_an_interval_is_two_of_th
 def test_the_best_kernel_alone_has_a_normal_distribution_with_tails(pointwise):
     assert len(pointwise._fitted.mixture.predictors) == 1
     mean, std = pointwise.predict(X_NEW, return_std=True)
-    share = pointwise._fitted.mixture.tail_share
-    assert 0 < share < 0.2
-    z = (pointwise.predict_quantiles(X_NEW, LEVELS) - mean[:, None]) / std[:, None]
-    below = (1 - share) * norm.cdf(z) + share * norm.cdf(z / 3)
+    shares, stds = normals_of(pointwise, std, width=Y.std())
+    assert 0.5 < shares[0] < 0.95
+    away = pointwise.predict_quantiles(X_NEW, LEVELS) - mean[:, None]
+    below = np.einsum("k,knl->nl", shares, norm.cdf(away, scale=stds[..., None]))
     # the tolerance of the root
     np.testing.assert_allclose(below, np.broadcast_to(LEVELS, below.shape), rtol=1e-7)
-    near, far = norm.pdf(Y_NEW, mean, std), norm.pdf(Y_NEW, mean, 3 * std)
     found = pointwise.log_predictive_density(X_NEW, Y_NEW)
-    np.testing.assert_allclose(found, np.log((1 - share) * near + share * far), rtol=1e-9)
+    np.testing.assert_allclose(found, np.log(shares @ norm.pdf(Y_NEW, mean, stds)), rtol=1e-9)
 
 
 def test_predictions_follow_the_units_of_the_target(fitted):

@@ -24,7 +24,8 @@ from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.further import ManyRows
 from autokernel.many_rows.left_out import left_out_density
 from autokernel.model import MixtureComponent, MixturePredictor
-from tests.fits import PLAIN, through_json
+from autokernel.model.errors import NORMAL, ErrorLaw
+from tests.fits import PLAIN, normals_of, through_json
 
 MAPS = {
     "log": (np.log, np.exp, lambda y: 1 / y),
@@ -171,10 +172,9 @@ def test_a_rounded_target_has_the_density_of_the_interval_that_is_rounded_to_it(
     if kernel == "LIN[0]":
         mean, std = (one[0] for one in model.predict(new[:1], return_std=True))
         std = np.sqrt(std**2 - step**2 / 12)  # before it is rounded
-        tail = model._fitted.mixture.tail_share
         ends = np.append(grid - step / 2, grid[-1] + step / 2)
-        shares = [(1 - tail, 1), (tail, 3)]
-        below = sum(share * norm.cdf(ends, mean, size * std) for share, size in shares)
+        shares, stds = normals_of(model, std, width=model.y_train_.std())
+        below = shares @ norm.cdf(ends, mean, stds[:, None])
         near = np.abs(grid - mean) < 8 * std
         np.testing.assert_allclose((step * density)[near], np.diff(below)[near], rtol=1e-6)
     if kernel.startswith("log("):
@@ -187,20 +187,21 @@ def test_a_rounded_target_has_the_density_of_the_interval_that_is_rounded_to_it(
 def test_densities_integrate_to_one_and_agree_with_quantiles_and_moments(models, name):
     X, _, _, model = models
     new = X[:1]
-    low, high = model.predict_quantiles(new, [1e-7, 1 - 1e-7])[0]
-    grid = np.linspace(low, high, 4_001)
+    levels = np.linspace(1e-4, 1 - 1e-4, 4001)
+    grid = model.predict_quantiles(new, levels)[0]
     density = np.exp(model.log_predictive_density(np.repeat(new, len(grid), axis=0), grid))
-    assert np.trapezoid(density, grid) == pytest.approx(1, abs=1e-4)
-    mean, std = (float(part[0]) for part in model.predict(new, return_std=True))
-    without_tails = replace(model._fitted, mixture=model._fitted.mixture.with_tails(0.0))
-    plain = np.exp(without_tails.log_density(np.repeat(new, len(grid), axis=0), grid))
-    assert np.trapezoid(grid * plain, grid) == pytest.approx(mean, rel=1e-3)
-    spread = np.trapezoid((grid - mean) ** 2 * plain, grid)
-    assert np.sqrt(spread) == pytest.approx(std, rel=1e-3)
-    levels = np.array([0.05, 0.5, 0.9])
-    cumulative = cumulative_trapezoid(density, grid, initial=0.0)
-    below = np.interp(model.predict_quantiles(new, levels)[0], grid, cumulative)
+    below = levels[0] + cumulative_trapezoid(density, grid, initial=0.0)
     np.testing.assert_allclose(below, levels, atol=1e-3)
+    mean, std = (float(part[0]) for part in model.predict(new, return_std=True))
+    fitted, moments = model._fitted, []
+    for law in (NORMAL, ErrorLaw(width=fitted.mixture.law.deviation)):  # without tails
+        other = replace(fitted, mixture=fitted.mixture.with_law(law))
+        grid = np.linspace(*other.quantiles(new, np.array([1e-7, 1 - 1e-7]))[0], 4001)
+        plain = np.exp(other.log_density(np.repeat(new, len(grid), axis=0), grid))
+        assert np.trapezoid(plain, grid) == pytest.approx(1, abs=1e-4)
+        centre = np.trapezoid(grid * plain, grid)
+        moments += [centre, np.sqrt(np.trapezoid((grid - centre) ** 2 * plain, grid))]
+    assert (moments[0], moments[3]) == pytest.approx((mean, std), rel=1e-3)
 
 
 def test_draws_have_the_moments_and_the_function_less_spread_than_observations(models):

@@ -63,7 +63,7 @@ def conditioned_anew(model, X, y, given=None):
         MixtureComponent(one.expression, one.theta, weight)
         for one, weight in zip(old.components, weights, strict=True)
     ]
-    mixture = MixturePredictor(components, data, old.make_predictor, tail_share=old.tail_share)
+    mixture = MixturePredictor(components, data, old.make_predictor, law=old.law)
     best = model._fitted.evaluation
     return mixture, gain(best.expression, best.theta, data, old.data)
 

@@ -11,7 +11,7 @@ from scipy.stats import norm
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.export import from_dict, to_dict
-from tests.fits import PLAIN, small, through_json
+from tests.fits import PLAIN, normals_of, small, through_json
 
 N = 120
 KERNEL = "SE[x] + CAT[c]"
@@ -148,8 +148,8 @@ def test_predictions_are_those_of_the_definition():
     expected = model.predict_quantiles(new, [0.25, 0.75]).T
     np.testing.assert_allclose(inner, expected, atol=0.06 * std.max())
     density = model.log_predictive_density(new, mean)
-    shares = np.array([1 - model._fitted.mixture.tail_share, model._fitted.mixture.tail_share])
-    by_hand = np.log(shares @ norm.pdf(0, scale=np.outer([1, 3], std)))
+    shares, stds = normals_of(model, std, width=model.y_train_.std())
+    by_hand = np.log(shares @ norm.pdf(0, scale=stds))
     np.testing.assert_allclose(density, by_hand, rtol=1e-9)
 
 
@@ -179,12 +179,10 @@ def test_a_level_or_a_gap_that_is_new_mixes_over_those_of_the_fit(form):
     expected = model.noise_variance_ * np.sum(shares * factors)
     assert std**2 - of_function**2 == pytest.approx(expected, rel=0.1)
     y = mean + std * np.linspace(-5, 5, 41)
-    tail = model._fitted.mixture.tail_share
     stds = np.sqrt(of_function**2 + model.noise_variance_ * factors)
-    density = sum(
-        share * np.sum(shares * norm.pdf(y[:, None, None], mean, size * stds), axis=(1, 2))
-        for share, size in ((1 - tail, 1), (tail, 3))
-    )
+    of_law, stds = normals_of(model, stds, width=model.y_train_.std())
+    of_cases = norm.pdf(y[:, None, None, None], mean, stds)
+    density = np.sum(of_law * np.sum(shares * of_cases, axis=(2, 3)), axis=1)
     found = model.log_predictive_density(new.iloc[np.ones(41, dtype=int)], y)
     np.testing.assert_allclose(found, np.log(density), atol=0.1)  # nine cases for all values
 

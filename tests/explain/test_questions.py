@@ -62,7 +62,7 @@ def test_with_averaging_a_difference_is_that_of_joint_draws_of_each_kernel():
     for weight, one in zip(mixture.weights, mixture.predictors, strict=True):
         mean, covariance = one.mean_and_covariance(rows)
         covariance -= np.diag(one.noise_at(rows, mean))
-        std = np.sqrt(contrast @ covariance @ contrast)
+        std = mixture.law.deviation * np.sqrt(contrast @ covariance @ contrast)
         ends = np.array([low, high]) / fitted.target.width
         below += weight * norm.cdf(ends, contrast @ mean, std)
     # the standard error of the share of 2000 draws is .0049

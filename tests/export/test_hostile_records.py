@@ -18,8 +18,8 @@ MODEL, COLUMN = ("model",), ("model", "columns", "every", 0)
 FITTED = ("model", "kernels", 0, "evaluation")
 FAULTS = [
     (("format",), "other", "'autokernel', as to_dict writes it, got 'other'"),
-    (("version",), 7, "record.version must be 15, the version that"),
-    (("version",), nested(5000), "record.version must be 15, the version that"),
+    (("version",), 7, "record.version must be 16, the version that"),
+    (("version",), nested(5000), "record.version must be 16, the version that"),
     (("model",), None, "record.model must be an object, got None"),
     (("model",), {}, "record.model must have the keys "),
     (("code",), "import os", "but has an unknown 'code'"),
@@ -36,7 +36,10 @@ FAULTS = [
     ((*MODEL, "evaluation"), 99, "the index of a kernel, got 99"),
     ((*MODEL, "predictor", "name"), "os.system", "one of exact, inducing, neighbours"),
     ((*MODEL, "predictor"), {"name": "inducing", "number": 0}, "a whole number from 1, got 0"),
-    ((*MODEL, "tail_share"), 2, "numbers from 0 to 1, got 2.0"),
+    ((*MODEL, "law", "wild"), 2, "numbers from 0 to 1, got 2.0"),
+    ((*MODEL, "law", "shares"), [0.5, 0.4], "one to 3 numbers that sum to one"),
+    ((*MODEL, "left_out"), [[0], [0, 0], [0.0], [1.0], [0.5]], "an array of the shape"),
+    ((*MODEL, "left_out"), [[999], [0], [0.0], [1.0], [0.5]], "numbers of rows of the model"),
     ((*MODEL, "noise", "weights"), [1.0, 1.0], "an array of the shape ("),
     ((*MODEL, "rows"), [0.5] * 29, "whole numbers"),
     ((*MODEL, "given_rows"), [0] * 28, "record.model.given_rows must be an array of the shape"),

@@ -137,7 +137,7 @@ PLACES = [
     ("evidence.varying_noise._Search.best", judge_noise, "how the noise varies is not judged"),
     ("evidence.evaluator.importance_sample", draw, "only its best parameters in the average"),
     ("model.averaging.PosteriorAveraging.components", average, "at its best parameters, not by"),
-    ("model.mixture.MixturePredictor.leave_one_out", average, "tails are those of the prior"),
+    ("model.mixture.MixturePredictor.outcomes", average, "how well new rows are predicted is not"),
     ("model.mixture.MixturePredictor.__init__", search, RAISED),
     ("model.mixture.MixturePredictor.log_densities", update, RAISED),
     ("inference.exact.ExactPredictor.log_density", update, RAISED),
@@ -147,7 +147,7 @@ PLACES = [
 ]
 WITH_MEMORY = {  # where something else is done if memory is short
     "model.averaging.PosteriorAveraging.components",
-    "model.mixture.MixturePredictor.leave_one_out",
+    "model.mixture.MixturePredictor.outcomes",
     "model.mixture.MixturePredictor.__init__",
     "many_rows.further.ManyRows._further",
 }

@@ -14,7 +14,8 @@ from autokernel.data.scales import Scale
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import MixtureComponent
-from autokernel.model.mixture import MixturePredictor, share_of_tails
+from autokernel.model.errors import FACTORS, NORMAL, PRIOR_LAW, WILD, ErrorLaw
+from autokernel.model.mixture import MixturePredictor
 from tests.batteries import target_on
 from tests.fits import wave
 from tests.model.cases import random_case
@@ -88,19 +89,34 @@ def distribution_function(value, means, stds, weights):
     )
 
 
-@pytest.mark.parametrize("share", [0.0, 0.2])
-def test_the_share_of_tails_is_that_of_the_rows_left_out(share):
-    rng = np.random.default_rng(0)
-    z = rng.normal(size=4000) * np.where(rng.uniform(size=4000) < share, 3.0, 1.0)
-    # the standard error of the share, by the Fisher information of the two densities
-    assert abs(share_of_tails(norm.cdf(z), 0) - share) < 4 * 0.012
+HEAVY = ErrorLaw(1.2, (0.85, 0.13, 0.02), 1e-3, 1.4)
 
 
-def test_few_rows_leave_the_share_of_tails_near_its_prior():
-    assert share_of_tails(np.empty(0), 0) == pytest.approx(0.1, abs=1e-4)  # the mean of the prior
-    # of a beta distribution, whose mean changes by one row in 20 + 1
-    assert share_of_tails(np.empty(0), 1) == pytest.approx(3 / 21, abs=1e-3)
-    assert share_of_tails(norm.cdf([6.0]), 0) > share_of_tails(norm.cdf([1.0]), 0)
+@pytest.mark.parametrize(("width", "shares"), [(1.0, (1.0, 0.0, 0.0)), (1.3, (0.8, 0.2, 0.0))])
+def test_the_law_of_errors_is_that_of_the_rows_left_out(width, shares):
+    rng, n = np.random.default_rng(0), 20_000
+    z = rng.normal(size=n) * width * rng.choice(FACTORS, n, p=shares)
+    found = ErrorLaw.learned(norm.cdf(z), np.empty(0))
+    # what is farther than eight deviations counts as eight
+    np.testing.assert_allclose(found.shares, shares, atol=0.04)
+    assert found.width == pytest.approx(width, abs=0.04)
+    # 95 % of the errors are within 1.96 deviations; the error of the share is .0015
+    assert np.mean(np.abs(z) < 1.96 * found.deviation) == pytest.approx(0.95, abs=0.005)
+
+
+def test_few_rows_leave_the_law_near_its_prior():
+    few = ErrorLaw.learned(np.empty(0), np.empty(0))
+    np.testing.assert_allclose(few.shares, PRIOR_LAW.shares)
+    assert few.width == 1
+    far = ErrorLaw.learned(norm.cdf([1.0]), np.array([np.inf]))  # an outlier without a density
+    assert far.shares[-1] > few.shares[-1]
+    fixed = ErrorLaw.learned(norm.cdf([2.0, -2.0, 2.0]), np.empty(0), has_width=False)
+    assert (fixed.width, fixed.deviation) == (1.0, 1.0)
+
+
+def test_no_observation_within_the_range_of_targets_costs_much(mixture):
+    at = np.full(len(X_NEW), 4.0)  # four deviations of the target
+    assert mixture.with_law(PRIOR_LAW).log_density(X_NEW, at).min() > -12
 
 
 def test_quantiles_far_from_the_data_do_not_depend_on_one_another():
@@ -109,8 +125,8 @@ def test_quantiles_far_from_the_data_do_not_depend_on_one_another():
     kernel = parse_expression("LIN[0] * LIN[0]").on("log")
     given = TrainingData(X, y, target=target_on(scale))
     component = MixtureComponent(kernel, np.log([4, 0.1, 4, 0.1, 0.01]), 1.0)
-    for share in (0.0, 0.1):
-        mixture = MixturePredictor([component], given, ExactPredictor, tail_share=share)
+    for law in (NORMAL, HEAVY):
+        mixture = MixturePredictor([component], given, ExactPredictor, law=law)
         far, levels = np.array([[2.5], [4.0]]), np.array([0.01, 0.5, 0.99])
         together = mixture.quantiles(far, levels)
         for number, level in enumerate(levels):
@@ -128,15 +144,17 @@ def test_tails_are_given_without_another_factorisation():
         return made[-1]
 
     one = MixturePredictor(components(), data(), counting)
-    other, n = one.with_tails(0.1), len(made)
+    other, n = one.with_law(HEAVY), len(made)
     other.quantiles(X_NEW, np.array([0.9]))
     assert len(made) == n
-    assert (one.tail_share, other.tail_share) == (0.0, 0.1)
+    assert (one.law, other.law) == (NORMAL, HEAVY)
 
 
 def test_draws_have_heavy_tails_and_moments_have_not(mixture):
-    n, levels, heavy = 20_000, np.array([0.005, 0.5, 0.995]), mixture.with_tails(0.1)
-    np.testing.assert_array_equal(heavy.moments(X_NEW), mixture.moments(X_NEW))
+    n, levels, heavy = 20_000, np.array([0.005, 0.5, 0.995]), mixture.with_law(HEAVY)
+    (mean, variance), (plain_mean, plain_variance) = (o.moments(X_NEW) for o in (heavy, mixture))
+    np.testing.assert_array_equal(mean, plain_mean)
+    np.testing.assert_allclose(variance, 1.4**2 * plain_variance, rtol=1e-12)
     draws = heavy.samples(X_NEW, n, np.random.RandomState(0))
     for level, end in zip(levels, heavy.quantiles(X_NEW, levels).T, strict=True):
         share = (draws < end[:, None]).mean(axis=1)
@@ -232,14 +250,15 @@ def test_a_sample_is_of_one_component_at_all_rows():
     assert abs(draws[0].sum() - 200) < 4 * np.sqrt(100)
 
 
-@pytest.fixture(params=[0.0, 0.1], ids=["normal", "heavy tails"])
+@pytest.fixture(params=[NORMAL, HEAVY], ids=["normal", "heavy tails"])
 def with_tails(request, mixture, parts):
-    """The mixture with a share of tails, and the normal distributions of which it consists."""
+    """The mixture with tails, and the normal distributions of which it consists."""
     means, covariances, _ = parts
-    stds, share = np.sqrt([np.diag(C) for C in covariances]), request.param
-    weights = np.outer([1 - share, share], WEIGHTS).ravel()
-    every = np.concatenate([means, means]), np.concatenate([stds, 3 * stds]), weights
-    return mixture.with_tails(share), *every
+    stds, law = np.sqrt([np.diag(C) for C in covariances]), request.param
+    shares, factors = zip(*law.normals, strict=True)
+    weights = np.outer([*shares, law.wild], WEIGHTS).ravel()
+    every_std = np.concatenate([*(factor * stds for factor in factors), np.full_like(stds, WILD)])
+    return mixture.with_law(law), np.tile(means, (len(shares) + 1, 1)), every_std, weights
 
 
 LEVELS = np.array([1e-6, 0.01, 0.025, 0.3, 0.5, 0.77, 0.975, 0.999, 1 - 1e-6])

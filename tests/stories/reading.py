@@ -25,7 +25,8 @@ AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
 SOME = rf"(?:a factor of )?-?[\d.]+(?:e[+-]?\d+)?{UNIT}"  # an amount without groups
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
 P = r"(?P<bound>less than |more than )?(?P<p>-?[\d.]+) %"
-LEAD = rf"(?:explains {P} of the variance of the fit|offsets other effects \(share -[\d.]+ %\)): "
+OFFSETS = r"offsets other effects \(share (?:-|less than )[\d.]+ %\)"
+LEAD = rf"(?:explains {P} of the variance of the fit|{OFFSETS}): "
 WHERE = r"(?:Until|From|Nowhere|(?:where|Where) \S+ is) .+?, "  # a part of a column
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
@@ -652,11 +653,15 @@ def left_out(reader: Reader) -> float:
 
 def explains(reader: Reader, match: Match) -> bool:
     share = max(0.0, 1 - left_out(reader) / reader.y[reader.fitted.rows].var())
-    return abs(share - float(match["p"]) / 100) < 0.2  # more rows are left out at once
+    return abs(share - float(match["p"] or match["all_p"]) / 100) < 0.2  # other rows are left out
 
 
 def missed(reader: Reader, match: Match) -> bool:
     return says(match, left_out(reader) ** 0.5, 0.5)
+
+
+def widened(reader: Reader, match: Match) -> bool:
+    return says(match, reader.fitted.mixture.law.deviation, 0.01)
 
 
 def matters(reader: Reader, match: Match) -> bool:
@@ -754,7 +759,9 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         scale,
     ),
     (
-        rf"The fit explains {P} of the variance of (?:held-out rows|the rows that it .*? others)\.",
+        rf"The fit explains (?:[a-z ]*[\d.]+ % of the variance of held-out rows; {P} without the "
+        rf"excluded rows|{P.replace('<', '<all_')} of the variance of (?:held-out rows|"
+        r"the rows that it .*? others))\.",
         explains,
     ),
     (
@@ -762,7 +769,8 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         rf"{RANGE}(?:, wid.+)?\.",
         noise,
     ),
-    (rf"The leave-one-out error is {N}{UNIT}\.", missed),
+    (rf"The error of held-out rows is {N}{UNIT}\.", missed),
+    (rf"Intervals are {N} times as wide as by the fit alone, as they show\.", widened),
     (r"Whether (?:it|the cycle) repeats beyond the data is uncertain\.", is_said),
     (r"No structure was found: .+ around its (?:geometric )?mean, .+\.", is_said),
     (r"It ends before the data do\.", is_said),

@@ -1,0 +1,84 @@
+"""How far new observations are from their predictions, in predicted deviations."""
+
+from dataclasses import dataclass
+
+import numpy as np
+from scipy.optimize import brentq, minimize
+from scipy.special import log_softmax, logsumexp, ndtr, ndtri
+from scipy.stats import norm
+
+from autokernel.typing import FloatArray
+
+FACTORS = np.array([1.0, 3.0, 10.0])  # of the deviation, in shares of all observations
+# before any row is left out, and how many rows count as much as these shares, and as a width of
+# one: those of the highest density of new rows of ten tables (TAUGHT in benchmarks/tables.py)
+SHARES, N_OF_SHARES, N_OF_WIDTH = (0.92, 0.075, 0.005), 40.0, 160.0
+WILD_SHARE = 3e-4  # of observations that are of another kind, whatever their inputs are
+WILD = 3.0  # their deviation from predictions, in deviations of all targets
+FARTHEST = 8.0  # deviations that are told apart, as probabilities near one are rounded
+
+
+@dataclass(frozen=True)
+class ErrorLaw:
+    """The distribution of the errors of new observations, in predicted deviations.
+
+    It is a mixture of normal distributions, by default a standard one. The deviation of each is the
+    ``width`` times one of :data:`FACTORS`, which have ``shares`` of all observations. Besides, a
+    share ``wild`` has the deviation :data:`WILD`, whatever is predicted.
+    """
+
+    width: float = 1.0
+    shares: tuple[float, ...] = (1.0,)
+    wild: float = 0.0
+    deviation: float = 1.0  # factor of a deviation, of which 1.96 hold 95 % of the observations
+
+    @classmethod
+    def learned(
+        cls, probabilities: FloatArray, outliers: FloatArray, *, has_width: bool = True
+    ) -> "ErrorLaw":
+        """Learn from rows that were left out, and from the errors of outliers in deviations.
+
+        Given are the predicted ``probabilities`` (n,) of smaller targets. Unless the law
+        ``has_width``, it has tails, and deviations are as predicted.
+        """
+        errors = np.concatenate([ndtri(probabilities), outliers])
+        errors = np.clip(errors, -FARTHEST, FARTHEST)[:, None]
+
+        def parts(point: FloatArray) -> tuple[float, FloatArray]:
+            return float(np.exp(point[2:].sum())), log_softmax([0.0, *point[:2]])
+
+        def loss(point: FloatArray) -> float:
+            width, log_shares = parts(point)
+            densities = log_shares + norm.logpdf(errors, scale=width * FACTORS)
+            of_prior = N_OF_SHARES * np.dot(SHARES, log_shares)
+            of_prior -= N_OF_WIDTH * (np.log(width) + 0.5 / width**2)
+            return -float(logsumexp(densities, axis=1).sum() + of_prior)
+
+        start = np.append(np.log(SHARES[1:]) - np.log(SHARES[0]), np.zeros(int(has_width)))
+        width, log_shares = parts(minimize(loss, start, method="BFGS").x)
+        shares = np.exp(log_shares)
+        end = float(norm.isf(0.025))
+
+        def above(z: float) -> float:
+            return float(shares @ ndtr(-z / (width * FACTORS))) - 0.025
+
+        deviation = float(brentq(above, 0.0, FACTORS[-1] * width * end)) / end if has_width else 1.0
+        return cls(width, tuple(shares.tolist()), WILD_SHARE, deviation)
+
+    @property
+    def normals(self) -> list[tuple[float, float]]:
+        """Shares of observations, and factors of their deviation."""
+        scales = (self.width * FACTORS).tolist()
+        shares = ((1 - self.wild) * share for share in self.shares)
+        return list(zip(shares, scales, strict=False))
+
+    def probabilities(self, of_normal: FloatArray) -> FloatArray:
+        """Compute the probabilities (n,) of smaller targets from those by normal predictions."""
+        z = ndtri(of_normal)[:, None] / (self.width * FACTORS[: len(self.shares)])
+        return ndtr(z) @ np.array(self.shares)
+
+
+NORMAL = ErrorLaw()
+"""The law of normal errors, as components of a mixture have them."""
+PRIOR_LAW = ErrorLaw(shares=SHARES, wild=WILD_SHARE)
+"""The law of the errors where no rows were left out."""

@@ -1,0 +1,64 @@
+"""Rows that are left out: they are predicted by models that are fitted without them."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from scipy.stats import norm
+from sklearn.base import clone
+
+from autokernel import AutoKernelGPRegressor
+from tests.fits import small, wave
+
+
+def test_rows_are_predicted_by_models_that_are_fitted_without_them():
+    X, y = wave(40)
+    model = small(averaging=None).refit(X, y, "SE[0]")
+    found = model.left_out_
+    np.testing.assert_array_equal(found["row"], np.arange(40))
+    for fold in range(5):
+        is_out = found["fold"] == fold
+        assert is_out.sum() == 8
+        other = clone(model).refit(X[~is_out], y[~is_out], "SE[0]")
+        mean, std = other.predict(X[is_out], return_std=True)
+        # another standardisation of the target, and eight steps of a fit
+        np.testing.assert_allclose(found["mean"][is_out], mean, atol=0.03 * std.max())
+        np.testing.assert_allclose(found["std"][is_out], std, rtol=0.05)
+    below = norm.cdf(y, found["mean"], found["std"])
+    np.testing.assert_allclose(found["probability"], below, atol=1e-9)
+    errors = np.sum((y - found["mean"]) ** 2) / np.sum((y - y.mean()) ** 2)
+    assert model.left_out_score_ == pytest.approx(1 - errors)
+
+
+def test_a_structure_that_only_all_rows_like_explains_no_others():
+    rng = np.random.default_rng(2)
+    X, y = rng.normal(size=(60, 30)), rng.normal(size=60)
+    X_new, y_new = rng.normal(size=(2000, 30)), rng.normal(size=2000)
+    model = small(base_kernels=["LIN"], max_leaves=8, n_iter=20, structure_prior=0.0).fit(X, y)
+    assert len(model._fitted.evaluation.expression.columns) > 1
+    true = 1 - np.mean((y_new - model.predict(X_new)) ** 2)
+    _, errors = model._fitted.mixture.leave_one_out()
+    with_all_rows = 1 - np.mean(errors**2)
+    assert true < model.left_out_score_ < with_all_rows - 0.05
+
+
+def test_intervals_are_as_wide_as_rows_left_out_show():
+    rng = np.random.default_rng(0)
+    X = rng.uniform(size=(200, 1))
+    y = X[:, 0] + 0.1 * rng.standard_t(2, size=200)
+    model = small(n_iter=0, max_leaves=1, outliers=None).fit(X, y)
+    plain = clone(model).set_params(averaging=None).fit(X, y)
+    law = model._fitted.mixture.law
+    assert law.deviation != 1
+    (_, std), (_, of_plain) = (one.predict(X[:5], return_std=True) for one in (model, plain))
+    np.testing.assert_allclose(std, law.deviation * of_plain, rtol=0.05)
+    ends = model.predict_interval(X[:5], 0.95)
+    np.testing.assert_allclose(np.ptp(ends, axis=1) / 2, 1.96 * std, rtol=0.02)
+
+
+def test_of_series_the_last_rows_of_each_are_left_out():
+    dates = pd.date_range("2020-01-01", periods=30, freq="D")
+    X = pd.DataFrame({"date": [*dates, *dates[:20]], "shop": ["a"] * 30 + ["b"] * 20})
+    y = np.arange(50.0) % 7 + np.random.default_rng(0).normal(size=50)
+    model = AutoKernelGPRegressor(strategy="series", random_state=0).fit(X, y)
+    np.testing.assert_array_equal(model.left_out_["row"], [*range(24, 30), *range(46, 50)])
+    assert not model.left_out_["fold"].any()
