@@ -258,10 +258,10 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         The rows that were left out after the search, with what was predicted of them: in five
         folds at random, or the last fifth of the rows with ``strategy="series"``. The ``row`` is
         counted as in ``X``, and for its ``fold`` the best kernels of the search were ranked and
-        fitted again without these rows (with approximate predictions, only conditioned on the
-        others). ``mean`` and ``std`` are in units of y, before intervals are widened by what such
-        rows show; ``probability`` is that of a smaller target. Of many rows, 400 are in each fold.
-        Empty if there was no time, or with fewer than ten rows. Prints as a table.
+        fitted again without these rows; approximate predictions have one fold, of at most 1000
+        rows, and keep the parameters. ``mean`` and ``std`` are in units of y, before intervals are
+        widened by what such rows show; ``probability`` is that of a smaller target. Empty if there
+        was no time, or with fewer than ten rows. Prints as a table.
     left_out_score_ : float
         R^2 of these means; nan without any.
     X_train_ : ndarray of shape (n_samples, n_features)

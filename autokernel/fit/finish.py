@@ -20,8 +20,10 @@ from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
 from autokernel.many_rows import ManyRows, approximation_of_kernels, fit_all_rows
 from autokernel.many_rows.all_rows import warn_of_failures
 from autokernel.model import (
+    N_FOLDS,
     NO_OUTCOMES,
     PRIOR_LAW,
+    SERIES_LAW,
     ErrorLaw,
     FittedModel,
     KernelPosterior,
@@ -196,11 +198,13 @@ def _left_out(
     """
     data, stage = mixture.data, run.stage
     is_of_series = run.arguments.strategy.is_of_series
-    folds = folds_of(data, run.given.series if is_of_series else NO_SERIES)
+    is_refitted = stage.approximation is None and stage.is_exact_on_all
+    series = run.given.series if is_of_series else NO_SERIES
+    folds = folds_of(data, series, N_FOLDS if is_refitted else 1)  # which are alike without a fit
     refit: Refit = partial(
         MixturePredictor, mixture.components, make_predictor=mixture.make_predictor
     )
-    if stage.approximation is None and stage.is_exact_on_all:
+    if is_refitted:
         fitted = best_first if run.arguments.averaging else best_first[:1]
         refit = refit_by(fitted, stage.evaluator)
     text = "how well new rows are predicted is not known, as none could be left out"
@@ -227,8 +231,9 @@ def model_of(
     if len(stage.outliers):
         excluded = training_data(given, like=stage.data).take(stage.outliers)
         deviations[stage.outliers] = deviations_of(excluded, point, evaluation.expression)
-    law = PRIOR_LAW
-    if left_out is not None and not run.arguments.strategy.is_of_series:
+    is_of_series = run.arguments.strategy.is_of_series
+    law = SERIES_LAW if is_of_series else PRIOR_LAW
+    if left_out is not None and not is_of_series:
         has_width = run.arguments.averaging is not None
         of_outliers = deviations[stage.outliers]
         law = ErrorLaw.learned(left_out.probability, of_outliers, has_width=has_width)

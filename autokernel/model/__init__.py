@@ -7,7 +7,7 @@ from autokernel.model.averaging import (
     certain,
     posterior_over_kernels,
 )
-from autokernel.model.errors import FACTORS, PRIOR_LAW, ErrorLaw
+from autokernel.model.errors import FACTORS, PRIOR_LAW, SERIES_LAW, ErrorLaw
 from autokernel.model.fitted import (
     NO_OUTCOMES,
     FittedModel,
@@ -16,6 +16,14 @@ from autokernel.model.fitted import (
     condition,
     how_computed,
 )
-from autokernel.model.folds import LeftOut, Refit, folds_of, leave_out, refit_by, share_explained
+from autokernel.model.folds import (
+    N_FOLDS,
+    LeftOut,
+    Refit,
+    folds_of,
+    leave_out,
+    refit_by,
+    share_explained,
+)
 from autokernel.model.mixture import MixturePredictor
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn

@@ -82,3 +82,5 @@ NORMAL = ErrorLaw()
 """The law of normal errors, as components of a mixture have them."""
 PRIOR_LAW = ErrorLaw(shares=SHARES, wild=WILD_SHARE)
 """The law of the errors where no rows were left out."""
+SERIES_LAW = ErrorLaw(shares=(0.9, 0.1))
+"""That of forecasts, close to a t distribution with 5 degrees of freedom: levels break."""

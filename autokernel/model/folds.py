@@ -21,7 +21,7 @@ from autokernel.model.mixture import MixturePredictor
 from autokernel.typing import FloatArray, IntArray
 
 N_FOLDS = 5
-MAX_OF_FOLD = 400  # rows
+MAX_OF_FOLD = 1000  # rows
 MIN_ROWS = 10  # of which some are left out
 MAX_RANKED = 30  # kernels of the search, by the rows of a fold
 MAX_FITTED = 3  # of these, those of the largest weight
@@ -48,11 +48,11 @@ Refit = Callable[[TrainingData], MixturePredictor]
 """Function that fits a model to some of the rows."""
 
 
-def folds_of(data: TrainingData, series: Series) -> list[IntArray]:
-    """Choose the rows to leave out together: the last fifth of each series, or five times a fifth.
+def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list[IntArray]:
+    """Choose the rows to leave out together: the last fifth of each series, or fifths of all rows.
 
     These depend neither on the order of the rows nor on a seed: each has rows from the smallest to
-    the largest target.
+    the largest target. Of very many rows they are smaller.
     """
     X, n = data.inputs.filled, len(data.y)
     if n < MIN_ROWS:
@@ -65,8 +65,8 @@ def folds_of(data: TrainingData, series: Series) -> list[IntArray]:
         is_last = places >= (1 - 1 / N_FOLDS) * np.repeat(sizes, sizes)
         return [np.sort(order[is_last])] if is_last.any() else []
     order = np.lexsort((X.sum(axis=1).round(9), data.u.round(9)))
-    some = order[:: -(-n // (N_FOLDS * MAX_OF_FOLD))]  # of very many rows
-    return [np.sort(some[number::N_FOLDS]) for number in range(N_FOLDS)]
+    some = order[:: -(-n // (N_FOLDS * MAX_OF_FOLD))]
+    return [np.sort(some[number::N_FOLDS]) for number in range(n_folds)]
 
 
 def leave_out(

@@ -15,7 +15,7 @@ from autokernel.data.calendars import rows_ahead
 from autokernel.data.dates import days_since_1970
 from autokernel.data.periodogram import seasons_of
 from autokernel.datasets import load_airline
-from autokernel.model.errors import PRIOR_LAW
+from autokernel.model.errors import SERIES_LAW
 from tests.fits import small, through_json
 
 N_AHEAD = 4
@@ -248,13 +248,13 @@ def test_it_fits_few_kernels_which_are_equally_probable(periods, expected):
     model = forecasts(target_scale=None, outliers=None, periods=periods).fit(series)
     assert set(model.search_history_["kernel"]) == expected
     assert model.stop_reason_ == "exhausted"
-    assert model._fitted.mixture.law == PRIOR_LAW
+    assert model._fitted.mixture.law == SERIES_LAW
     again, levels = through_json(model), [0.005, 0.995]
     np.testing.assert_array_equal(
         model.predict_quantiles(series.index, levels), again.predict_quantiles(series.index, levels)
     )
     model.refit(series, kernel="RW[time]")
-    assert model._fitted.mixture.law == PRIOR_LAW
+    assert model._fitted.mixture.law == SERIES_LAW
     assert set(model.posterior_["log_prior"]) == {0.0}
     assert set(model.search_history_["phase"]) == {"initial"}
 
