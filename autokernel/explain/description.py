@@ -59,6 +59,7 @@ EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a co
 SAME_COLUMN = 1 - 1e-9  # correlation of two columns that differ in their units
 TINY = np.finfo(float).tiny
 LEAST_WIDENING = 1.1  # of intervals, that is said
+MUCH_OF_ONE = 0.1  # of the share that is explained, if one row is left out
 USED = "kernels that use the column"
 
 
@@ -416,12 +417,14 @@ class Description:
             yield Fact(Y_NAME, "is missed", error, unit=unit, evidence=how, text=text)
         wider = model.mixture.law.deviation
         if wider > LEAST_WIDENING:
-            text = f"Intervals are {number(wider)} times as wide as by the fit alone, as they show."
+            text = f"Intervals are {number(wider)} times as wide as the fit alone says"
+            text = f"{text}, as held-out rows show."
             yield Fact("intervals", "are wider", wider, evidence=how, text=text)
 
     def _explained(self, errors: FloatArray, u: FloatArray, of: str, how: str) -> Fact:
         """Say which share of the variance is explained, with excluded rows and without them."""
         explained, excluded = max(0.0, share_explained(errors, u)), self.model.outliers
+        left_out = self.model.left_out
         text = f"The fit explains {percent(explained)} of {of}."
         if len(excluded.y):
             X = self.model.columns.inputs(excluded.X).values
@@ -430,6 +433,12 @@ class Description:
             errors = np.append(errors, outside - self.model.mixture.mean(X))
             explained = max(0.0, share_explained(errors, np.append(u, outside)))
             text = f"The fit explains {percent(explained)} of {of}; {without}."
+        elif left_out is not None:
+            others = np.arange(len(u)) != np.argmax(np.abs(errors))
+            of_others = share_explained(errors[others], u[others])
+            if of_others > explained + MUCH_OF_ONE:
+                row = self.model.given_rows[left_out.rows[np.argmin(others)]]
+                text = f"{text[:-1]}; {percent(of_others)} without row {row}."
         return Fact(Y_NAME, "explained", explained, evidence=how, text=text)
 
     def _alike(self) -> Iterator[Fact]:

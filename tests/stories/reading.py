@@ -759,9 +759,9 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         scale,
     ),
     (
-        rf"The fit explains (?:[a-z ]*[\d.]+ % of the variance of held-out rows; {P} without the "
-        rf"excluded rows|{P.replace('<', '<all_')} of the variance of (?:held-out rows|"
-        r"the rows that it .*? others))\.",
+        rf"The fit explains (?:[a-z ]*[\d.]+ % of the variance of held-out rows; {P} without "
+        rf"(?:the excluded rows|row \d+)|{P.replace('<', '<all_')} of the variance of "
+        r"(?:held-out rows|the rows that it .*? others))\.",
         explains,
     ),
     (
@@ -770,7 +770,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         noise,
     ),
     (rf"The error of held-out rows is {N}{UNIT}\.", missed),
-    (rf"Intervals are {N} times as wide as by the fit alone, as they show\.", widened),
+    (rf"Intervals are {N} times as wide as the fit alone says, as held-out rows show\.", widened),
     (r"Whether (?:it|the cycle) repeats beyond the data is uncertain\.", is_said),
     (r"No structure was found: .+ around its (?:geometric )?mean, .+\.", is_said),
     (r"It ends before the data do\.", is_said),
