@@ -11,7 +11,10 @@ process with one Matern kernel, a lengthscale for each column, and indicators of
 gaps; ``ridge``, scikit-learn's ridge regression, its penalty by leaving out; and ``catboost`` with
 its defaults.
 
-Errors are in standard deviations of the target over the whole table, and the NLL is that of the
+``--datasets`` also takes ten tables of 300 to 5000 rows to train on. ``within`` is the share of
+rows within 1.96 standard deviations of the mean, ``worst`` the least log density of a row, and
+``claimed`` the share of the variance that rows left out by the fit show, less the true one. Errors
+are in standard deviations of the target over the whole table, and the NLL is that of the
 standardised target. A fit is ``too far`` if its RMSE is above 1.15 times the best of the design, a
 Matern kernel and ridge regression, or its NLL more than 0.25 above the best of the first two.
 Rows go to results/accuracy.csv. ``--label`` names the version that runs, which is compared with
@@ -27,14 +30,17 @@ import common
 import numpy as np
 import pandas as pd
 from common import Row, Rows, Split, rmse, standard_error
-from tables import JUDGED, TAUGHT, load_table
+from tables import JUDGED, LARGER, TAUGHT, load_table
 
 from autokernel import AutoKernelGPRegressor
 
 NAME = "accuracy"  # of the CSV file
+FIGURES = ("rmse", "nll", "coverage", "coverage_50", "coverage_80", "within", "worst", "claimed")
 OWN, OTHERS = ("default", "design"), ("matern", "ridge", "catboost")
 N_TRAIN, SHARE = 100, 2 / 3  # rows to train on, at most this share of a table
 N_TRAIN_OF_TAUGHT = 120
+MAX_TEST = 2000  # rows
+COVERAGES = (0.5, 0.8, 0.95)
 MAX_RMSE, MAX_NLL = 1.15, 0.25  # times, and nats above, what the best simpler model reaches
 
 
@@ -42,7 +48,8 @@ def split_of(dataset: str, seed: int) -> Split:
     X, y = load_table(dataset)
     order = np.random.default_rng(100 + seed).permutation(len(y))
     n_train = N_TRAIN if dataset in JUDGED else N_TRAIN_OF_TAUGHT
-    train, test = np.split(order, [min(n_train, int(SHARE * len(y)))])
+    n_train = LARGER[dataset][1] if dataset in LARGER else min(n_train, int(SHARE * len(y)))
+    train, test, _ = np.split(order, [n_train, n_train + MAX_TEST])
     return Split(X.iloc[train], y[train], X.iloc[test], y[test], float(y.std()))
 
 
@@ -59,13 +66,22 @@ def error_of(split: Split, mean: np.ndarray) -> float:
 
 
 def assess(model: AutoKernelGPRegressor, split: Split) -> dict[str, object]:
-    low, high = model.predict_interval(split.X_test).T
-    density = model.log_predictive_density(split.X_test, split.y_test)
+    ends = (model.predict_interval(split.X_test, coverage).T for coverage in COVERAGES)
+    half, most, whole = (np.mean((a <= split.y_test) & (split.y_test <= b)) for a, b in ends)
+    mean, std = model.predict(split.X_test, return_std=True)
+    density = model.log_predictive_density(split.X_test, split.y_test) + np.log(split.scale)
     medians = model.predict_quantiles(split.X_test, [0.5])[:, 0]
+    away = split.y_test - split.y.mean()
+    explained = 1 - np.mean((split.y_test - mean) ** 2) / np.mean(away**2)
     return {
-        "rmse": error_of(split, model.predict(split.X_test)),
-        "nll": -float(np.mean(density)) - np.log(split.scale),
-        "coverage": np.mean((low <= split.y_test) & (split.y_test <= high)),
+        "rmse": error_of(split, mean),
+        "nll": -float(np.mean(density)),
+        "coverage": whole,
+        "coverage_50": half,
+        "coverage_80": most,
+        "within": np.mean(np.abs(split.y_test - mean) <= 1.96 * std),
+        "worst": float(density.min()),
+        "claimed": getattr(model, "left_out_score_", np.nan) - explained,
         "rmse_of_medians": error_of(split, medians),
         "score": model.best_score_,
         "kernel": model.best_expression_,
@@ -76,7 +92,7 @@ def numbers_of(rows: Rows) -> pd.DataFrame:
     """Turn rows into a table by set and split, the last of several for one method."""
     table = pd.DataFrame(rows).replace("", np.nan)
     table = table.drop_duplicates(["dataset", "split", "method"], keep="last")
-    values = ["rmse", "nll", "coverage", "cpu_seconds"]
+    values = [*FIGURES, "cpu_seconds"]
     table[values] = table[values].astype(float)
     return table.pivot(index=["dataset", "split"], columns="method", values=values)
 
@@ -129,7 +145,7 @@ def compare(rows: Rows, before: str, now: str) -> None:
     shared = both[0].index.intersection(both[1].index)
     old, new = (one.loc[shared] for one in both)
     print(f"\n{now} less {before}, {len(shared)} fits:")
-    for name in ("rmse", "nll", "coverage"):
+    for name in FIGURES:
         less = (new[name] - old[name])["default"].to_numpy()
         print(f"{name}: {less.mean():.4f} ± {standard_error(less):.4f}, worst {less.max():.3f}")
     seconds = [float(one["cpu_seconds"]["default"].sum()) for one in (old, new)]
@@ -138,8 +154,8 @@ def compare(rows: Rows, before: str, now: str) -> None:
 
 def main() -> None:
     arguments = common.options_of(
-        __doc__, datasets=JUDGED, by_name=TAUGHT, seeds=10, label="now", against="before",
-        methods=list(OWN), small={"datasets": list(JUDGED)[:8], "seeds": 3},
+        __doc__, datasets=JUDGED, by_name={**TAUGHT, **LARGER}, seeds=10, label="now",
+        against="before", methods=list(OWN), small={"datasets": list(JUDGED)[:8], "seeds": 3},
     )  # fmt: skip
     units = common.crossed(
         split=range(arguments.seeds),

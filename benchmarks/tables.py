@@ -175,9 +175,34 @@ NAMED: Mapping[str, Loader] = {
 }
 
 
+def of_split(name: str) -> Loader:
+    """Return a loader of a compressed file, whose last columns are a target and a split."""
+
+    def table() -> Table:
+        frame = pd.read_csv(path_of(f"{name}.csv.gz"))
+        return frame.drop(columns=["target", "test_split0"]), frame["target"].to_numpy(float)
+
+    return table
+
+
+LARGER: Mapping[str, tuple[Loader, int]] = {  # with numbers of rows to train on
+    "concrete_500": (of_file("concrete"), 500),
+    "concrete_927": (of_file("concrete"), 927),
+    "boston_455": (of_file("boston_housing"), 455),
+    "auto_300": (JUDGED["auto"], 300),
+    "airfoil_500": (of_file("airfoil"), 500),
+    "power_plant_1000": (of_file("power_plant"), 1000),
+    "diamonds_1500": (of_r("ggplot2", "diamonds", "price"), 1500),
+    "kin40k_1600": (of_split("kin40k"), 1600),
+    "kin40k_5000": (of_split("kin40k"), 5000),
+    "protein_4000": (of_split("protein"), 4000),
+}
+
+
 def load_table(name: str) -> Table:
     """Load a table in its own units, one that is judged with at most 500 rows."""
-    X, y = {**JUDGED, **TAUGHT, **CATEGORICAL, **UNSEEN, **NAMED}[name]()
+    larger = {name: loader for name, (loader, _) in LARGER.items()}
+    X, y = {**JUDGED, **TAUGHT, **CATEGORICAL, **UNSEEN, **NAMED, **larger}[name]()
     X, y = X.reset_index(drop=True), np.asarray(y, dtype=float)
     if name in JUDGED and len(y) > MAX_ROWS:
         rows = np.sort(np.random.default_rng(0).permutation(len(y))[:MAX_ROWS])
