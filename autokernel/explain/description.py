@@ -58,7 +58,7 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 SAME_COLUMN = 1 - 1e-9  # correlation of two columns that differ in their units
 TINY = np.finfo(float).tiny
-LEAST_WIDENING = 1.1  # of intervals, that is said
+LEAST_WIDENING = 1.2  # of intervals, that is said
 MUCH_OF_ONE = 0.1  # of the share that is explained, if one row is left out
 USED = "kernels that use the column"
 
