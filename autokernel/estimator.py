@@ -256,12 +256,13 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         an ``outlier``; and its ``weight`` and ``noise_std``. Prints as a table.
     left_out_ : dict of ndarray of shape (n_left_out,)
         The rows that were left out after the search, with what was predicted of them: in five
-        folds at random, or the last fifth of the rows with ``strategy="series"``. The ``row`` is
-        counted as in ``X``, and for its ``fold`` the best kernels of the search were ranked and
-        fitted again without these rows; approximate predictions have one fold, of at most 1000
-        rows, and keep the parameters. ``mean`` and ``std`` are in units of y, before intervals are
-        widened by what such rows show; ``probability`` is that of a smaller target. Empty if there
-        was no time, or with fewer than ten rows. Prints as a table.
+        folds, or the last fifth of each series with ``strategy="series"``. The ``row`` is counted
+        as in ``X``, and stands for equal ones too, of which those of the ``weight`` are in the
+        ``fold``. For it the best kernels of the search were ranked and fitted again without these
+        rows; approximate predictions have one fold, of at most 1000 rows, and keep the parameters.
+        ``mean`` and ``std`` are in units of y, before intervals are widened by what such rows show;
+        ``probability`` is that of a smaller target. Empty if there was no time, or with fewer than
+        ten rows. Prints as a table.
     left_out_score_ : float
         R^2 of these means; nan without any.
     X_train_ : ndarray of shape (n_samples, n_features)
@@ -572,7 +573,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         On a scale of the target, means and standard deviations are those of distributions at most
         as wide as the training targets, as the upper tail would dominate a mean of exponentials.
         Quantiles, densities and draws have the full width, and tails as heavy as those of the rows
-        of ``left_out_``. Standard deviations are such that 1.96 of them hold 95 % of such rows.
+        of ``left_out_``. Standard deviations are such that 1.96 of them hold 95 % of such rows,
+        unless ``averaging`` is None or there are none.
 
         Parameters
         ----------

@@ -90,9 +90,10 @@ class RowNoise:
         """Compute the noise variance of each row from that of all rows, or of single readings."""
         return s * self.slope + self.known
 
-    def take(self, rows: IntArray) -> "RowNoise":
-        """Return the noise of some rows, in the shape of their indices."""
-        return RowNoise(*(one[rows] for one in self._every))
+    def take(self, rows: IntArray, shares: FloatArray | float = 1.0) -> "RowNoise":
+        """Return the noise of some rows, in the shape of their indices, with shares of weights."""
+        weights, *others = (one[rows] for one in self._every)
+        return RowNoise(weights * shares, *others)
 
     def joined(self, other: "RowNoise") -> "RowNoise":
         """Return the noise of these rows and of others after them."""

@@ -74,7 +74,9 @@ class CalibrationDisplay:
                     "X and y must be rows that were not fitted, got None: the fit has left out "
                     "none, as it had fewer than ten rows or no time"
                 )
-            return cls(pit=model.mixture.law.probabilities(model.left_out.probability)).plot(axes)
+            found = model.mixture.law.probabilities(model.left_out.probability)
+            n_readings = np.maximum(np.rint(model.left_out.weights), 1).astype(int)
+            return cls(pit=np.repeat(found, n_readings)).plot(axes)
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
         check_index("y", y, X)

@@ -400,17 +400,18 @@ class Description:
         data, of, how = model.mixture.data, "the variance of held-out rows", "left_out_"
         if left_out is None:
             of = "the variance of the rows that it was fitted to, and may explain less of others"
-            u, how = data.u, "variance of the fit to the rows"
+            u, how, weights = data.u, "variance of the fit to the rows", np.ones_like(data.u)
             errors = u - model.mixture.mean(data.X)
         else:
-            u = data.u[left_out.rows]
+            u, weights = data.u[left_out.rows], left_out.weights
             errors = u - left_out.mean
-        yield self._explained(errors, u, of, how)
+        yield self._explained(errors, u, weights, of, how)
         if left_out is None:
             return
-        of_rows = model.transformed.noise.variance(model.scaled_noise_variance)
-        _, noise = model.scale.moments(model.transformed.y, of_rows)
-        size = float(np.sqrt(np.mean(errors**2)))
+        known = model.transformed.noise
+        of_all = (known.variance(model.scaled_noise_variance) - known.errors) * known.weights
+        _, noise = model.scale.moments(model.transformed.y, of_all + known.errors)
+        size = float(np.sqrt(np.average(errors**2, weights=weights)))
         if size > 1.5 * np.sqrt(noise.mean()):  # deviations of the noise
             error = model.target.width * size
             text = f"The error of held-out rows is {with_unit(error, unit)}."
@@ -421,9 +422,11 @@ class Description:
             text = f"{text}, as held-out rows show."
             yield Fact("intervals", "are wider", wider, evidence=how, text=text)
 
-    def _explained(self, errors: FloatArray, u: FloatArray, of: str, how: str) -> Fact:
+    def _explained(
+        self, errors: FloatArray, u: FloatArray, weights: FloatArray, of: str, how: str
+    ) -> Fact:
         """Say which share of the variance is explained, with excluded rows and without them."""
-        explained, excluded = max(0.0, share_explained(errors, u)), self.model.outliers
+        explained, excluded = max(0.0, share_explained(errors, u, weights)), self.model.outliers
         left_out = self.model.left_out
         text = f"The fit explains {percent(explained)} of {of}."
         if len(excluded.y):
@@ -431,11 +434,13 @@ class Description:
             outside = self.model.target.forward(excluded.y)
             without = f"{percent(explained)} without the excluded rows"
             errors = np.append(errors, outside - self.model.mixture.mean(X))
-            explained = max(0.0, share_explained(errors, np.append(u, outside)))
+            share = weights.sum() / self.model.mixture.data.noise.weights.sum()
+            weights = np.append(weights, np.full(len(outside), share))  # of all rows
+            explained = max(0.0, share_explained(errors, np.append(u, outside), weights))
             text = f"The fit explains {percent(explained)} of {of}; {without}."
         elif left_out is not None:
-            others = np.arange(len(u)) != np.argmax(np.abs(errors))
-            of_others = share_explained(errors[others], u[others])
+            others = np.arange(len(u)) != np.argmax(weights * errors**2)
+            of_others = share_explained(errors[others], u[others], weights[others])
             if of_others > explained + MUCH_OF_ONE:
                 row = self.model.given_rows[left_out.rows[np.argmin(others)]]
                 text = f"{text[:-1]}; {percent(of_others)} without row {row}."

@@ -205,12 +205,13 @@ def outcome_table(outcomes: Outcomes, outliers: IntArray) -> Table:
 def left_out_table(model: FittedModel) -> Table:
     """Return the rows that were left out, and what models without them predict."""
     found, target = model.left_out, model.target
-    rows, folds = np.empty(0, dtype=int), np.empty(0, dtype=int)
-    mean = deviation = probability = np.empty(0)
+    rows = folds = np.empty(0, dtype=int)
+    weights = mean = deviation = probability = np.empty(0)
     if found is not None:
-        rows, folds, probability = model.rows[found.rows], found.folds, found.probability
+        rows, weights, folds = model.given_rows[found.rows], found.weights, found.folds
+        probability = found.probability
         mean, deviation = target.inverse(found.mean), target.width * found.deviation
-    columns = {"row": rows, "fold": folds, "mean": mean, "std": deviation}
+    columns = {"row": rows, "weight": weights, "fold": folds, "mean": mean, "std": deviation}
     return Table(
         {**columns, "probability": probability},
         note="" if len(rows) else "no row was left out",

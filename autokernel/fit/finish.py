@@ -6,6 +6,7 @@ from dataclasses import replace
 from functools import partial
 
 import numpy as np
+from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
 from autokernel.data import NO_SERIES, RowNoise
@@ -22,6 +23,7 @@ from autokernel.many_rows.all_rows import warn_of_failures
 from autokernel.model import (
     N_FOLDS,
     NO_OUTCOMES,
+    NORMAL,
     PRIOR_LAW,
     SERIES_LAW,
     ErrorLaw,
@@ -200,7 +202,8 @@ def _left_out(
     is_of_series = run.arguments.strategy.is_of_series
     is_refitted = stage.approximation is None and stage.is_exact_on_all
     series = run.given.series if is_of_series else NO_SERIES
-    folds = folds_of(data, series, N_FOLDS if is_refitted else 1)  # which are alike without a fit
+    n_folds = N_FOLDS if is_refitted else 1  # they are alike without a fit
+    folds = folds_of(data, series, n_folds)
     refit: Refit = partial(
         MixturePredictor, mixture.components, make_predictor=mixture.make_predictor
     )
@@ -234,9 +237,14 @@ def model_of(
     is_of_series = run.arguments.strategy.is_of_series
     law = SERIES_LAW if is_of_series else PRIOR_LAW
     if left_out is not None and not is_of_series:
+        share = left_out.weights.sum() / stage.data.noise.weights.sum()  # of all rows
+        of_outliers = share * given.noise.weights[stage.outliers]
         has_width = run.arguments.averaging is not None
-        of_outliers = deviations[stage.outliers]
-        law = ErrorLaw.learned(left_out.probability, of_outliers, has_width=has_width)
+        law = ErrorLaw.learned(
+            np.append(ndtri(left_out.probability), deviations[stage.outliers]),
+            np.append(left_out.weights, of_outliers),
+            has_width=has_width,
+        )
     # all equal rows, in the order in which they are given
     is_out = np.isin(given.first_equal, given.rows[stage.outliers])
     of_out = np.searchsorted(given.rows, given.first_equal[is_out])
@@ -291,6 +299,7 @@ def deviations_of(
 
     Those without a density on the scale of the target are infinitely far.
     """
+    mixture = mixture.with_law(NORMAL)
     mean, variance = mixture.moments(data.X)
     of_function = mixture.moments(data.X, noise=False)[1]
     of_rows = RowNoise(data.noise.weights, data.noise.errors)  # new ones are rounded already

@@ -78,9 +78,9 @@ class TrainingData:
     def _with_rows(self, inputs: Inputs, u: FloatArray, noise: RowNoise) -> "TrainingData":
         return TrainingData(inputs, u, noise, self.target, varying=self.varying).on(self._scale)
 
-    def take(self, rows: IntArray) -> "TrainingData":
-        """Return the data of these rows."""
-        return self._with_rows(self.inputs[rows], self.u[rows], self.known_noise.take(rows))
+    def take(self, rows: IntArray, shares: FloatArray | float = 1.0) -> "TrainingData":
+        """Return the data of these rows, of shares of their weights."""
+        return self._with_rows(self.inputs[rows], self.u[rows], self.known_noise.take(rows, shares))
 
     def drawn(self, n_rows: int, seed: int) -> "TrainingData":
         """Return ``n_rows`` random rows, in order; with one seed, more rows include the fewer."""

@@ -7,7 +7,7 @@ from autokernel.model.averaging import (
     certain,
     posterior_over_kernels,
 )
-from autokernel.model.errors import FACTORS, PRIOR_LAW, SERIES_LAW, ErrorLaw
+from autokernel.model.errors import FACTORS, NORMAL, PRIOR_LAW, SERIES_LAW, ErrorLaw
 from autokernel.model.fitted import (
     NO_OUTCOMES,
     FittedModel,

@@ -34,14 +34,12 @@ class ErrorLaw:
 
     @classmethod
     def learned(
-        cls, probabilities: FloatArray, outliers: FloatArray, *, has_width: bool = True
+        cls, errors: FloatArray, weights: FloatArray, *, has_width: bool = True
     ) -> "ErrorLaw":
-        """Learn from rows that were left out, and from the errors of outliers in deviations.
+        """Learn from errors (n,) in predicted deviations, each of which counts by its weight.
 
-        Given are the predicted ``probabilities`` (n,) of smaller targets. Unless the law
-        ``has_width``, it has tails, and deviations are as predicted.
+        Unless the law ``has_width``, it has tails, and deviations are as predicted.
         """
-        errors = np.concatenate([ndtri(probabilities), outliers])
         errors = np.clip(errors, -FARTHEST, FARTHEST)[:, None]
 
         def parts(point: FloatArray) -> tuple[float, FloatArray]:
@@ -52,7 +50,7 @@ class ErrorLaw:
             densities = log_shares + norm.logpdf(errors, scale=width * FACTORS)
             of_prior = N_OF_SHARES * np.dot(SHARES, log_shares)
             of_prior -= N_OF_WIDTH * (np.log(width) + 0.5 / width**2)
-            return -float(logsumexp(densities, axis=1).sum() + of_prior)
+            return -float(weights @ logsumexp(densities, axis=1) + of_prior)
 
         start = np.append(np.log(SHARES[1:]) - np.log(SHARES[0]), np.zeros(int(has_width)))
         width, log_shares = parts(minimize(loss, start, method="BFGS").x)

@@ -184,7 +184,7 @@ class FittedModel:
         if self.left_out is None:
             return np.nan
         u = self.mixture.data.u[self.left_out.rows]
-        return share_explained(u - self.left_out.mean, u)
+        return share_explained(u - self.left_out.mean, u, self.left_out.weights)
 
     @property
     def columns(self) -> Columns:

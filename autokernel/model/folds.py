@@ -3,6 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import islice
 from typing import NamedTuple
 
 import numpy as np
@@ -11,10 +12,8 @@ from scipy.special import softmax
 from autokernel.data import Series
 from autokernel.deadline import Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.evidence.laplace import laplace_log_evidence
 from autokernel.evidence.maximise import maximise
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.exceptions import NotAMaximumError
 from autokernel.inference import ExactPredictor, TrainingData
 from autokernel.model.averaging import MixtureComponent
 from autokernel.model.mixture import MixturePredictor
@@ -33,60 +32,81 @@ class LeftOut(NamedTuple):
     """Predictions of rows by models that are fitted without them, of the standardised target."""
 
     rows: IntArray  #: (n,), of those that predictions are given
+    weights: FloatArray  #: (n,), of the readings that are left out together
     folds: IntArray  #: (n,), rows of one fold are left out together
     mean: FloatArray
     deviation: FloatArray
     probability: FloatArray  #: of a smaller target
 
 
-def share_explained(errors: FloatArray, targets: FloatArray) -> float:
+def share_explained(errors: FloatArray, targets: FloatArray, weights: FloatArray) -> float:
     """Compute which share of the variance of targets (n,) is explained, below zero for none."""
-    return 1 - float(np.mean(errors**2) / max(targets.var(), np.finfo(float).tiny))
+    spread = np.average((targets - np.average(targets, weights=weights)) ** 2, weights=weights)
+    return 1 - float(np.average(errors**2, weights=weights) / max(spread, np.finfo(float).tiny))
 
 
 Refit = Callable[[TrainingData], MixturePredictor]
 """Function that fits a model to some of the rows."""
 
 
-def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list[IntArray]:
-    """Choose the rows to leave out together: the last fifth of each series, or fifths of all rows.
+def _n_readings(data: TrainingData) -> IntArray:
+    """Return for how many readings each row stands, such as equal rows, at least one."""
+    return np.maximum(np.rint(data.noise.weights), 1).astype(int)
 
-    These depend neither on the order of the rows nor on a seed: each has rows from the smallest to
-    the largest target. Of very many rows they are smaller.
+
+def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list[IntArray]:
+    """Choose how many of the readings that each row stands for are left out together.
+
+    Each fold is an array (n_samples,): the last fifth of each series, or a fifth of all rows, which
+    depends neither on their order nor on a seed, and has rows from the smallest to the largest
+    target. Of very many rows it is smaller.
     """
-    X, n = data.inputs.filled, len(data.y)
-    if n < MIN_ROWS:
+    X, n, counts = data.inputs.filled, len(data.y), _n_readings(data)
+    if counts.sum() < MIN_ROWS:
         return []
     if series.time is not None:
         _, groups = np.unique(X[:, series.groups], axis=0, return_inverse=True)
-        order = np.lexsort((X[:, series.time], groups))
+        order = np.lexsort((data.u, X[:, series.time], groups))
         sizes = np.bincount(groups)
         places = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)
-        is_last = places >= (1 - 1 / N_FOLDS) * np.repeat(sizes, sizes)
-        return [np.sort(order[is_last])] if is_last.any() else []
-    order = np.lexsort((X.sum(axis=1).round(9), data.u.round(9)))
+        n_kept = np.minimum(np.ceil((1 - 1 / N_FOLDS) * sizes), np.maximum(sizes - 1, 1))
+        is_last = np.zeros(n, dtype=bool)
+        is_last[order] = places >= np.repeat(n_kept, sizes)
+        return [counts * is_last] if is_last.any() else []
+    order = np.lexsort((*X.T.round(9), X.sum(axis=1).round(9), data.u.round(9)))
     some = order[:: -(-n // (N_FOLDS * MAX_OF_FOLD))]
-    return [np.sort(some[number::N_FOLDS]) for number in range(n_folds)]
+    ends, folds = np.cumsum(counts[some]), []
+    for number in range(n_folds):
+        out = np.zeros(n, dtype=int)
+        out[some] = np.diff((ends + N_FOLDS - 1 - number) // N_FOLDS, prepend=0)
+        folds.append(out)
+    return folds
 
 
 def leave_out(
     data: TrainingData, folds: Sequence[IntArray], refit: Refit, deadline: Deadline
 ) -> LeftOut | None:
-    """Predict the rows of each fold from all others, None if there is no time for any fold."""
+    """Predict the readings of each fold from all others, None if there is no time for any fold."""
     every = in_time(_predicted(data, folds, refit, deadline))
     found = [np.concatenate(one) for one in zip(*every, strict=True)]
-    return LeftOut(*(one[np.argsort(found[0])] for one in found)) if found else None
+    if not found:
+        return None
+    order = np.lexsort((found[2], found[0]))  # by fold within rows
+    return LeftOut(*(one[order] for one in found))
 
 
 def _predicted(
     data: TrainingData, folds: Sequence[IntArray], refit: Refit, deadline: Deadline
 ) -> Iterator[LeftOut]:
-    for number, rows in enumerate(folds):
+    counts = _n_readings(data)
+    for number, out in enumerate(folds):
         with deadline.timed(leave_out, 1.0):
-            mixture = refit(data.take(np.setdiff1d(np.arange(len(data.y)), rows)))
-            mean, variance, probability = mixture.outcomes(data.take(rows))
-        of_fold = np.full(len(rows), number)
-        yield LeftOut(rows, of_fold, mean, np.sqrt(variance), probability)
+            rows, kept = np.flatnonzero(out), np.flatnonzero(counts > out)
+            mixture = refit(data.take(kept, 1 - out[kept] / counts[kept]))
+            left = data.take(rows, 1 / counts[rows])
+            mean, variance, probability = mixture.outcomes(left)
+        of_fold, weights = np.full(len(rows), number), out[rows] * left.noise.weights
+        yield LeftOut(rows, weights, of_fold, mean, np.sqrt(variance), probability)
 
 
 def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
@@ -100,11 +120,8 @@ def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
         times = data.noise.n_readings / evaluator.n_samples
 
         def score_of(one: Evaluation, log_posterior: float) -> float:
-            try:
-                log_evidence = laplace_log_evidence(log_posterior, times * one.hessian)
-            except NotAMaximumError:
-                return -np.inf
-            return log_evidence + one.log_structure_prior
+            log_volume = one.log_evidence - one.log_posterior - 0.5 * one.n_params * np.log(times)
+            return log_posterior + log_volume + one.log_structure_prior
 
         exact = partial(LogPosterior.exact, data=data, priors=evaluator.priors)
         ranked = [(score_of(one, exact(one.expression).value(one.theta)), one) for one in known]
@@ -123,5 +140,6 @@ def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
         ]
         return MixturePredictor(components, data, ExactPredictor)
 
-    known = best_first[:MAX_RANKED]
+    finite = (one for one in best_first if np.isfinite(one.log_evidence))
+    known = [*islice(finite, MAX_RANKED)] or best_first[:1]
     return refit

@@ -12,7 +12,6 @@ import pandas as pd
 import pytest
 
 from autokernel import AutoKernelGPRegressor
-from autokernel.displays import CalibrationDisplay
 
 N, N_NEW = 40, 5
 KERNELS = {
@@ -167,13 +166,6 @@ def test_equal_rows_are_one_row_and_nothing_is_lost(rng):
     assert by_weights.best_score_ == model.best_score_
     np.testing.assert_array_equal(by_weights.predict(x[:, None]), model.predict(x[:, None]))
     assert "Rows 7 and 50 are excluded" in model.describe()
-
-
-def test_what_leaves_rows_out_counts_equal_ones_once(rng):
-    X, y = rng.uniform(0, 6, (30, 1)), rng.normal(size=30)
-    every = np.tile(np.arange(30), 70)  # more copies than rows that are left out
-    model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X[every], y[every], "SE[0]")
-    assert len(CalibrationDisplay.from_estimator(model).pit) == 30
 
 
 def test_a_gap_or_an_error_of_its_own_makes_a_row_its_own():

@@ -62,3 +62,25 @@ def test_of_series_the_last_rows_of_each_are_left_out():
     model = AutoKernelGPRegressor(strategy="series", random_state=0).fit(X, y)
     np.testing.assert_array_equal(model.left_out_["row"], [*range(24, 30), *range(46, 50)])
     assert not model.left_out_["fold"].any()
+
+
+def test_equal_rows_are_left_out_one_by_one():
+    rng = np.random.default_rng(0)
+    X = pd.DataFrame({"sex": rng.choice(["f", "m"], 300), "class": rng.choice(["1", "2"], 300)})
+    p = np.where(X["sex"] == "f", 0.7, 0.2)
+    y = (rng.uniform(size=300) < p).astype(float)
+    model = small(base_kernels=["CAT"], n_iter=2).fit(X, y)
+    assert model.left_out_["weight"].sum() == 300
+    assert model.left_out_score_ == pytest.approx(p.var() / y.var(), abs=0.08)
+    _, std = model.predict(X, return_std=True)
+    assert std.mean() == pytest.approx(np.sqrt(np.mean(p * (1 - p))), rel=0.1)
+
+
+def test_outliers_count_as_much_as_the_other_rows():
+    X, y = wave(600)
+    y[::100] += 20
+    model = small(n_iter=0, outliers="auto", approximation="inducing").fit(X, y)
+    assert len(model.outliers_) == 6
+    assert len(model.left_out_["row"]) == 119
+    law = model._fitted.mixture.law
+    assert law.shares[-1] == pytest.approx((40 * 0.005 + 0.01 * 119) / (40 + 1.01 * 119), abs=0.005)
