@@ -202,8 +202,7 @@ def _left_out(
     is_of_series = run.arguments.strategy.is_of_series
     is_refitted = stage.approximation is None and stage.is_exact_on_all
     series = run.given.series if is_of_series else NO_SERIES
-    n_folds = N_FOLDS if is_refitted else 1  # they are alike without a fit
-    folds = folds_of(data, series, n_folds)
+    folds = folds_of(data, series, N_FOLDS if is_refitted else 1)  # without a fit, all are alike
     refit: Refit = partial(
         MixturePredictor, mixture.components, make_predictor=mixture.make_predictor
     )

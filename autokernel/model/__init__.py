@@ -22,6 +22,7 @@ from autokernel.model.folds import (
     Refit,
     folds_of,
     leave_out,
+    n_readings,
     refit_by,
     share_explained,
 )

@@ -10,12 +10,12 @@ from scipy.stats import norm
 from autokernel.typing import FloatArray
 
 FACTORS = np.array([1.0, 3.0, 10.0])  # of the deviation, in shares of all observations
-# before any row is left out, and how many rows count as much as these shares, and as a width of
-# one: those of the highest density of new rows of ten tables (TAUGHT in benchmarks/tables.py)
+# The prior shares, and how many rows they and a width of one are worth. They maximise the
+# density of new rows of ten tables (TAUGHT in benchmarks/tables.py).
 SHARES, N_OF_SHARES, N_OF_WIDTH = (0.92, 0.075, 0.005), 40.0, 160.0
-WILD_SHARE = 3e-4  # of observations that are of another kind, whatever their inputs are
+WILD_SHARE = 3e-4  # of observations that no prediction describes
 WILD = 3.0  # their deviation from predictions, in deviations of all targets
-FARTHEST = 8.0  # deviations that are told apart, as probabilities near one are rounded
+FARTHEST = 8.0  # deviations; beyond, the rounding of probabilities near one hides differences
 
 
 @dataclass(frozen=True)
@@ -72,13 +72,13 @@ class ErrorLaw:
 
     def probabilities(self, of_normal: FloatArray) -> FloatArray:
         """Compute the probabilities (n,) of smaller targets from those by normal predictions."""
-        z = ndtri(of_normal)[:, None] / (self.width * FACTORS[: len(self.shares)])
-        return ndtr(z) @ np.array(self.shares)
+        shares, factors = np.array(self.normals).T
+        return ndtr(ndtri(of_normal)[:, None] / factors) @ shares / shares.sum()
 
 
 NORMAL = ErrorLaw()
 """The law of normal errors, as components of a mixture have them."""
 PRIOR_LAW = ErrorLaw(shares=SHARES, wild=WILD_SHARE)
-"""The law of the errors where no rows were left out."""
+"""The law of the errors if no rows were held out."""
 SERIES_LAW = ErrorLaw(shares=(0.9, 0.1))
-"""That of forecasts, close to a t distribution with 5 degrees of freedom: levels break."""
+"""The law of the errors of forecasts, close to a t distribution with 5 degrees of freedom."""

@@ -1,4 +1,4 @@
-"""Rows that are predicted without them: what is said of new rows is measured on such rows."""
+"""Held-out rows, on which every statement about new rows is measured."""
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
@@ -21,11 +21,11 @@ from autokernel.typing import FloatArray, IntArray
 
 N_FOLDS = 5
 MAX_OF_FOLD = 1000  # rows
-MIN_ROWS = 10  # of which some are left out
-MAX_RANKED = 30  # kernels of the search, by the rows of a fold
-MAX_FITTED = 3  # of these, those of the largest weight
-MAX_BEHIND = 6.0  # nats behind the best kernel of a fold, with less than a weight of .003
-MAX_STEPS = 8  # of a fit, from the parameters of all rows
+MIN_ROWS = 10  # with fewer, none are held out
+MAX_RANKED = 30  # kernels of the search that are ranked without the rows of a fold
+MAX_FITTED = 3  # kernels that are fitted without them
+MAX_BEHIND = 6.0  # nats: a kernel further behind the best one would have a weight below .003
+MAX_STEPS = 8  # iterations of such a fit, which begins at the parameters of all rows
 
 
 class LeftOut(NamedTuple):
@@ -49,9 +49,9 @@ Refit = Callable[[TrainingData], MixturePredictor]
 """Function that fits a model to some of the rows."""
 
 
-def _n_readings(data: TrainingData) -> IntArray:
-    """Return for how many readings each row stands, such as equal rows, at least one."""
-    return np.maximum(np.rint(data.noise.weights), 1).astype(int)
+def n_readings(weights: FloatArray) -> IntArray:
+    """Return how many readings, such as equal rows, weights (n,) stand for: at least one each."""
+    return np.maximum(np.rint(weights), 1).astype(int)
 
 
 def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list[IntArray]:
@@ -61,7 +61,7 @@ def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list
     depends neither on their order nor on a seed, and has rows from the smallest to the largest
     target. Of very many rows it is smaller.
     """
-    X, n, counts = data.inputs.filled, len(data.y), _n_readings(data)
+    X, n, counts = data.inputs.filled, len(data.y), n_readings(data.noise.weights)
     if counts.sum() < MIN_ROWS:
         return []
     if series.time is not None:
@@ -87,7 +87,7 @@ def leave_out(
     data: TrainingData, folds: Sequence[IntArray], refit: Refit, deadline: Deadline
 ) -> LeftOut | None:
     """Predict the readings of each fold from all others, None if there is no time for any fold."""
-    every = in_time(_predicted(data, folds, refit, deadline))
+    every = in_time(_fold_by_fold(data, folds, refit, deadline))
     found = [np.concatenate(one) for one in zip(*every, strict=True)]
     if not found:
         return None
@@ -95,10 +95,10 @@ def leave_out(
     return LeftOut(*(one[order] for one in found))
 
 
-def _predicted(
+def _fold_by_fold(
     data: TrainingData, folds: Sequence[IntArray], refit: Refit, deadline: Deadline
 ) -> Iterator[LeftOut]:
-    counts = _n_readings(data)
+    counts = n_readings(data.noise.weights)
     for number, out in enumerate(folds):
         with deadline.timed(leave_out, 1.0):
             rows, kept = np.flatnonzero(out), np.flatnonzero(counts > out)
@@ -112,8 +112,9 @@ def _predicted(
 def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
     """Return how kernels are fitted to some of the rows of an evaluator, and weighed by these.
 
-    Those that are probable at the parameters of all rows are fitted from there, by a few steps. So
-    a structure that only all rows like loses. The volume of a posterior is that by all rows.
+    Kernels are ranked at the parameters of all rows, and the best ones are fitted from there by a
+    few steps. A structure that only the held-out rows support loses. The volume of a posterior is
+    scaled from all rows.
     """
 
     def refit(data: TrainingData) -> MixturePredictor:
