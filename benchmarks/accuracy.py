@@ -146,7 +146,9 @@ def compare(rows: Rows, before: str, now: str) -> None:
     old, new = (one.loc[shared] for one in both)
     print(f"\n{now} less {before}, {len(shared)} fits:")
     for name in FIGURES:
-        less = (new[name] - old[name])["default"].to_numpy()
+        less = (new[name] - old[name])["default"].dropna().to_numpy()
+        if not len(less):  # older rows have no such figure
+            continue
         print(f"{name}: {less.mean():.4f} ± {standard_error(less):.4f}, worst {less.max():.3f}")
     seconds = [float(one["cpu_seconds"]["default"].sum()) for one in (old, new)]
     print(f"CPU: {seconds[1] / seconds[0]:.2f} times")
