@@ -201,7 +201,7 @@ def read_fit_rows(path: Path, options: argparse.Namespace) -> FitRows:
             raise ValueError(f"{MIN_ROWS} rows with an input are needed, got {len(y)}")
     notes = [f"{len(y)} of {len(kept)} rows are used, with the inputs\n\n{_summary(X)}\n"]
     kinds, weights = {name: kinds[name] for name in X}, weights[kept].to_numpy(float)
-    weights = weights / weights.mean()  # rows are seldom readings that agree exactly
+    weights = weights / weights.mean()  # the noise is that of a typical row
     X, y = X.reset_index(drop=True), y.reset_index(drop=True)
     time = X.iloc[:, 0].to_numpy() if list(kinds.values()) == [NUMBER] else None
     if len(dates := X.select_dtypes("datetime").columns):

@@ -126,7 +126,7 @@ def check_fit_data(
     return FitData(
         inputs,
         values,
-        RowNoise.of_readings(weights, errors, resolution),
+        RowNoise.of_targets(values, weights, errors, resolution),
         columns=columns,
         target_name=target_name,
         rows=rows,
@@ -167,7 +167,7 @@ def check_new_rows(
     return FitData(
         inputs[kept],
         values[kept],
-        RowNoise.of_readings(weights[kept], errors[kept], resolution),
+        RowNoise.of_targets(values[kept], weights[kept], errors[kept], resolution),
         columns=replace(known, every=tuple(every)),
         rows=first_row + kept,
         first_equal=np.where(weights > 0, np.arange(len(values)), -1),

@@ -1,6 +1,6 @@
 """The noise of each row: what is known of it, and how it varies with the columns."""
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
 
@@ -38,7 +38,9 @@ class RowNoise:
     Parameters
     ----------
     weights, errors, rounding, log_slopes, log_factors : ndarray of shape (n_samples,)
-        By default, weights are one and all others are zero. ``log_factors`` are the logs of f.
+        By default, all but weights are zero. ``log_factors`` are the logs of f.
+    readings : ndarray of shape (n_samples,)
+        How many readings are known to agree. It is the weight by default, and one for their mean.
     """
 
     def __init__(
@@ -48,15 +50,16 @@ class RowNoise:
         rounding: FloatArray | float = 0.0,
         log_slopes: FloatArray | float = 0.0,
         log_factors: FloatArray | float = 0.0,
+        readings: FloatArray | None = None,
     ) -> None:
-        self.weights = weights
+        self.weights, self.readings = weights, weights if readings is None else readings
         self.errors, self.rounding, self.log_slopes, self.log_factors = (
             np.broadcast_to(one, weights.shape)
             for one in (errors, rounding, log_slopes, log_factors)
         )
         self.known = self.rounding / weights + self.errors
         self.slope = np.exp(self.log_factors) / weights  # of the variance, by that of all rows
-        self._has_weights = bool(np.any(weights != 1))
+        self._has_weights = bool(np.any(self.readings != 1))
         self._sum_of_log_slopes = float(self.log_slopes.sum())
         self.differs = bool(np.any(self.slope != 1) or np.any(self.known))
 
@@ -66,9 +69,18 @@ class RowNoise:
         return cls(np.ones(n_rows))
 
     @classmethod
-    def of_readings(cls, weights: FloatArray, stds: FloatArray, resolution: float) -> "RowNoise":
-        """Return the noise of targets with known errors, rounded to a resolution."""
-        return cls(weights, stds**2, resolution**2 / 12)  # errors of rounding are uniform
+    def of_targets(
+        cls, y: FloatArray, weights: FloatArray, stds: FloatArray, resolution: float
+    ) -> "RowNoise":
+        """Return the noise of targets with known errors, rounded to a resolution.
+
+        If targets are not rounded, readings that agree in all digits with no other row are copies,
+        or have a mean: they say nothing about the noise.
+        """
+        _, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
+        readings = np.where((counts[numbers] > 1) | (resolution > 0), weights, 1.0)
+        rounding = resolution**2 / 12  # errors of rounding are uniform
+        return cls(weights, stds**2, rounding, readings=readings)
 
     @property
     def resolution(self) -> float:
@@ -76,15 +88,19 @@ class RowNoise:
         return float(np.sqrt(12 * self.rounding[0]))
 
     @property
-    def record(self) -> list[FloatArray]:
+    def record(self) -> dict[str, FloatArray]:
         """What is known, each as one number where all rows agree, for :meth:`of_record`."""
-        known = self._every[:-1]
-        return [np.array(one.flat[0]) if one.size and np.ptp(one) == 0 else one for one in known]
+        return {
+            name: np.array(one.flat[0]) if one.size and np.ptp(one) == 0 else one
+            for name, one in self._every.items()
+            if name != "log_factors"
+        }
 
     @classmethod
-    def of_record(cls, shape: tuple[int, ...], record: Iterable[npt.ArrayLike]) -> "RowNoise":
+    def of_record(cls, shape: tuple[int, ...], record: Mapping[str, npt.ArrayLike]) -> "RowNoise":
         """Make the noise of a record."""
-        return cls(*(np.broadcast_to(np.asarray(one, dtype=float), shape) for one in record))
+        every = {name: np.asarray(one, dtype=float) for name, one in record.items()}
+        return cls(**{name: np.broadcast_to(one, shape) for name, one in every.items()})
 
     def variance(self, s: float | FloatArray) -> FloatArray:
         """Compute the noise variance of each row from that of all rows, or of single readings."""
@@ -92,33 +108,35 @@ class RowNoise:
 
     def take(self, rows: IntArray, shares: FloatArray | float = 1.0) -> "RowNoise":
         """Return the noise of some rows, in the shape of their indices, with shares of weights."""
-        weights, *others = (one[rows] for one in self._every)
-        return RowNoise(weights * shares, *others)
+        taken = {name: one[rows] for name, one in self._every.items()}
+        return RowNoise(**taken | {name: taken[name] * shares for name in ("weights", "readings")})
 
     def joined(self, other: "RowNoise") -> "RowNoise":
         """Return the noise of these rows and of others after them."""
-        return RowNoise(*map(np.concatenate, zip(self._every, other._every, strict=True)))
+        every = self._every.items()
+        return RowNoise(**{name: np.append(one, other._every[name]) for name, one in every})
 
     def with_new(self) -> "RowNoise":
         """Return the noise of blocks of rows (n_blocks, n_rows) with a new row at the end."""
-        width = ((0, 0), (0, 1))
-        weights, *others = self._every
-        weights = np.pad(weights, width, constant_values=1.0)
-        return RowNoise(weights, *(np.pad(one, width) for one in others))
+        ends = {"weights": 1.0, "readings": 1.0}  # others are zero
+        every = {
+            name: np.pad(one, ((0, 0), (0, 1)), constant_values=ends.get(name, 0.0))
+            for name, one in self._every.items()
+        }
+        return RowNoise(**every)
 
     def multiplied(self, factor: FloatArray | float) -> "RowNoise":
         """Return the noise of targets that are multiplied by the root of a factor."""
-        errors, rounding = self.errors * factor, self.rounding * factor
-        return RowNoise(self.weights, errors, rounding, self.log_slopes, self.log_factors)
+        return self.with_(errors=self.errors * factor, rounding=self.rounding * factor)
 
     def on_scale(self, log_slopes: FloatArray) -> "RowNoise":
         """Return the noise on a scale of the target with these slopes, by the delta method."""
         noise = self.multiplied(np.exp(np.minimum(2 * log_slopes, LARGEST_LOG)))
-        return RowNoise(self.weights, noise.errors, noise.rounding, log_slopes, self.log_factors)
+        return noise.with_(log_slopes=log_slopes)
 
-    def with_factors(self, log_factors: FloatArray) -> "RowNoise":
-        """Return the noise with other factors, given by their logs (n_samples,)."""
-        return RowNoise(self.weights, self.errors, self.rounding, self.log_slopes, log_factors)
+    def with_(self, **changes: FloatArray) -> "RowNoise":
+        """Return the noise with something else known of it."""
+        return RowNoise(**self._every | changes)
 
     @property
     def has_density(self) -> BoolArray:
@@ -126,8 +144,9 @@ class RowNoise:
         return np.isfinite(self.log_slopes)
 
     @property
-    def _every(self) -> tuple[FloatArray, ...]:
-        return self.weights, self.errors, self.rounding, self.log_slopes, self.log_factors
+    def _every(self) -> dict[str, FloatArray]:
+        names = "weights", "errors", "rounding", "log_slopes", "log_factors", "readings"
+        return {name: getattr(self, name) for name in names}
 
     @property
     def influence(self) -> FloatArray:
@@ -142,11 +161,11 @@ class RowNoise:
     def corrections(self, log_noise: float) -> FloatArray:
         """Compute what turns the log density of each row into that of the target as it was.
 
-        A row of the weight w is w readings of one target, and their mean has the noise variance
-        ``s / w``. Their scatter has the density ``(2 pi s)^(-(w - 1) / 2) w^(-1 / 2)``. With
-        rounding, s is that of a rounded reading.
+        A row of w readings that agree is one of their mean, of the noise variance ``s / w``. Their
+        scatter has the density ``(2 pi s)^(-(w - 1) / 2) w^(-1 / 2)``. With rounding, s is that of
+        a rounded reading.
         """
-        w = self.weights
+        w = self.readings
         with np.errstate(invalid="ignore"):  # of a noise that is no number
             log_noises = np.logaddexp(log_noise + self.log_factors, self._log_rounding)
         scatter = (w - 1) * LOG_2PI + np.log(w)
@@ -168,7 +187,7 @@ class RowNoise:
         """Compute the derivatives (n_samples,) of :meth:`corrections` in the log of the noise."""
         logs = log_noise + self.log_factors
         shares = expit(logs - self._log_rounding)  # of the noise that is not rounding
-        return 0.5 * (1 - self.weights) * shares
+        return 0.5 * (1 - self.readings) * shares
 
     @property
     def _log_rounding(self) -> FloatArray:

@@ -45,15 +45,15 @@ def update_noise(
     """Find how the noise varies around one kernel, on its scale of the target.
 
     Another function is taken if it gains :data:`MIN_GAIN` nats over the known one, and over the
-    ``least`` score. Returns also the score, or the ``least``. Where weights are no numbers of
+    ``least`` score. Returns also the score, or the ``least``. With weights that are no numbers of
     readings, the noise stays as before. Each of a few fits takes some dozen likelihood calls,
     O(n_samples^3) each. Noise that varies with one of the ``columns`` is kept in ``found``, by the
     text of its kernel, for the next call with the same rows.
     """
     data = data.on(fit.expression.target)
-    known, weights = data.noise_function, data.noise.weights
+    known, readings = data.noise_function, data.noise.readings
     is_possible = len(data.y) >= MIN_ROWS and np.isfinite(fit.log_posterior)
-    if not is_possible or np.any(weights != np.round(weights)):
+    if not is_possible or np.any(readings != np.round(readings)):
         return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
         best = found.get(fit.expression.canonical)
@@ -245,7 +245,8 @@ class _Search:
         return self._with(self._basis(fit.terms) @ _coefficients(fit.terms))
 
     def _with(self, log_factors: FloatArray) -> ExactLikelihood:
-        return self._likelihood.with_noise(self._likelihood.data.noise.with_factors(log_factors))
+        noise = self._likelihood.data.noise.with_(log_factors=log_factors)
+        return self._likelihood.with_noise(noise)
 
 
 def _information(likelihood: ExactLikelihood, theta: FloatArray) -> FloatArray:
@@ -257,7 +258,7 @@ def _information(likelihood: ExactLikelihood, theta: FloatArray) -> FloatArray:
     noise, variances = likelihood.noise, np.exp(theta[-1]) * likelihood.noise.slope
     found = 0.5 * np.outer(variances, variances) * inverse**2
     share = variances / (variances + noise.rounding / noise.weights)  # that is not of rounding
-    found[np.diag_indices(len(found))] += 0.5 * np.maximum(noise.weights - 1, 0.0) * share**2
+    found[np.diag_indices(len(found))] += 0.5 * np.maximum(noise.readings - 1, 0.0) * share**2
     return found
 
 

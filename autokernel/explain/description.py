@@ -434,7 +434,7 @@ class Description:
             outside = self.model.target.forward(excluded.y)
             without = f"{percent(explained)} without the excluded rows"
             errors = np.append(errors, outside - self.model.mixture.mean(X))
-            share = weights.sum() / self.model.mixture.data.noise.weights.sum()
+            share = weights.sum() / self.model.mixture.data.noise.readings.sum()
             weights = np.append(weights, np.full(len(outside), share))  # of all rows
             explained = max(0.0, share_explained(errors, np.append(u, outside), weights))
             text = f"The fit explains {percent(explained)} of {of}; {without}."

@@ -49,7 +49,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 16
+FORMAT_VERSION = 17
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -71,7 +71,7 @@ _HISTORY = (
     | dict.fromkeys(("expected_improvement", "standard_error", "pareto_k"), FloatArray)
     | {"upper_bound": FloatArray}
 )
-_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes"), FloatArray)
+_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes", "readings"), FloatArray)
 _FIELDS = {  # of a model that are written as they are
     "scaled_noise_variance": float,
     "kernels": tuple[KernelPosterior, ...],
@@ -290,7 +290,7 @@ def _model_record(model: FittedModel) -> dict[str, Any]:
         "series": model.series.columns,
         "columns": model.columns,
         "target": model.target,
-        "noise": dict(zip(_NOISE, data.known_noise.record, strict=True)),
+        "noise": data.known_noise.record,
         "varying": data.varying,
         "rows_of_model": None if has_all else {"X": data.X, "y": data.u},
         "predictor": {"name": name, "number": next(iter(counts.values()), None)},
@@ -363,7 +363,7 @@ def _mixture(
     for name, values in record["noise"].items():
         _check_shape(values, targets.shape[: values.ndim], f"{key}.noise.{name}")
     _check_varying(record["varying"], columns, target, f"{key}.varying")
-    noise = RowNoise.of_record(targets.shape, record["noise"].values())
+    noise = RowNoise.of_record(targets.shape, record["noise"])
     data = TrainingData(inputs, targets, noise, target, varying=record["varying"])
     make = _make_predictor(record["predictor"], f"{key}.predictor")
     try:

@@ -236,8 +236,8 @@ def model_of(
     is_of_series = run.arguments.strategy.is_of_series
     law = SERIES_LAW if is_of_series else PRIOR_LAW
     if left_out is not None and not is_of_series:
-        share = left_out.weights.sum() / stage.data.noise.weights.sum()  # of all rows
-        of_outliers = share * given.noise.weights[stage.outliers]
+        share = left_out.weights.sum() / stage.data.noise.readings.sum()  # of all rows
+        of_outliers = share * given.noise.readings[stage.outliers]
         has_width = run.arguments.averaging is not None
         law = ErrorLaw.learned(
             np.append(ndtri(left_out.probability), deviations[stage.outliers]),

@@ -46,7 +46,7 @@ class TrainingData:
             self.noise = self.noise.on_scale(log_slopes)
         self.noise_function = varying.get(scale, CONSTANT)
         if self.noise_function.terms:
-            self.noise = self.noise.with_factors(self.noise_function.log_factors(inputs))
+            self.noise = self.noise.with_(log_factors=self.noise_function.log_factors(inputs))
         weights = self.noise.influence
         self.mean_square = float(np.average(self.y**2, weights=weights)) if len(u) else 0.0
         self._pairs: dict[View, PackedPairs] = {}
@@ -104,7 +104,7 @@ class TrainingData:
     def definition(self) -> tuple[object, ...]:
         """All numbers that a fit depends on."""
         plain = self._plain
-        every = self.X, plain.u, *plain.known_noise.record
+        every = self.X, plain.u, *plain.known_noise.record.values()
         varying = as_text(dict(self.varying))["text"]
         numbers = self.inputs.columns.numbers, sorted(self.target.scales.items()), varying
         return (*(values.tobytes() for values in every), *numbers)

@@ -61,7 +61,7 @@ def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list
     depends neither on their order nor on a seed, and has rows from the smallest to the largest
     target. Of very many rows it is smaller.
     """
-    X, n, counts = data.inputs.filled, len(data.y), n_readings(data.noise.weights)
+    X, n, counts = data.inputs.filled, len(data.y), n_readings(data.noise.readings)
     if counts.sum() < MIN_ROWS:
         return []
     if series.time is not None:
@@ -98,14 +98,14 @@ def leave_out(
 def _fold_by_fold(
     data: TrainingData, folds: Sequence[IntArray], refit: Refit, deadline: Deadline
 ) -> Iterator[LeftOut]:
-    counts = n_readings(data.noise.weights)
+    counts = n_readings(data.noise.readings)
     for number, out in enumerate(folds):
         with deadline.timed(leave_out, 1.0):
             rows, kept = np.flatnonzero(out), np.flatnonzero(counts > out)
             mixture = refit(data.take(kept, 1 - out[kept] / counts[kept]))
             left = data.take(rows, 1 / counts[rows])
             mean, variance, probability = mixture.outcomes(left)
-        of_fold, weights = np.full(len(rows), number), out[rows] * left.noise.weights
+        of_fold, weights = np.full(len(rows), number), out[rows] * left.noise.readings
         yield LeftOut(rows, weights, of_fold, mean, np.sqrt(variance), probability)
 
 

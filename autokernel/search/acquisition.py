@@ -20,28 +20,11 @@ Values = Callable[[Sequence[Expression]], FloatArray]
 """Function that returns one number for each of n expressions (n,), such as acquisition values."""
 
 
-@dataclass(frozen=True, slots=True)
-class CorrectedEstimates:
-    """Estimates of scores with their standard deviations, in place of a surrogate."""
-
-    known: Mapping[Expression, Sequence[float]]
-
-    def predict(self, expressions: Sequence[Expression]) -> tuple[FloatArray, FloatArray]:
-        """Return means (n,) and standard deviations (n,) of n expressions."""
-        mean, std = np.array([self.known[one] for one in expressions]).T
-        return mean, std
-
-    def draw(self, rng: np.random.Generator) -> Values:
-        """Draw all scores, independently."""
-        drawn = {one: rng.normal(mean, std) for one, (mean, std) in self.known.items()}
-        return lambda expressions: np.array([drawn[one] for one in expressions])
-
-
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Belief:
     """What an acquisition function may use: surrogate, best score and random numbers."""
 
-    surrogate: SurrogateGP[Expression] | CorrectedEstimates  # predicts scores
+    surrogate: SurrogateGP  # predicts scores
     best: float  # highest score so far, in the unit of the surrogate
     rng: np.random.Generator
 

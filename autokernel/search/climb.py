@@ -8,16 +8,10 @@ from itertools import islice
 import numpy as np
 
 from autokernel.evidence import Estimate, Evaluation
-from autokernel.search.acquisition import (
-    Acquisition,
-    Belief,
-    CorrectedEstimates,
-    expected_improvement,
-)
-from autokernel.search.distances import Edge, EdgeKernel
+from autokernel.search.acquisition import expected_improvement
+from autokernel.search.distances import keys_of
 from autokernel.search.history import History, Phase
 from autokernel.search.strategy import Task
-from autokernel.search.surrogate import SurrogateGP
 
 N_CLIMBED_ALONE = 2  # base kernels of the design from which the search climbs too
 N_CLIMBED = 3  # best kernels whose neighbours are estimated
@@ -28,9 +22,7 @@ MAX_BEHIND_ON_SCALE = 10.0  # nats of the best kernel on another scale of the ta
 SHARE_OF_RISE = 0.5  # of the largest gain, which is added to these nats
 MANY_NEIGHBOURS = 150  # of a kernel; with fewer, all are estimated
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
-ERROR_OF_ESTIMATES = 1.0  # standard deviation in nats, before any estimate is checked
-STD_OF_BIAS = 0.3  # nats, of all estimates
-MAX_ERROR = 4.0  # nats, beyond which a fit may have found another mode
+ERROR_OF_ESTIMATES = 1.0  # standard deviation in nats
 
 
 class Climb:
@@ -38,23 +30,18 @@ class Climb:
 
     A change that gained little at the last kernel rarely gains much more at the next one: only
     neighbours that may be good by this are estimated, and all of the best kernel before the climb
-    ends. Where fits have checked estimates, their errors correct those of similar changes.
+    ends.
     """
 
-    def __init__(
-        self, task: Task, history: History, acquisition: Acquisition, rng: np.random.Generator
-    ) -> None:
+    def __init__(self, task: Task, history: History) -> None:
         self._task, self._history = task, history
-        self._acquisition, self._rng = acquisition, rng
         self._fits = [one for one in history.best_first() if task.grammar.spans(one.expression)]
         self._known = history.canonical_texts()
         self._gains = _last_gains(history)
         self._new_gains: dict[float, float] = {}  # which no trial has
-        self._changes = task.cached(EdgeKernel, EdgeKernel)
-        self._errors = learn_errors(history.errors_of_estimates, self._changes)
 
     def steps(self) -> list[Estimate]:
-        """List kernels that are expected to gain enough, those of highest acquisition value first.
+        """List kernels that are expected to gain enough, the best first.
 
         Other scales of the best kernel that gain much come before all others. Then come neighbours
         of it, of the kernels to which the search climbs from the best base kernels and on other
@@ -96,7 +83,7 @@ class Climb:
         near, expected = self._task.near(fit.expression), dict[str, float]()
         known = self._gains | self._new_gains
         for text, one in near.items():
-            of_paths, of_leaves = self._changes.keys((fit.expression, one))
+            of_paths, of_leaves = keys_of(fit.expression, one)
             expected[text] = known.get(of_paths, known.get(of_leaves, np.inf))
         needed = max([above.score + least - fit.score, *filter(np.isfinite, expected.values())])
         max_rise += np.inf if len(near) < MANY_NEIGHBOURS else SHARE_OF_RISE * max(0.0, needed)
@@ -105,7 +92,7 @@ class Climb:
     def _estimates(self, fit: Evaluation, texts: AbstractSet[str]) -> list[Estimate]:
         """Estimate neighbours of a fit, and note what their changes gain."""
         found = self._task.neighbours(fit, texts)
-        self._new_gains |= _gains_of(fit, found, self._changes)
+        self._new_gains |= _gains_of(fit, found)
         return found
 
     def _tops(self) -> Iterator[Evaluation]:
@@ -145,30 +132,22 @@ class Climb:
         if not new:
             return []
         scores, std = np.array([one.score for one in new]), np.full(len(new), ERROR_OF_ESTIMATES)
-        if self._errors is not None:
-            edges = [(fit.expression, one.expression) for one in new]
-            errors, of_errors = self._errors.predict(edges)
-            scores, std = scores + errors, np.hypot(of_errors, self._errors.noise)
         gains = expected_improvement(scores, std, best=above.score)
-        kernels = {one.expression: pair for one, *pair in zip(new, scores, std, strict=True)}
-        belief = Belief(CorrectedEstimates(kernels), above.score, self._rng)
-        values = self._acquisition.values(belief)([*kernels])
         of_changes = tuple(sorted(self._new_gains.items()))
-        order = np.argsort(-values, kind="stable")
         over_best = expected_improvement(scores, std, best=self._fits[0].score)
         return [
             replace(new[n], gains=of_changes, expected=float(over_best[n]))
-            for n in order
+            for n in np.argsort(-scores, kind="stable")
             if gains[n] > least
         ]
 
 
 def known_gains(task: Task, history: History) -> tuple[tuple[float, float], ...]:
     """Return the gains of changes, with those of all known estimates near the best kernel."""
-    found, changes = _last_gains(history), task.cached(EdgeKernel, EdgeKernel)
+    found = _last_gains(history)
     spanned = (one for one in history.best_first() if task.grammar.spans(one.expression))
     for best in islice(spanned, 1):  # none, if only noise has a score
-        found |= _gains_of(best, task.known_neighbours(best), changes)
+        found |= _gains_of(best, task.known_neighbours(best))
     return tuple(sorted(found.items()))
 
 
@@ -180,30 +159,11 @@ def _last_gains(history: History) -> dict[float, float]:
     return gains
 
 
-def _gains_of(
-    fit: Evaluation, estimates: Iterable[Estimate], changes: EdgeKernel
-) -> dict[float, float]:
+def _gains_of(fit: Evaluation, estimates: Iterable[Estimate]) -> dict[float, float]:
     """Return the largest gain of the changes with each key."""
     gains: dict[float, float] = {}
     for one in estimates:
         gain = round(float(one.score - fit.score), 1)
-        for key in map(float, changes.keys((fit.expression, one.expression))):
+        for key in map(float, keys_of(fit.expression, one.expression)):
             gains[key] = max(gain, gains.get(key, -np.inf))
     return {key: gain for key, gain in gains.items() if np.isfinite(gain)}
-
-
-def learn_errors(
-    known: Sequence[tuple[Edge, float]], changes: EdgeKernel
-) -> SurrogateGP[Edge] | None:
-    """Learn by how many nats scores are above their estimates, None if no estimate is checked.
-
-    Before, half of the variance is common to similar changes.
-    """
-    if not known:
-        return None
-    edges, errors = zip(*known, strict=True)
-    half = 2 * np.log(ERROR_OF_ESTIMATES) - np.log(2)
-    means = np.array([half, *np.zeros(len(changes.bounds)), half, 0.0])
-    stds = np.array([*np.ones(len(means) - 1), STD_OF_BIAS])
-    clipped = np.clip(np.array(errors), -MAX_ERROR, MAX_ERROR)
-    return SurrogateGP(changes, edges, clipped, prior=(means, stds))

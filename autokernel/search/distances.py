@@ -1,7 +1,8 @@
-"""Distances between expressions, and between changes, by symbolical optimal transport."""
+"""Distances between expressions by symbolical optimal transport, and keys of changes."""
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from functools import lru_cache
 from itertools import chain
 from zlib import crc32
 
@@ -12,11 +13,8 @@ from autokernel.expression import Expression, Operation, Tree
 from autokernel.search.surrogate import LOG_BOUNDS, Frequencies, FrequencyKernel
 from autokernel.typing import FloatArray
 
-Edge = tuple[Expression, Expression]
-"""A change of one expression into another."""
 
-
-class SOTKernel(FrequencyKernel[Expression]):
+class SOTKernel(FrequencyKernel):
     """The kernel ``exp(-d / l^2)``, d a weighted mean of the three SOT distances (SOT eq. 4, A.5).
 
     The parameters are the log of the squared lengthscale and the logits of the weights.
@@ -43,35 +41,6 @@ class SOTKernel(FrequencyKernel[Expression]):
         values = shares * np.exp(-params[0])
         by_logit = values[:, None] * (np.eye(3) - shares) * (1 - sigmoid)
         return values, np.column_stack([-values, by_logit])
-
-
-class EdgeKernel(FrequencyKernel[Edge]):
-    """The kernel ``exp(-sum_i w_i d_i)`` between changes, by leaves and paths that come or go.
-
-    The elements are those of the SOT distances, but counted: a leaf that joins two sums as a term
-    is the same change of both. The parameters are the logs of the two weights.
-    """
-
-    bounds = (LOG_BOUNDS,) * 2
-
-    def frequencies(self, change: Edge) -> tuple[Frequencies, Frequencies]:
-        """Count the leaves and the paths that a change adds, and subtract those it removes."""
-        (before, paths_before), (leaves, paths) = map(_counts, change)
-        leaves.subtract(before)
-        paths.subtract(paths_before)
-        return leaves, paths
-
-    def keys(self, change: Edge) -> tuple[int, int]:
-        """Return numbers that changes have in common if the same paths, or leaves, come and go."""
-        leaves, paths = (
-            crc32(repr(sorted(item for item in found.items() if item[1])).encode())
-            for found in self._frequencies(change)
-        )
-        return paths, leaves
-
-    def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
-        values = np.exp(params)
-        return values, np.diag(values)
 
 
 def _paths(tree: Tree, above: str = "") -> Iterator[str]:
@@ -119,6 +88,21 @@ def _base_frequencies(expression: Expression) -> Frequencies:
     return {**shares, **dict.fromkeys(per_column, 1.0), **scale}
 
 
+def keys_of(before: Expression, after: Expression) -> tuple[int, int]:
+    """Return numbers that changes have in common if the same paths, or leaves, come and go.
+
+    Both are counted: a leaf that joins two sums as a term is the same change of both.
+    """
+    (leaves_before, paths_before), (leaves, paths) = _counts(before), _counts(after)
+    return _key(paths, paths_before), _key(leaves, leaves_before)
+
+
+def _key(now: Mapping[str, int], before: Mapping[str, int]) -> int:
+    changes = ((one, now[one] - before[one]) for one in {**now, **before})
+    return crc32(repr(sorted(item for item in changes if item[1])).encode())
+
+
+@lru_cache(8192)
 def _counts(expression: Expression) -> tuple[Counter[str], Counter[str]]:
     """Count leaves and paths; the scale of the target counts as a leaf."""
     leaves = Counter(leaf.canonical for leaf in expression.leaves)

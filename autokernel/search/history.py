@@ -10,7 +10,6 @@ import numpy.typing as npt
 
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression
-from autokernel.search.distances import Edge
 from autokernel.typing import FloatArray
 
 PATIENCE = 30  # kernels without a gain after which a search has converged
@@ -143,21 +142,6 @@ class History:
     def best(self) -> Evaluation | None:
         """The first evaluation with the highest score, None while there is none."""
         return max(self.evaluations, key=lambda evaluation: evaluation.score, default=None)
-
-    @property
-    def errors_of_estimates(self) -> list[tuple[Edge, float]]:
-        """Scores less their estimates, in nats, of changes that were estimated to be good.
-
-        Estimates of kernels far below the best one are less accurate, and need not be.
-        """
-        before = np.append(-np.inf, np.maximum.accumulate(self.scores))  # the best so far
-        return [
-            ((one.parent, fit.expression), fit.score - one.score)
-            for trial, fit, best in zip(self.trials, self.evaluations, before[:-1], strict=True)
-            if (one := trial.proposal).parent is not None
-            and one.score > best - 5.0  # nats
-            and np.isfinite(fit.score)
-        ]
 
     def best_first(self, phase: Phase | None = None) -> list[Evaluation]:
         """Sort the evaluations with a finite score, or those of one phase, the best first."""

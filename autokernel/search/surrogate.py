@@ -1,10 +1,10 @@
-"""Gaussian processes over expressions (SOT, section 3.1, A.5), or over changes of expressions."""
+"""Gaussian processes over expressions (SOT, section 3.1, A.5)."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Hashable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from copy import copy
 from functools import lru_cache
-from typing import Any, Generic, TypeVar
+from typing import Any
 
 import numpy as np
 from scipy.linalg import LinAlgError, cho_solve, cholesky, solve_triangular
@@ -22,15 +22,12 @@ LOG_BOUNDS = (-4.0, 4.0)  # of log variances, log squared lengthscales and logit
 MAX_STDS = 4.0  # of hyperparameters with a prior from its mean
 DRAW_JITTER = 1e-9  # fraction of the variance; draws at equal expressions need it
 
-Item = TypeVar("Item", bound=Hashable)
-"""What a kernel is between: expressions, or changes of expressions."""
-
 Frequencies = Mapping[Any, float]
-"""How often each element occurs in one item; less than zero if a change removes it."""
+"""How often each element occurs in one expression."""
 
 
-class DiscreteKernel(ABC, Generic[Item]):
-    """A kernel ``exp(-sum_i w_i d_i)`` between items.
+class KernelKernel(ABC):
+    """A kernel ``exp(-sum_i w_i d_i)`` between expressions.
 
     Each ``d_i`` is a distance for which ``exp(-w d_i)`` is positive semi-definite for any ``w``.
     """
@@ -42,7 +39,9 @@ class DiscreteKernel(ABC, Generic[Item]):
     """Starting value of the noise variance of standardised scores; parameters start at zero."""
 
     @abstractmethod
-    def distances(self, items: Sequence[Item], others: Sequence[Item] | None = None) -> FloatArray:
+    def distances(
+        self, items: Sequence[Expression], others: Sequence[Expression] | None = None
+    ) -> FloatArray:
         """Compute distances (n_distances, n, m); ``others`` are by default the items."""
 
     @abstractmethod
@@ -50,11 +49,7 @@ class DiscreteKernel(ABC, Generic[Item]):
         """Compute weights (n_distances,) and their derivatives (n_distances, n_params)."""
 
 
-KernelKernel = DiscreteKernel[Expression]
-"""A kernel between expressions."""
-
-
-class FrequencyKernel(DiscreteKernel[Item]):
+class FrequencyKernel(KernelKernel):
     """A kernel whose distances are total variations between the frequencies of elements.
 
     Total variation is half the L1 distance. The frequencies of each item are cached.
@@ -66,10 +61,12 @@ class FrequencyKernel(DiscreteKernel[Item]):
         self._tables = lru_cache(4)(self._make_tables)
 
     @abstractmethod
-    def frequencies(self, item: Item, /) -> Sequence[Frequencies]:
+    def frequencies(self, expression: Expression, /) -> Sequence[Frequencies]:
         """Compute the frequencies of the elements that each distance compares."""
 
-    def distances(self, items: Sequence[Item], others: Sequence[Item] | None = None) -> FloatArray:
+    def distances(
+        self, items: Sequence[Expression], others: Sequence[Expression] | None = None
+    ) -> FloatArray:
         rows = [self._frequencies(item) for item in items]
         tables = self._tables(tuple(items if others is None else others))
         found = []
@@ -79,7 +76,9 @@ class FrequencyKernel(DiscreteKernel[Item]):
             found.append(0.5 * (cdist(dense, columns, metric="cityblock") + foreign[:, None]))
         return np.stack(found)
 
-    def _make_tables(self, items: tuple[Item, ...]) -> list[tuple[dict[Any, int], FloatArray]]:
+    def _make_tables(
+        self, items: tuple[Expression, ...]
+    ) -> list[tuple[dict[Any, int], FloatArray]]:
         """Build a table (n, n_elements) for each distance, with the indices of its elements."""
         tables = []
         for lists in zip(*map(self._frequencies, items), strict=True):
@@ -104,7 +103,7 @@ def _dense(
     return matrix, foreign
 
 
-class SurrogateGP(Generic[Item]):
+class SurrogateGP:
     """A Gaussian process with constant mean and noise, fitted by maximum marginal likelihood.
 
     The ``scores`` (n,) are finite scores of the items, and ``offset`` returns the part of a score
@@ -121,10 +120,10 @@ class SurrogateGP(Generic[Item]):
 
     def __init__(
         self,
-        kernel: DiscreteKernel[Item],
-        items: Sequence[Item],
+        kernel: KernelKernel,
+        items: Sequence[Expression],
         scores: FloatArray,
-        offset: Callable[[Item], float] = lambda _: 0.0,
+        offset: Callable[[Expression], float] = lambda _: 0.0,
         *,
         prior: tuple[FloatArray, FloatArray] | None = None,
         variances: FloatArray | float = 0.0,
@@ -152,8 +151,8 @@ class SurrogateGP(Generic[Item]):
         self._condition(items, distances, y, variances)
 
     def given(
-        self, items: Sequence[Item], scores: FloatArray, variances: FloatArray | float = 0.0
-    ) -> "SurrogateGP[Item]":
+        self, items: Sequence[Expression], scores: FloatArray, variances: FloatArray | float = 0.0
+    ) -> "SurrogateGP":
         """Condition on scores of further items; the hyperparameters do not change. O(n^3).
 
         With the predicted means as scores (kriging believer) the predicted mean does not change.
@@ -165,7 +164,11 @@ class SurrogateGP(Generic[Item]):
         return other
 
     def _condition(
-        self, items: Sequence[Item], distances: FloatArray, y: FloatArray, variances: FloatArray
+        self,
+        items: Sequence[Expression],
+        distances: FloatArray,
+        y: FloatArray,
+        variances: FloatArray,
     ) -> None:
         """Condition on standardised scores at the fitted hyperparameters (R&W alg. 2.1)."""
         self._items, self._y, self._variances = list(items), y, variances
@@ -173,7 +176,7 @@ class SurrogateGP(Generic[Item]):
         self._L = cholesky(self._covariance(distances) + np.diag(noise), lower=True)
         self._alpha = cho_solve((self._L, True), y - self.theta[_MEAN])
 
-    def predict(self, items: Sequence[Item]) -> tuple[FloatArray, FloatArray]:
+    def predict(self, items: Sequence[Expression]) -> tuple[FloatArray, FloatArray]:
         """Predict means (n,) and standard deviations (n,) of noise-free scores (R&W alg. 2.1)."""
         cross = self._covariance(self._kernel.distances(items, self._items))
         v = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
@@ -182,12 +185,7 @@ class SurrogateGP(Generic[Item]):
         std = self._scale * np.sqrt(np.maximum(variance, 0.0))
         return mean + self._offsets(items), std
 
-    @property
-    def noise(self) -> float:
-        """The standard deviation of what a score has beyond the predicted one."""
-        return float(self._scale * np.exp(0.5 * self.theta[_LOG_NOISE]))
-
-    def draw(self, rng: np.random.Generator) -> Callable[[Sequence[Item]], FloatArray]:
+    def draw(self, rng: np.random.Generator) -> Callable[[Sequence[Expression]], FloatArray]:
         """Draw one function from the posterior, which returns values (n,) at n items.
 
         It keeps the values that it has drawn, so that all calls return values of the same function,
@@ -197,7 +195,7 @@ class SurrogateGP(Generic[Item]):
         whitened = solve_triangular(L, self._y - self.theta[_MEAN], lower=True)
         distances = self._kernel.distances
 
-        def values(items: Sequence[Item]) -> FloatArray:
+        def values(items: Sequence[Expression]) -> FloatArray:
             nonlocal L, whitened
             cross = self._covariance(distances(items, known))
             K = self._covariance(distances(items))
@@ -213,7 +211,7 @@ class SurrogateGP(Generic[Item]):
 
         return values
 
-    def _offsets(self, items: Sequence[Item]) -> FloatArray:
+    def _offsets(self, items: Sequence[Expression]) -> FloatArray:
         return np.array([self._offset(item) for item in items])
 
     def _covariance(self, distances: FloatArray) -> FloatArray:
@@ -221,7 +219,7 @@ class SurrogateGP(Generic[Item]):
 
 
 def negative_log_posterior(
-    kernel: DiscreteKernel[Any],
+    kernel: KernelKernel,
     distances: FloatArray,
     y: FloatArray,
     variances: FloatArray | float = 0.0,

@@ -55,6 +55,26 @@ def test_a_weighted_row_is_as_many_rows_and_one_of_weight_zero_is_none(criterion
     np.testing.assert_array_equal(weighted.X_train_, X1[COUNTS > 0])
 
 
+def test_copies_of_rows_do_not_say_that_there_is_no_noise():
+    """Otherwise a function that follows each row has infinite density where the noise vanishes."""
+    rng = np.random.default_rng(0)
+    x = rng.uniform(0, 6, (80, 1))
+    y = np.sin(x[:, 0]) + 0.5 * rng.normal(size=80)
+    rows = np.append(np.arange(80), np.arange(8))
+    model = small(n_iter=5).fit(x[rows], y[rows])
+    # the relative error of a standard deviation of 80 rows is 8 %
+    assert model.noise_variance_**0.5 == pytest.approx(0.5, rel=0.2)
+    assert model.left_out_["row"].tolist() == [*range(80)]  # copies are held out together
+
+
+def test_equal_readings_of_a_rounded_target_are_readings():
+    rng = np.random.default_rng(0)
+    x = np.repeat(rng.uniform(0, 6, (10, 1)), 40, axis=0)
+    y = np.round(np.sin(x[:, 0]) + 0.3 * rng.normal(size=400), 1)
+    model = small().refit(x, y, "SE[0]")
+    assert model.noise_variance_**0.5 == pytest.approx(0.3, rel=0.15)  # 4 standard errors of 4 %
+
+
 def test_noise_on_a_scale_that_is_vertical_at_a_target_is_finite():
     noise = RowNoise(np.ones(3), errors=0.1, rounding=0.2).on_scale(np.array([-800.0, 0.0, 800.0]))
     variance = noise.variance(0.5)

@@ -1,4 +1,4 @@
-"""The climb by estimates: what is estimated, and what their errors teach."""
+"""The climb by estimates: what is estimated, and what is fitted."""
 
 from dataclasses import replace
 
@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from autokernel.expression import parse_expression
-from autokernel.search import SOT, Acquisition, Arc, ExpectedImprovement, StopReason
+from autokernel.search import SOT, Acquisition, Arc, StopReason
 from autokernel.search.history import Phase
 from autokernel.search.loop import Observer
 from autokernel.search.store import Store
@@ -142,29 +142,6 @@ def test_changes_that_have_lost_more_than_estimated_are_not_tried_again_and_agai
     assert 0 < kernels_with_it(additive) < 8
 
 
-class LeastFirst(ExpectedImprovement):
-    """Prefers what is expected to gain least."""
-
-    def values(self, belief):
-        best_first = super().values(belief)
-        return lambda expressions: -best_first(expressions)
-
-
-def test_the_acquisition_chooses_among_the_steps_that_may_gain(whole):
-    strategy = SOT(acquisition=LeastFirst(), population_size=20)
-    other, _ = search_of(additive, start="SE[0]", strategy=strategy)
-
-    def first_step(found):
-        assert found.history.best.expression.canonical == "LIN[1] + PER[2] + RQ[3] + SE[0]"
-        trials = [trial for trial in found.history if trial.phase == Phase.SEARCH]
-        return trials[0].proposal.score, trials[0].proposal.expected
-
-    highest, gain = first_step(whole[0])
-    lowest, least = first_step(other)
-    assert lowest < highest - 1.0
-    assert gain > least > 0.05
-
-
 class EndsAtPruning(Observer):
     """Ends a search when a simpler form has been evaluated."""
 
@@ -182,7 +159,7 @@ def test_where_the_climb_ends_kernels_anywhere_are_judged(whole):
     assert cut.reason is StopReason.CALLBACK
     assert np.isnan(cut.expected_improvement)
     known = len(found.history)
-    on, _ = search_of(additive, start="SE[0]", tol=0.0, n_iter=known + 5)
+    on, _ = search_of(additive, start="SE[0]", tol=0.0, n_iter=known + 12)
     assert on.reason is StopReason.N_ITER
     assert np.isnan(on.expected_improvement)
     far = [trial for trial in on.history if trial.phase == Phase.SEARCH][-3:]

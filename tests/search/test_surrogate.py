@@ -1,4 +1,4 @@
-"""Surrogates of scores and of errors, and acquisition functions of what these predict."""
+"""Surrogates of scores, and acquisition functions of what these predict."""
 
 import numpy as np
 import pytest
@@ -6,18 +6,13 @@ from scipy.integrate import quad
 from scipy.optimize import check_grad
 from scipy.stats import multivariate_normal, norm
 
-from autokernel import parse_expression
-from autokernel.expression import Grammar
-from autokernel.kernels import ADD, FEW_COLUMNS, MULTIPLY
 from autokernel.search.acquisition import (
     Belief,
-    CorrectedEstimates,
     ExpectedImprovement,
     ThompsonSampling,
     UpperConfidenceBound,
     expected_improvement,
 )
-from autokernel.search.distances import EdgeKernel
 from autokernel.search.surrogate import SurrogateGP, negative_log_posterior
 from tests.search.stand_ins import distinct_walks, kernel_kernels
 
@@ -160,57 +155,18 @@ def test_a_draw_gives_the_same_value_whenever_it_is_called():
     assert first[80:].std() > 1000 * atol  # or the test shows nothing
 
 
-CHANGES = EdgeKernel()
-ERRORS = np.random.default_rng(4).normal(size=12)
-PRIOR = np.array([-0.7, 0.0, 0.0, -0.7, 0.0]), np.array([1.0, 1.0, 1.0, 1.0, 0.3])
-
-
-def change(parent, child):
-    return parse_expression(parent), parse_expression(child)
-
-
-def changes_of(text):
-    grammar = Grammar(FEW_COLUMNS, (ADD, MULTIPLY), (0, 1, 2), max_leaves=6)
-    parent = parse_expression(text)
-    return [(parent, child) for child in grammar.neighbours(parent)]
-
-
 def test_with_a_prior_the_fit_maximises_the_dense_log_posterior_of_the_scores_as_they_are():
-    changes = changes_of("LIN[1] + SE[0]")[:12]
-    distances = CHANGES.distances(changes)
+    n, prior = 12, (np.array([-0.7, 0.0, 0.0, 0.0, 0.0, -0.7, 0.0]), np.array([1.0] * 6 + [0.3]))
 
     def log_posterior(theta):
-        K = np.exp(theta[0]) * decay(distances, np.exp(theta[1:3])) + np.exp(theta[3]) * np.eye(12)
-        log_prior = norm.logpdf(theta, *PRIOR).sum()
-        return multivariate_normal.logpdf(ERRORS, np.full(12, theta[4]), K) + log_prior
+        K = covariance(theta, DISTANCES[:, :n, :n]) + np.exp(theta[5]) * np.eye(n)
+        of_scores = multivariate_normal.logpdf(SCORES[:n], np.full(n, theta[6]), K)
+        return of_scores + norm.logpdf(theta, *prior).sum()
 
-    surrogate = SurrogateGP(CHANGES, changes, ERRORS, prior=PRIOR)
+    surrogate = SurrogateGP(SOT, EXPRESSIONS[:n], SCORES[:n], prior=prior)
     best = log_posterior(surrogate.theta)
-    for step in 0.05 * np.vstack([np.eye(5), -np.eye(5)]):
+    for step in 0.05 * np.vstack([np.eye(7), -np.eye(7)]):
         assert log_posterior(surrogate.theta + step) < best
-
-
-def test_what_a_change_lacks_is_expected_of_similar_changes_only():
-    """Removing a leaf from a product has cost four nats more than was estimated, twice."""
-    known = [
-        change("PER[1] * SE[0] + LIN[2]", "SE[0] + LIN[2]"),
-        change("PER[1] * SE[0] + RQ[2]", "SE[0] + RQ[2]"),
-        *changes_of("SE[0]")[:4],
-    ]
-    surrogate = SurrogateGP(CHANGES, known, np.array([-4, -4, 0.1, -0.2, 0.3, 0]), prior=PRIOR)
-    same = change("PER[1] * SE[0] + LIN[0]", "SE[0] + LIN[0]")
-    (similar, other), (std, std_of_other) = surrogate.predict(
-        [same, change("SE[0] + LIN[2]", "SE[0] + LIN[2] + RQ[2]")]
-    )
-    assert similar < -2
-    assert abs(other) < 0.7
-    assert std < std_of_other
-
-
-def test_large_errors_that_have_nothing_in_common_are_noise():
-    errors = 3.0 * np.random.default_rng(5).normal(size=40)
-    surrogate = SurrogateGP(CHANGES, changes_of("LIN[1] + SE[0]")[:40], errors, prior=PRIOR)
-    assert 1.5 < surrogate.noise < 4.5
 
 
 # Acquisition functions.
@@ -236,23 +192,16 @@ def test_it_is_never_negative_and_without_uncertainty_the_improvement_of_the_mea
     np.testing.assert_allclose(improvement([1.0, 2.0, 5.0], 0.0, 2.0), [0, 0, 3], atol=1e-12)
 
 
-@pytest.mark.parametrize("kind", ["surrogate", "estimates"])
-def test_values_are_those_of_the_surrogate_or_of_estimates_with_errors(kind, conditioned):
+def test_values_are_those_of_the_surrogate(conditioned):
     new = EXPRESSIONS[80:]
     mean, std = conditioned.predict(new)
-    known, rng = conditioned, np.random.default_rng(0)
-    if kind == "surrogate":
-        drawn = conditioned.draw(rng)(new)
-    else:
-        pairs = zip(mean, std, strict=True)
-        known, drawn = CorrectedEstimates(dict(zip(new, pairs, strict=True))), rng.normal(mean, std)
     for acquisition, expected in [
         (ExpectedImprovement(), expected_improvement(mean, std, best=-0.5)),
         (UpperConfidenceBound(kappa=0), mean),
         (UpperConfidenceBound(kappa=0.5), mean + 0.5 * std),
-        (ThompsonSampling(), drawn),
+        (ThompsonSampling(), conditioned.draw(np.random.default_rng(0))(new)),
     ]:
-        values = acquisition.values(Belief(known, -0.5, np.random.default_rng(0)))(new)
+        values = acquisition.values(Belief(conditioned, -0.5, np.random.default_rng(0)))(new)
         np.testing.assert_allclose(values, expected, rtol=1e-12)
 
 

@@ -14,7 +14,7 @@ from autokernel.typing import FloatArray
 N_DEPTHS = 10  # levels of a tree with a distance each; deeper positions count in the last
 
 
-class ArcKernel(FrequencyKernel[Expression]):
+class ArcKernel(FrequencyKernel):
     """The kernel ``exp(-sum_i omega_i^2 d_i / 2)``, d_i the distances at level i of a tree.
 
     ``omega_i`` is the product of the ``gamma`` of all levels from the root down to level i. The

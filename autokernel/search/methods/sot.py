@@ -45,8 +45,8 @@ class SOT(BayesianStrategy):
         ``acquisition``. A fifth of a generation survives, with four offspring each.
     local_steps : bool or "auto", default="auto"
         Whether the search climbs: the scores of kernels one operation away from the best ones are
-        estimated, and those with the highest acquisition values are proposed. ``"auto"`` is True
-        unless the estimator has ``structure_prior=None``.
+        estimated, and the best of them are fitted. ``"auto"`` is True unless the estimator has
+        ``structure_prior=None``.
     initial_design : {"default", "paper"}, default="default"
         ``"default"`` is what a person would try first, about five kernels, and for one or two
         columns every base kernel. ``"paper"`` is every base kernel on every column, and two random
@@ -60,11 +60,10 @@ class SOT(BayesianStrategy):
     holds random walks from the base kernels and neighbours of the best kernels so far.
 
     The climb is not theirs. The last gain of a change says whether it is estimated for the next
-    kernel; in the end all changes of the best kernel are. A Gaussian process over changes of
-    kernels learns the errors of estimates. Where the climb ends, another one with their kernel has
-    all scores and estimates near the best kernel, and says by how much a kernel anywhere is
-    expected to be better. Evolution finds where that is most; such kernels are estimated and, if
-    they still promise ``tol``, fitted. Otherwise the search ends.
+    kernel; in the end all changes of the best kernel are. Where the climb ends, a Gaussian process
+    with their kernel has all scores and estimates near the best kernel, and says by how much a
+    kernel anywhere is expected to be better. Evolution finds where that is most; such kernels are
+    estimated and, if they still promise ``tol``, fitted. Otherwise the search ends.
     """
 
     _kernel_type: ClassVar[type[KernelKernel]] = SOTKernel
@@ -89,8 +88,7 @@ class SOT(BayesianStrategy):
     ) -> Sequence[Expression | Estimate]:
         """Climb, or choose the kernels of highest acquisition value; fewer if no more are left."""
         if self.climbs(reduces=task.grammar.reduces) and history.best_first():
-            climb = Climb(task, history, self._resolve_acquisition(), rng)
-            return climb.steps()[:n_proposals]
+            return Climb(task, history).steps()[:n_proposals]
         return super().propose(task, history, n_proposals=n_proposals, rng=rng)
 
     def _kernel_kernel(self, task: Task) -> KernelKernel:
@@ -186,12 +184,12 @@ class SOT(BayesianStrategy):
 
     def _given_estimates(
         self,
-        surrogate: SurrogateGP[Expression],
+        surrogate: SurrogateGP,
         kernels: Sequence[Expression],
         known: dict[str, Estimate],
         task: Task,
         history: History,
-    ) -> SurrogateGP[Expression]:
+    ) -> SurrogateGP:
         """Estimate the kernels that promise tol, as long as there are any, and add them to known.
 
         Returns the surrogate that has them too.
@@ -229,7 +227,7 @@ def nats_to_gain(mean: FloatArray, std: FloatArray) -> FloatArray:
 
 def surrogate_below(
     best: float, known: Sequence[Evaluation | Estimate], kernel: KernelKernel
-) -> SurrogateGP[Expression]:
+) -> SurrogateGP:
     """Fit a Gaussian process to scores and estimates, warped by :func:`warped`.
 
     Of very many kernels the best ones are used, and some of the others.
