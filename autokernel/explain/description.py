@@ -52,13 +52,12 @@ from autokernel.explain.words import (
     with_unit,
 )
 from autokernel.expression import IDENTITY
-from autokernel.model import FittedModel, share_explained
+from autokernel.model import PRIOR_LAW, SERIES_LAW, FittedModel, share_explained
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 SAME_COLUMN = 1 - 1e-9  # correlation of two columns that differ in their units
 TINY = np.finfo(float).tiny
-LEAST_WIDENING = 1.2  # of intervals, that is said
 MUCH_OF_ONE = 0.1  # of the share that is explained, if one row is left out
 USED = "kernels that use the column"
 
@@ -404,7 +403,9 @@ class Description:
             errors = u - model.mixture.mean(data.X)
         else:
             u, weights = data.u[left_out.rows], left_out.weights
-            errors = u - left_out.mean
+            errors, n = u - left_out.mean, weights.sum()
+            if n < data.noise.readings.sum() - 0.5:
+                of = f"the variance of {n:.0f} held-out rows"
         yield self._explained(errors, u, weights, of, how)
         if left_out is None:
             return
@@ -416,11 +417,11 @@ class Description:
             error = model.target.width * size
             text = f"The error of held-out rows is {with_unit(error, unit)}."
             yield Fact(Y_NAME, "is missed", error, unit=unit, evidence=how, text=text)
-        wider = model.mixture.law.deviation
-        if wider > LEAST_WIDENING:
-            text = f"Intervals are {number(wider)} times as wide as the fit alone says"
+        law = model.mixture.law
+        if law != SERIES_LAW and law.deviation > PRIOR_LAW.deviation:
+            text = f"Intervals are {number(law.deviation)} times as wide as the fit alone says"
             text = f"{text}, as held-out rows show."
-            yield Fact("intervals", "are wider", wider, evidence=how, text=text)
+            yield Fact("intervals", "are wider", law.deviation, evidence=how, text=text)
 
     def _explained(
         self, errors: FloatArray, u: FloatArray, weights: FloatArray, of: str, how: str

@@ -238,12 +238,13 @@ def model_of(
     if left_out is not None and not is_of_series:
         share = left_out.weights.sum() / stage.data.noise.readings.sum()  # of all rows
         of_outliers = share * given.noise.readings[stage.outliers]
-        has_width = run.arguments.averaging is not None
         law = ErrorLaw.learned(
             np.append(ndtri(left_out.probability), deviations[stage.outliers]),
             np.append(left_out.weights, of_outliers),
-            has_width=has_width,
+            has_width=run.arguments.averaging is not None,
         )
+    if run.arguments.averaging is None:  # moments are those of the best kernel
+        law = replace(law, deviation=1.0)
     # all equal rows, in the order in which they are given
     is_out = np.isin(given.first_equal, given.rows[stage.outliers])
     of_out = np.searchsorted(given.rows, given.first_equal[is_out])

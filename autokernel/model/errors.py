@@ -33,12 +33,22 @@ class ErrorLaw:
     deviation: float = 1.0  # factor of a deviation, of which 1.96 hold 95 % of the observations
 
     @classmethod
+    def of(cls, width: float, shares: tuple[float, ...], *, wild: float = WILD_SHARE) -> "ErrorLaw":
+        """Make a law whose deviation is that of a normal one with the same central 95 %."""
+        end, factors = float(norm.isf(0.025)), width * FACTORS[: len(shares)]
+
+        def above(z: float) -> float:
+            return float(np.dot(shares, ndtr(-z / factors))) - 0.025
+
+        return cls(width, shares, wild, float(brentq(above, 0.0, factors[-1] * end)) / end)
+
+    @classmethod
     def learned(
         cls, errors: FloatArray, weights: FloatArray, *, has_width: bool = True
     ) -> "ErrorLaw":
         """Learn from errors (n,) in predicted deviations, each of which counts by its weight.
 
-        Unless the law ``has_width``, it has tails, and deviations are as predicted.
+        Unless the law ``has_width``, its width is one.
         """
         errors = np.clip(errors, -FARTHEST, FARTHEST)[:, None]
 
@@ -54,14 +64,7 @@ class ErrorLaw:
 
         start = np.append(np.log(SHARES[1:]) - np.log(SHARES[0]), np.zeros(int(has_width)))
         width, log_shares = parts(minimize(loss, start, method="BFGS").x)
-        shares = np.exp(log_shares)
-        end = float(norm.isf(0.025))
-
-        def above(z: float) -> float:
-            return float(shares @ ndtr(-z / (width * FACTORS))) - 0.025
-
-        deviation = float(brentq(above, 0.0, FACTORS[-1] * width * end)) / end if has_width else 1.0
-        return cls(width, tuple(shares.tolist()), WILD_SHARE, deviation)
+        return cls.of(width, tuple(np.exp(log_shares).tolist()))
 
     @property
     def normals(self) -> list[tuple[float, float]]:
@@ -78,7 +81,7 @@ class ErrorLaw:
 
 NORMAL = ErrorLaw()
 """The law of normal errors, as components of a mixture have them."""
-PRIOR_LAW = ErrorLaw(shares=SHARES, wild=WILD_SHARE)
+PRIOR_LAW = ErrorLaw.of(1.0, SHARES)
 """The law of the errors if no rows were held out."""
-SERIES_LAW = ErrorLaw(shares=(0.9, 0.1))
+SERIES_LAW = ErrorLaw.of(1.0, (0.9, 0.1), wild=0.0)
 """The law of the errors of forecasts, close to a t distribution with 5 degrees of freedom."""

@@ -12,6 +12,7 @@ from autokernel import AutoKernelGPRegressor, PosteriorAveraging
 from autokernel.explain import Description
 from autokernel.export import from_dict, to_dict
 from autokernel.expression import parse_expression
+from autokernel.model.errors import NORMAL, PRIOR_LAW, ErrorLaw
 from tests.explain.models import random_expressions, refitted, sum_of, with_kernel
 from tests.fits import At, interrupt, small, tiny, wave
 
@@ -738,7 +739,7 @@ def test_of_many_rows_some_are_left_out_too(approximation, n, rng):
     y = np.sin(6 * X["x"]) + 0.3 * rng.normal(size=n)
     model = refitted("SE[x]", X, y, approximation=approximation, n_inducing=20)
     (share,) = numbers(
-        r"The fit explains (\d+) % of the variance of held-out rows", model.describe()
+        r"The fit explains (\d+) % of the variance of \d+ held-out rows", model.describe()
     )
     assert share == pytest.approx(100 * model.left_out_score_, abs=0.51)
     assert share == pytest.approx(100 * (1 - 0.3**2 / np.var(y)), abs=5)
@@ -753,3 +754,18 @@ def test_of_few_rows_the_fit_is_not_said_to_explain_others():
     assert share == pytest.approx(100 * (1 - errors / np.var(y)), abs=0.51)
     assert len(model.left_out_["row"]) == 0
     assert np.isnan(model.left_out_score_)
+
+
+@pytest.mark.parametrize("width", [0.9, 1.3])
+def test_intervals_are_said_to_be_wider_if_held_out_rows_show_it(width):
+    X, y = wave(30)
+    model = refitted("SE[0]", X, y, averaging=PosteriorAveraging(n_components=1))
+    law = ErrorLaw.of(width, PRIOR_LAW.shares)  # 1.23 times as wide before any row is held out
+    mixture = model._fitted.mixture.with_law(law)
+    model._fitted = replace(model._fitted, mixture=mixture)
+    said = re.findall(r"Intervals are (\S+) times as wide as the fit alone says", model.describe())
+    assert said == (["1.60"] if width > 1 else [])  # 1.23 * 1.3
+    low, high = model.predict_interval(X, 0.95).T
+    plain = mixture.with_law(NORMAL).quantiles(X, np.array([0.025, 0.975]))
+    wider = (high - low) / np.ptp(plain, axis=1) / y.std()
+    np.testing.assert_allclose(wider, law.deviation, rtol=0.02)  # the share that nothing predicts

@@ -759,9 +759,9 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         scale,
     ),
     (
-        rf"The fit explains (?:[a-z ]*[\d.]+ % of the variance of held-out rows; {P} without "
-        rf"(?:the excluded rows|row \d+)|{P.replace('<', '<all_')} of the variance of "
-        r"(?:held-out rows|the rows that it .*? others))\.",
+        rf"The fit explains (?:[a-z ]*[\d.]+ % of the variance of (?:\d+ )?held-out rows; {P} "
+        rf"without (?:the excluded rows|row \d+)|{P.replace('<', '<all_')} of the variance of "
+        r"(?:(?:\d+ )?held-out rows|the rows that it .*? others))\.",
         explains,
     ),
     (
