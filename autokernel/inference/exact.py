@@ -18,10 +18,9 @@ from autokernel.inference.packed import (
     Cholesky,
     DiagonalCholesky,
     PackedCholesky,
+    diagonal_by_row,
     factorise_with_jitter,
     pack,
-    packed_diagonal,
-    rows_of_diagonal,
 )
 from autokernel.typing import FloatArray
 
@@ -46,17 +45,16 @@ class ExactLikelihood(Likelihood):
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         super().__init__(expression, data)
         data = self.data
+        self.noise = data.noise
         self.factorise: type[Cholesky]
         if not expression.leaves:
             self._covariance = diagonal_covariance(expression, data.inputs)
-            self.diagonal = rows = np.arange(len(data.y))
+            self.diagonal = np.arange(len(data.y))  # where K has the variance of each row
             self.factorise = DiagonalCholesky
         else:
             self._covariance = Covariance(expression, data.pairs)
-            self.diagonal, rows = packed_diagonal(len(data.y)), rows_of_diagonal(len(data.y))
+            self.diagonal = diagonal_by_row(len(data.y))
             self.factorise = PackedCholesky
-        self._rows = rows
-        self.noise, self._noise = data.noise, data.noise.take(rows)
 
     @property
     def work(self) -> float:
@@ -65,7 +63,7 @@ class ExactLikelihood(Likelihood):
     def with_noise(self, noise: RowNoise) -> "ExactLikelihood":
         """Return the same likelihood with another noise of the rows."""
         other = copy(self)
-        other.noise, other._noise = noise, noise.take(self._rows)
+        other.noise = noise
         return other
 
     def _value(self, theta: FloatArray) -> float:
@@ -98,7 +96,7 @@ class ExactLikelihood(Likelihood):
             return -np.inf, np.zeros(len(theta) - 1), np.zeros(len(self.data.y))
         adjoint = cholesky.evidence_adjoint(alpha)
         of_rows = self.noise.slopes_of_corrections(theta[-1])
-        of_rows[self._rows] += np.exp(theta[-1]) * adjoint[self.diagonal] * self._noise.slope
+        of_rows += np.exp(theta[-1]) * adjoint[self.diagonal] * self.noise.slope
         return value, self._covariance.backward(adjoint), of_rows
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
@@ -130,12 +128,8 @@ class ExactLikelihood(Likelihood):
         """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
         params = np.exp(theta)
         K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
-        K[self.diagonal] += self.diagonal_noise(params[-1]) + jitter
+        K[self.diagonal] += self.noise.variance(params[-1]) + jitter
         return K
-
-    def diagonal_noise(self, variance: float) -> FloatArray:
-        """Compute the noise of the rows in the order of ``diagonal``."""
-        return self._noise.variance(variance)
 
 
 _COVARIANCES_IN_CACHE = 2**15  # so that the arrays of a block stay in the cache

@@ -14,16 +14,11 @@ from autokernel.typing import FloatArray, IntArray
 @lru_cache(maxsize=16)
 def packed_diagonal(n: int) -> IntArray:
     """Return the indices (n,) of the diagonal in packed matrices of order ``n``, ascending."""
-    return np.sort(_diagonal_by_row(n))
+    return np.sort(diagonal_by_row(n))
 
 
 @lru_cache(maxsize=16)
-def rows_of_diagonal(n: int) -> IntArray:
-    """Return the rows (n,) to which the entries of ``packed_diagonal`` belong."""
-    return np.argsort(_diagonal_by_row(n))
-
-
-def _diagonal_by_row(n: int) -> IntArray:
+def diagonal_by_row(n: int) -> IntArray:
     """Return the indices (n,) of the diagonal entries from the first row to the last.
 
     The packed form is a matrix stored column by column. It holds the first half of the columns of
@@ -107,7 +102,7 @@ class PackedCholesky:
 
     def inverse_diagonal(self) -> FloatArray:
         """Compute the diagonal (n,) of the inverse and overwrite the factor. O(2 n^3 / 3)."""
-        return self._invert()[_diagonal_by_row(self.n)]
+        return self._invert()[diagonal_by_row(self.n)]
 
     def inverse(self) -> FloatArray:
         """Compute the inverse (n, n) and overwrite the factor. O(2 n^3 / 3)."""

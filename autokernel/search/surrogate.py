@@ -12,7 +12,7 @@ from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
 from autokernel.expression import Expression
-from autokernel.inference.packed import PackedCholesky, pack, packed_diagonal, rows_of_diagonal
+from autokernel.inference.packed import PackedCholesky, diagonal_by_row, pack, packed_diagonal
 from autokernel.typing import FloatArray
 
 # Indices into theta: log variance, parameters of the kernel-kernel, log noise variance, mean.
@@ -232,8 +232,6 @@ def negative_log_posterior(
     """
     means, stds = prior
     packed = np.stack([pack(D) for D in distances])
-    diagonal = packed_diagonal(len(y))
-    variances = np.broadcast_to(variances, y.shape)[rows_of_diagonal(len(y))]
 
     def objective(theta: FloatArray) -> tuple[float, FloatArray]:
         off = (theta - means) / stds
@@ -242,7 +240,7 @@ def negative_log_posterior(
         K = np.exp(theta[_LOG_VARIANCE] - weights @ packed)
         noise = np.exp(theta[_LOG_NOISE])
         noisy = K.copy()
-        noisy[diagonal] += noise + variances
+        noisy[diagonal_by_row(len(y))] += noise + variances
         try:
             factor = PackedCholesky(noisy)
         except LinAlgError:
@@ -254,7 +252,7 @@ def negative_log_posterior(
         adjoint = factor.evidence_adjoint(alpha)
         by_kernel = adjoint * K
         per_weight = -(packed @ by_kernel)  # d log K / d weight_i = -D_i
-        of_noise = noise * adjoint[diagonal].sum()
+        of_noise = noise * adjoint[packed_diagonal(len(y))].sum()
         gradient = [by_kernel.sum(), *(per_weight @ jacobian), of_noise, alpha.sum()]
         return of_prior - value, off / stds - np.array(gradient)
 
