@@ -15,7 +15,7 @@ from scipy.ndimage import generate_binary_structure, maximum_filter
 from autokernel.evidence.maximise import Point, distinct_points
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.starts import Magnitudes
-from autokernel.expression import Slot, Tree, View, meeting_operator, slots_of
+from autokernel.expression import Slot, View, meeting_operator, slots_of
 from autokernel.kernels import MULTIPLY, KernelParameter, Role, Unit, role_index
 from autokernel.typing import FloatArray
 
@@ -59,7 +59,9 @@ class CoordinateScan:
         base, variance = theta.copy(), _entry(leaf, Role.VARIANCE)
         if variance is not None:
             base[variance] = max(base[variance], np.log(0.1 * self._magnitudes.mean_square))
-        for length in _cycle_lengthscales(leaf.node):
+        index = role_index(leaf.node.parameters, Role.CYCLE_LENGTHSCALE)
+        grid = () if index is None else leaf.node.parameters[index].grid
+        for length in grid or (1.2,):  # by default that of a sine
             yield from self._periods(base, leaf, length)
 
     def _periods(self, base: FloatArray, leaf: Slot, length: float) -> list[Point]:
@@ -158,12 +160,6 @@ class CoordinateScan:
         highest = maximum_filter(grid, footprint=cross, mode="constant", cval=-np.inf)
         indices = np.flatnonzero(np.isfinite(grid) & (grid >= highest))
         return [Point(thetas[i], values[i]) for i in indices[np.argsort(-values[indices])]]
-
-
-def _cycle_lengthscales(node: Tree) -> tuple[float, ...]:
-    """Return the cycle lengthscales at which a period is scanned, by default that of a sine."""
-    index = role_index(node.parameters, Role.CYCLE_LENGTHSCALE)
-    return (() if index is None else node.parameters[index].grid) or (1.2,)
 
 
 def _entry(slot: Slot, role: Role) -> int | None:

@@ -128,9 +128,8 @@ def _range(
 
 def highest(posterior: LogPosterior, starts: Sequence[Point], n: int) -> Sequence[Point]:
     """Return the ``n`` points of the highest log posterior with their values, the highest first."""
-    values = np.array([posterior.value(start.theta) for start in starts])
-    best = np.argsort(-values, kind="stable")[:n]
-    return [replace(starts[number], log_posterior=float(values[number])) for number in best]
+    found = [replace(start, log_posterior=posterior.value(start.theta)) for start in starts]
+    return sorted(found, key=lambda point: -point.log_posterior)[:n]
 
 
 def random_stream(seed: int, expression: Expression, purpose: str) -> np.random.Generator:

@@ -10,8 +10,8 @@ over one leaf. No array is larger than the pairs.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial
-from typing import Any
+from functools import cache, partial, reduce
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -131,11 +131,7 @@ class _ExponentialNode(_Node):
                 own = own.copy()
                 self.exponents[number] = Exponent(own, pairs, kernel.exponent(own, pairs))
             variance = variance * own[kernel.variance_index]
-        first, *others = (at.values for at in self.exponents)
-        exponent = first + others[0] if others else first
-        for other in others[1:]:
-            exponent += other
-        self.value = np.exp(exponent)
+        self.value = np.exp(reduce(np.add, (at.values for at in self.exponents)))
         self.value *= variance
         return self.value
 
@@ -253,8 +249,6 @@ def _node_of_product(factors: Sequence[Tree], pairs: PairsOf, entries: Iterator[
     lags = None if distinct is None else LagPairs(distinct.lags)
     for factor in factors:
         if _is_exponential(factor, pairs):
-            assert isinstance(factor, Leaf)
-            assert isinstance(factor.kernel, ExponentialKernel)
             terms.append((_guarded(factor.kernel), lags or pairs(factor.view), next(entries)))
         else:
             nodes.append(_node_of(factor, pairs, entries))
@@ -264,7 +258,7 @@ def _node_of_product(factors: Sequence[Tree], pairs: PairsOf, entries: Iterator[
     return nodes[0] if len(nodes) == 1 else _OperationNode(MULTIPLY, nodes, None, slice(0, 0))
 
 
-def _is_exponential(factor: Tree, pairs: PairsOf) -> bool:
+def _is_exponential(factor: Tree, pairs: PairsOf) -> TypeGuard[Leaf]:
     """Return whether a factor can share an exponential with others."""
     if not (isinstance(factor, Leaf) and isinstance(factor.kernel, ExponentialKernel)):
         return False

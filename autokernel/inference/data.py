@@ -105,16 +105,15 @@ class TrainingData:
         """All numbers that a fit depends on."""
         plain = self._plain
         every = self.X, plain.u, *plain.known_noise.record.values()
-        varying = as_text(dict(self.varying))["text"]
+        varying = as_text(self.varying)["text"]
         numbers = self.inputs.columns.numbers, sorted(self.target.scales.items()), varying
         return (*(values.tobytes() for values in every), *numbers)
 
     def __getstate__(self) -> dict[str, Any]:
         plain, inputs = self._plain, self.inputs  # pairs are computed again
+        numbers = {"columns": inputs.columns, "target": self.target, "varying": self.varying}
         return {
-            "numbers": as_text(
-                {"columns": inputs.columns, "target": self.target, "varying": dict(self.varying)}
-            ),
+            "numbers": as_text(numbers),
             "inputs": [inputs.values, inputs.rows],
             "u": plain.u,
             "noise": plain.known_noise.record,
@@ -126,8 +125,7 @@ class TrainingData:
         numbers = read_text(kinds, state["numbers"])
         inputs, u = Inputs(numbers["columns"], *state["inputs"]), state["u"]
         noise = RowNoise.of_record(u.shape, state["noise"])
-        varying = numbers["varying"]
-        plain = TrainingData(inputs, u, noise, numbers["target"], varying=varying)
+        plain = TrainingData(inputs, u, noise, numbers["target"], varying=numbers["varying"])
         vars(self).update(vars(plain.on(state["scale"])))
 
     @property

@@ -163,14 +163,12 @@ def choose_inducing(
     enough = 1e-6 * params[-1]
     factor = np.empty((min(n_points, len(X)), len(X)))
     chosen: list[int] = []
-    while len(chosen) < len(factor):
+    for n in range(len(factor)):
         row = int(np.argmax(left))
         if left[row] <= enough:
             chosen = chosen or [row]  # a bound needs a point
             break
-        with_row = cross_covariance(expression, X[row : row + 1], X)
-        (covariance,) = with_row.forward(params[:-1])
-        n = len(chosen)
+        (covariance,) = cross_covariance(expression, X[row : row + 1], X).forward(params[:-1])
         factor[n] = (covariance - factor[:n, row] @ factor[:n]) / np.sqrt(left[row])
         left -= factor[n] ** 2
         left[row] = -np.inf

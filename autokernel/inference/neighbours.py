@@ -233,8 +233,7 @@ class NeighbourLikelihood(Likelihood):
         step = max(1, _PAIRS_PER_BLOCK // n_pairs)
         self._parts = [blocks[first : first + step] for first in range(0, len(blocks), step)]
         keeps = len(blocks) * n_pairs * expression.n_leaves <= MAX_KEPT_LEAF_VALUES
-        made = (Blocks(expression, self.data, part) if keeps else None for part in self._parts)
-        self._kept = list(made)
+        self._kept = [Blocks(expression, self.data, one) if keeps else None for one in self._parts]
 
     @property
     def work(self) -> float:

@@ -89,7 +89,6 @@ class PackedCholesky:
         return other
 
     def log_determinant(self) -> float:
-        """Compute the log determinant of the matrix."""
         return float(2.0 * np.log(self._diagonal).sum())
 
     def solve(self, y: FloatArray) -> FloatArray:

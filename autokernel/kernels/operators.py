@@ -4,7 +4,7 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
-from functools import partial
+from functools import partial, reduce
 from types import MappingProxyType
 from typing import Any, ClassVar, NamedTuple, SupportsIndex
 
@@ -128,7 +128,7 @@ class Add(Operator):
     precedence = 1
 
     def value(self, at: Operands) -> FloatArray:
-        return _reduce(np.add, at.values)
+        return reduce(np.add, at.values)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
         for _ in at.values:
@@ -144,24 +144,16 @@ class Multiply(Operator):
     precedence = 2
 
     def value(self, at: Operands) -> FloatArray:
-        return _reduce(np.multiply, at.values)
+        return reduce(np.multiply, at.values)
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
         """Yield the derivative times the other factors, without division as these may be zero."""
         for number in range(len(at.values)):
             others = [*at.values[:number], *at.values[number + 1 :]]
-            yield _reduce(np.multiply, [adjoint, *others])
+            yield reduce(np.multiply, others, adjoint)
 
 
 ADD, MULTIPLY = Add(), Multiply()
-
-
-def _reduce(ufunc: np.ufunc, arrays: Sequence[FloatArray]) -> FloatArray:
-    """Combine two arrays or more elementwise into a new one."""
-    out = ufunc(arrays[0], arrays[1])
-    for array in arrays[2:]:
-        ufunc(out, array, out=out)
-    return out
 
 
 LOCATION = KernelParameter(
@@ -287,7 +279,7 @@ class Change(Operator):
         self.parameters = shares[0].parameters
 
     def value(self, at: Operands) -> FloatArray:
-        return _reduce(np.add, list(map(np.multiply, self._weights(at), at.values)))
+        return reduce(np.add, map(np.multiply, self._weights(at), at.values))
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
         for weight in self._weights(at):

@@ -122,13 +122,13 @@ class BroadcastPairs(Pairs):
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:
         if self._x.ndim == 2 and self._x.shape[1] == 1 and self._other.shape[0] == 1:
             return kernel(self._x, self._other.T)
-        x, other = np.broadcast_arrays(self._x, self._other)
-        blocks = range(0, x.size, _BLOCK)
-        values = [
-            _elementwise(kernel, x.ravel()[i : i + _BLOCK], other.ravel()[i : i + _BLOCK])
-            for i in blocks
-        ]
-        return np.concatenate([*values, np.empty(0)]).reshape(x.shape)
+        x, other = (one.ravel() for one in np.broadcast_arrays(self._x, self._other))
+        values = [np.empty(0)]
+        for begin in range(0, len(x), _BLOCK):  # from the matrix of the distinct entries
+            rows, row = np.unique(x[begin : begin + _BLOCK], return_inverse=True)
+            columns, column = np.unique(other[begin : begin + _BLOCK], return_inverse=True)
+            values.append(kernel(rows[:, None], columns[:, None])[row, column])
+        return np.concatenate(values).reshape(self.shape)
 
 
 class Gaps:
@@ -150,10 +150,9 @@ class Gaps:
     """
 
     def __init__(self, pairs: Pairs, *, is_one_row: BoolArray, places: FloatArray) -> None:
-        known = pairs.outer(lambda x: np.where(np.isnan(x), 0.0, 1.0)) > 0
-        neither = pairs.outer(lambda x: np.where(np.isnan(x), 1.0, 0.0)) > 0
+        n_missing = pairs.sum(lambda x: np.isnan(x).astype(float))
         partners = pairs.outer(lambda x: np.where(np.isnan(x), 1.0, x))
-        self._one = ~(known | neither)
+        self._one, neither = n_missing == 1, n_missing == 2
         self._same = neither & is_one_row
         self._apart = neither & ~is_one_row
         present, self._indices = np.unique(partners[self._one], return_inverse=True)
@@ -211,15 +210,6 @@ class LagPairs(BroadcastPairs):
                 "periodic alone, got a quantity of the inputs themselves: set is_stationary = False"
             )
         return super().combine(ufunc, function)
-
-
-def _elementwise(
-    kernel: Callable[[FloatArray, FloatArray], FloatArray], x: FloatArray, other: FloatArray
-) -> FloatArray:
-    """Evaluate a kernel at pairs (n,) of entries, from the matrix of their distinct values."""
-    rows, row = np.unique(x, return_inverse=True)
-    columns, column = np.unique(other, return_inverse=True)
-    return kernel(rows[:, None], columns[:, None])[row, column]
 
 
 _STEP = 1e-4  # step in a log parameter
