@@ -104,21 +104,20 @@ class WarmStart(NamedTuple):
     hessian: FloatArray | None = None  # of the negative log posterior of the other kernel, in theta
 
     @classmethod
-    def taken(
-        cls, fit: Evaluation, pairs: Sequence[tuple[int, int]], *, times: float = 1.0
-    ) -> "WarmStart":
-        """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit.
-
-        The kernel has ``times`` as many rows.
-        """
+    def taken(cls, fit: Evaluation, pairs: Sequence[tuple[int, int]]) -> "WarmStart":
+        """Take parameters from a fit, for pairs of nodes: one of the kernel, one of the fit."""
         entries = theta_order(fit.expression, [theirs for _, theirs in pairs])
-        hessian = times * fit.hessian[np.ix_(entries, entries)]
-        return cls(tuple(ours for ours, _ in pairs), fit.theta[entries], hessian)
+        nodes, hessian = tuple(ours for ours, _ in pairs), fit.hessian[np.ix_(entries, entries)]
+        return cls(nodes, fit.theta[entries], hessian)
 
     @classmethod
     def of_fit(cls, fit: Evaluation, *, times: float = 1.0) -> "WarmStart":
         """Take all parameters from a fit, for the arranged kernel on ``times`` as many rows."""
-        return cls.taken(fit, [*enumerate(arrange(fit.expression.tree)[1])], times=times)
+        return cls.taken(fit, [*enumerate(arrange(fit.expression.tree)[1])]).for_rows(times)
+
+    def for_rows(self, times: float) -> "WarmStart":
+        """Return the start of a fit to ``times`` as many rows."""
+        return self if self.hessian is None else self._replace(hessian=times * self.hessian)
 
     @property
     def definition(self) -> tuple[tuple[int, ...], bytes, bytes]:

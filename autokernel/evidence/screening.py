@@ -75,8 +75,8 @@ class Screened(NamedTuple):
 
     def start(self, times: float) -> WarmStart:
         """Return the point as the start of a fit to ``times`` as many rows."""
-        nodes, curvature = tuple(range(len(self.expression.nodes))), self.point.curvature
-        return WarmStart(nodes, self.point.theta, None if curvature is None else times * curvature)
+        nodes = tuple(range(len(self.expression.nodes)))
+        return WarmStart(nodes, self.point.theta, self.point.curvature).for_rows(times)
 
 
 class Screening:
@@ -334,7 +334,7 @@ class Screening:
 
     def _known(self, shared: Mapping[int, int]) -> WarmStart:
         """Return the parameters of nodes that are shared with the fitted kernel."""
-        return WarmStart.taken(self._fit, [*shared.items()], times=1 / self._rows_for_each)
+        return WarmStart.taken(self._fit, [*shared.items()]).for_rows(1 / self._rows_for_each)
 
     def _shared_nodes(self, neighbour: Expression) -> dict[int, int]:
         """Map the nodes of a neighbour to those of the fitted kernel from which they come.

@@ -10,7 +10,7 @@ over one leaf. No array is larger than the pairs.
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from functools import cache, partial, reduce
+from functools import cache, partial
 from typing import Any, TypeGuard
 
 import numpy as np
@@ -131,7 +131,11 @@ class _ExponentialNode(_Node):
                 own = own.copy()
                 self.exponents[number] = Exponent(own, pairs, kernel.exponent(own, pairs))
             variance = variance * own[kernel.variance_index]
-        self.value = np.exp(reduce(np.add, (at.values for at in self.exponents)))
+        first, *others = (at.values for at in self.exponents)
+        exponent = first + others[0] if others else first
+        for other in others[1:]:
+            exponent += other
+        self.value = np.exp(exponent)
         self.value *= variance
         return self.value
 

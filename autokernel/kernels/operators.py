@@ -282,13 +282,11 @@ class Change(Operator):
         return reduce(np.add, map(np.multiply, self._weights(at), at.values))
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        for weight in self._weights(at):
-            yield adjoint * weight
+        return (adjoint * weight for weight in self._weights(at))
 
     def _weights(self, at: Operands) -> Iterator[FloatArray]:
         assert at.pairs is not None  # it acts on a column
-        for share in self.shares:
-            yield share.value(at.params, at.pairs)
+        return (share.value(at.params, at.pairs) for share in self.shares)
 
     def gradient(self, at: Operands, adjoint: FloatArray) -> FloatArray:
         assert at.pairs is not None

@@ -8,7 +8,6 @@ import numpy as np
 
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Evaluation, Evaluator, Job
-from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import KERNEL_ERRORS, reason_of
 from autokernel.inference import TrainingData, one_blas_thread, upper_bound
@@ -34,11 +33,7 @@ class BoundedEvaluator(Evaluator):
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         began = time.perf_counter()
         times = self.data.noise.n_readings / self._many.noise.n_readings
-
-        def of_few_rows(start: WarmStart) -> WarmStart:
-            return start._replace(hessian=None if start.hessian is None else times * start.hessian)
-
-        starts = tuple(tuple(map(of_few_rows, together)) for together in job.warm_starts)
+        starts = tuple(tuple(one.for_rows(times) for one in each) for each in job.warm_starts)
         of_few = super().run(Job(job.expression, starts), deadline=deadline)
         if not np.isfinite(of_few.log_posterior):
             return of_few
