@@ -45,11 +45,10 @@ def distinct_points(points: Iterable[Point], distance: float) -> list[Point]:
 
 def maximise(
     posterior: LogPosterior,
-    theta: FloatArray,
+    start: Point,
     *,
     max_iterations: int,
     tolerance: float = _FULL_PRECISION,
-    curvature: FloatArray | None = None,
     known: Sequence[Point] = (),
 ) -> Point:
     """Maximise the log posterior from one point, and return the end of the run.
@@ -57,16 +56,16 @@ def maximise(
     A point beyond the bounds is moved to them. The log posterior never falls along the way. At the
     end, a Newton step is expected to gain at most ``tolerance`` nats.
 
-    The run begins with ``curvature`` (n_params, n_params) as the Hessian of the negative log
-    posterior, such as that of a similar kernel. Without it, it begins with that of
-    :meth:`LogPosterior.step_units`, which limit the steps in either case. A run that comes so near
-    to a ``known`` end that its parabola explains the log posterior ends there.
+    The run begins with the ``curvature`` of the start, such as that of a similar kernel. Without
+    it, it begins with that of :meth:`LogPosterior.step_units`, which limit the steps in either
+    case. A run that comes so near to a ``known`` end that its parabola explains the log posterior
+    ends there.
 
     Nocedal and Wright (2006), algorithm 6.1 and section 18.3 for Powell's damping. Parameters that
     the slope holds at a bound stay there; all others take a Newton step, cut off at the bounds. If
     the covariance has no Cholesky factor at a point, the step is shortened.
     """
-    theta = np.clip(theta, posterior.lower, posterior.upper)
+    theta, curvature = np.clip(start.theta, posterior.lower, posterior.upper), start.curvature
     units = posterior.step_units(theta)
     value, gradient = posterior.value_and_gradient(theta)
     if not np.isfinite(value):

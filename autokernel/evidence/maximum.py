@@ -86,13 +86,12 @@ def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
     """
     maximum, longest = measure_maximum(posterior, mode), 1.0
     for _ in range(5):
-        starts = [maximum.mode.theta + step for step in _steps_on(maximum, longest)]
-        if not starts:
+        steps = _steps_on(maximum, longest)
+        if not steps:
             break
-        ends = [
-            maximise(posterior, start, max_iterations=MAX_STEPS, curvature=maximum.hessian)
-            for start in starts
-        ]
+        thetas = (maximum.mode.theta + step for step in steps)
+        starts = [Point(theta, curvature=maximum.hessian) for theta in thetas]
+        ends = [maximise(posterior, start, max_iterations=MAX_STEPS) for start in starts]
         best = max(ends, key=lambda other: other.log_posterior)
         if best.log_posterior > maximum.mode.log_posterior:
             maximum = measure_maximum(posterior, best)

@@ -68,9 +68,7 @@ def find_modes(
         starts = highest(posterior, list(variants(modes[0])), 2)
         near = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), modes), modes[0])
         modes = _distinct_modes([*modes, *_runs(posterior, near)])
-    best, *others = modes
-    best = maximise(posterior, best.theta, max_iterations=MAX_STEPS, curvature=best.curvature)
-    return [best, *others]
+    return [maximise(posterior, modes[0], max_iterations=MAX_STEPS), *modes[1:]]
 
 
 def _with_scanned(
@@ -111,7 +109,7 @@ def _runs(
     run = partial(maximise, posterior, max_iterations=steps, tolerance=_MODE_GAIN)
     ends: list[Point] = []
     for start in starts:
-        ends.append(run(start.theta, curvature=start.curvature, known=ends))
+        ends.append(run(start, known=ends))
     return _distinct_modes(ends)
 
 
@@ -126,10 +124,9 @@ def _runs_until_no_gain(
     best, n_in_vain = -np.inf, 0
     for start in starts:
         run = partial(maximise, posterior, tolerance=_MODE_GAIN, known=ends)
-        end = run(start.theta, max_iterations=_SCREENING_STEPS, curvature=start.curvature)
+        end = run(start, max_iterations=_SCREENING_STEPS)
         if end.log_posterior > best - 2 * HOPELESS_NATS:
-            steps = _SHORT_STEPS - _SCREENING_STEPS
-            end = run(end.theta, max_iterations=steps, curvature=end.curvature)
+            end = run(end, max_iterations=_SHORT_STEPS - _SCREENING_STEPS)
         ends.append(end)
         n_in_vain = 0 if end.log_posterior > best + 0.1 else n_in_vain + 1
         best = max(best, end.log_posterior)
@@ -177,7 +174,7 @@ def modes_of_other_periods(posterior: LogPosterior, mode: Point) -> list[Point]:
             starts += highest(posterior, list(map(Point, thetas)), 4)
     ends = _near(_new(_runs(posterior, starts, steps=_SCREENING_STEPS), [mode]), mode)
     run = partial(maximise, posterior, max_iterations=MAX_STEPS)  # to full precision
-    ends = _new(_distinct_modes(run(end.theta, curvature=end.curvature) for end in ends), [mode])
+    ends = _new(_distinct_modes(map(run, ends)), [mode])
     return [end for end in ends if end.log_posterior > mode.log_posterior - 6.0]
 
 

@@ -344,11 +344,11 @@ class _Pursuit:
 
         Those that the pursuit does not use are not compared yet.
         """
-        run = partial(maximise, posterior, max_iterations=n_steps, tolerance=1e-2)
         if self._numbers is not None:  # theta may be beyond the bounds of another prior
             ends = [Point(start.theta, posterior.value(start.theta)) for start in starts]
         else:
-            ends = [run(start.theta, curvature=start.curvature) for start in starts]
+            run = partial(maximise, posterior, max_iterations=n_steps, tolerance=1e-2)
+            ends = list(map(run, starts))
         point = max(ends, key=lambda end: end.log_posterior)
         theta, given = point.theta, posterior.data
         likelihood = ExactLikelihood(self._expression, given)

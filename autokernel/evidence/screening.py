@@ -378,9 +378,8 @@ class Screening:
 
     def _refined(self, one: Screened, n_steps: int) -> tuple[Screened, float]:
         """Take steps on all rows of the screening, and expect what the next one gains."""
-        posterior, start = self._posterior(one.expression), one.point
-        run = partial(maximise, posterior, max_iterations=n_steps, tolerance=1e-2)
-        end = run(start.theta, curvature=start.curvature)
+        posterior = self._posterior(one.expression)
+        end = maximise(posterior, one.point, max_iterations=n_steps, tolerance=1e-2)
         return _screened(one.expression, posterior.prior, end), expected_gain(posterior, end)
 
     def _refine_best(

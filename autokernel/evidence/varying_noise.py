@@ -18,7 +18,7 @@ from autokernel.data import NoiseFunction, NoiseTerm
 from autokernel.data.noise import FORMS, GAP, LEVELS, MAX_TERMS, N_KNOTS
 from autokernel.deadline import Deadline
 from autokernel.evidence.evaluation import Evaluation
-from autokernel.evidence.maximise import maximise, standard_deviations
+from autokernel.evidence.maximise import Point, maximise, standard_deviations
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import fallback
 from autokernel.inference import ExactLikelihood, TrainingData, one_blas_thread
@@ -121,9 +121,8 @@ class _Search:
         self._units = standard_deviations(np.nan_to_num(fit.hessian))
         self._n_of_gaps = sum(term.form == GAP for term in self._candidates)
         n_steps = _MAX_STEPS if data.noise_function.terms else 0
-        start = maximise(
-            self._posterior, fit.theta, max_iterations=n_steps, curvature=np.diag(self._units**-2)
-        )
+        start = Point(fit.theta, curvature=np.diag(self._units**-2))
+        start = maximise(self._posterior, start, max_iterations=n_steps)
         self._start = FittedNoise(start.theta, (), 0.0, start.log_posterior)
 
     def best(self, needed: float) -> FittedNoise:

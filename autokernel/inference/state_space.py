@@ -24,7 +24,7 @@ from scipy.special import factorial, gammainc, ive
 
 from autokernel.data import Inputs
 from autokernel.data.noise import LOG_2PI
-from autokernel.expression import IDENTITY, Expression, Leaf, View
+from autokernel.expression import IDENTITY, Expression, Leaf, View, slots_of
 from autokernel.inference.base import Likelihood, Predictor, finite
 from autokernel.inference.data import TrainingData
 from autokernel.kernels import ADD, BaseKernel
@@ -158,11 +158,8 @@ class StateSpace:
 
     def __init__(self, expression: Expression, params: FloatArray, *, step: float) -> None:
         self.params = params
-        ends = np.cumsum([len(leaf.kernel.parameters) for leaf in expression.leaves])
-        entries = np.split(np.arange(ends[-1]), ends[:-1])
-        self._leaves = [
-            (leaf.kernel, at) for leaf, at in zip(expression.leaves, entries, strict=True)
-        ]
+        slots = zip(expression.leaves, slots_of(expression), strict=True)
+        self._leaves = [(leaf.kernel, np.r_[entries]) for leaf, (_, entries) in slots]
         found = [(MARKOV[type(one)], at) for one, at in self._leaves if type(one) in MARKOV]
         self.processes = found or [(_NOTHING, np.arange(0))]
         self.places = np.cumsum([0, *(len(one.origin(params[at])) for one, at in self.processes)])

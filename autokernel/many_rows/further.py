@@ -129,9 +129,8 @@ class ManyRows:
         known = np.where(posterior.is_period & keeps, posterior.centre, theta)  # known periods
         if not np.array_equal(theta, known):
             theta = max((theta, known), key=posterior.value)
-        mode = maximise(  # within a hundredth of a nat
-            posterior, theta, max_iterations=25, tolerance=1e-2, curvature=curvature
-        )
+        begin = Point(theta, curvature=curvature)
+        mode = maximise(posterior, begin, max_iterations=25, tolerance=1e-2)
         maximum, fitted = measure_maximum(posterior, mode, mode.curvature), posterior
         least = best - FAR_BELOW_BEST - log_structure_prior
         n_entered = len(likelihood.data.y) / likelihood.rows_for_each

@@ -12,7 +12,7 @@ from scipy.special import softmax
 from autokernel.data import Series
 from autokernel.deadline import Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
-from autokernel.evidence.maximise import maximise
+from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.inference import ExactPredictor, TrainingData
 from autokernel.model.averaging import MixtureComponent
@@ -129,9 +129,8 @@ def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
         ranked.sort(key=lambda pair: -pair[0])
         least, fits = ranked[0][0] - MAX_BEHIND, list[tuple[float, Evaluation]]()
         for _, one in [pair for pair in ranked if pair[0] > least][:MAX_FITTED]:
-            curvature = times * one.hessian
-            run = partial(maximise, exact(one.expression), max_iterations=MAX_STEPS)
-            end = run(one.theta, curvature=curvature)
+            start = Point(one.theta, curvature=times * one.hessian)
+            end = maximise(exact(one.expression), start, max_iterations=MAX_STEPS)
             fits.append((score_of(one, end.log_posterior), replace(one, theta=end.theta)))
         fits = fits or [(0.0, known[0])]
         weights = softmax([score for score, _ in fits]).tolist()

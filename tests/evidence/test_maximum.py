@@ -64,7 +64,7 @@ def test_a_run_reaches_the_top_whatever_it_knows_and_goes_round_points_without_a
         return has_holes and min(np.linalg.norm(theta - FAR), np.linalg.norm(theta - TOP)) > 1.2
 
     hill = gaussian(fails=fails)
-    mode = maximise(hill, FAR, max_iterations=300, curvature=curvature)
+    mode = maximise(hill, Point(FAR, curvature=curvature), max_iterations=300)
     # a Newton step would gain 1e-11 nats by an estimate of the curvature that may be off
     np.testing.assert_allclose(mode.theta, TOP, atol=1e-3)
     assert mode.log_posterior == pytest.approx(5.0, abs=1e-6)
@@ -73,7 +73,7 @@ def test_a_run_reaches_the_top_whatever_it_knows_and_goes_round_points_without_a
 @pytest.mark.parametrize("failing", [{4, 5, 6}, set(range(5, 40))])
 def test_a_run_never_returns_less_than_the_best_point_that_it_met(failing):
     hill = gaussian(np.array([3.0, -2.0]), fails=lambda theta: hill.n_evaluations in failing)
-    mode = maximise(hill, np.array([-5.0, 5.0]), max_iterations=100)
+    mode = maximise(hill, Point(np.array([-5.0, 5.0])), max_iterations=100)
     met = [hill.value(t) for n, t in enumerate(hill.points, start=1) if n not in failing]
     assert mode.log_posterior == max(met) == hill.value(mode.theta)
 
@@ -87,7 +87,7 @@ def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
         lower=[-5.0, 0.0],
         upper=[4.5, 5.0],
     )
-    mode = maximise(hill, np.array([begin, 0.0]), max_iterations=100)
+    mode = maximise(hill, Point(np.array([begin, 0.0])), max_iterations=100)
     np.testing.assert_allclose(mode.theta, [4.5, 2.5], atol=1e-3)  # t0 at its bound, t1 = t0 - 2
     maximum = find_maximum(hill, Point(mode.theta, mode.log_posterior))
     np.testing.assert_array_equal(maximum.free, [False, True])
@@ -97,7 +97,7 @@ def test_a_parameter_at_a_bound_is_held_only_while_the_slope_holds_it(begin):
 
 def test_where_no_start_has_a_factor_the_log_posterior_is_minus_infinity():
     nowhere = gaussian(fails=lambda theta: True)
-    assert maximise(nowhere, np.zeros(2), max_iterations=10).log_posterior == -np.inf
+    assert maximise(nowhere, Point(np.zeros(2)), max_iterations=10).log_posterior == -np.inf
     assert find_modes(nowhere, at(np.zeros((3, 2))))[0].log_posterior == -np.inf
 
 
@@ -213,7 +213,8 @@ def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
     one = (len(posterior.likelihood.parameters) - 1) // n_leaves
     start = np.tile(np.log([0.3, 0.5, 0.4])[:one], n_leaves)
     # the gradient is the same for twins: the run stays between them
-    twins = maximise(posterior, np.append(start, np.log(0.05)), max_iterations=300)
+    begin = Point(np.append(start, np.log(0.05)))
+    twins = maximise(posterior, begin, max_iterations=300)
     theta = np.append(np.tile(twins.theta[:one], n_leaves), twins.theta[-1])
     maximum = find_maximum(posterior, Point(theta, posterior.value(theta)))
     free = maximum.free

@@ -154,7 +154,7 @@ def pulses():
 
 def smooth_mode(posterior):
     """Run from a period that is not there, with a smooth shape."""
-    return maximise(posterior, np.log([1.0, 1.0, 1.5, 0.3]), max_iterations=300)
+    return maximise(posterior, Point(np.log([1.0, 1.0, 1.5, 0.3])), max_iterations=300)
 
 
 def test_a_fit_to_rows_without_noise_is_no_bad_start_for_rows_with_noise():
@@ -203,9 +203,10 @@ def test_two_leaves_of_a_kind_exchange_their_parameters_if_they_are_on_one_colum
 def test_a_cycle_that_is_soon_forgotten_is_found_from_a_wrong_period():
     X, y = decaying_cycle(0, 80, frequency=15.3, reach=0.06, amplitude=0, noise=0.05)
     posterior, scan = build("PER[0] * SE[0]", X, y)
-    stuck = maximise(posterior, np.log([1, 1, 1.5, 0.3, 1, 0.1]), max_iterations=300)
+    begin = Point(np.log([1, 1, 1.5, 0.3, 1, 0.1]))
+    stuck = maximise(posterior, begin, max_iterations=300)
     truth = np.log([0.8, 1, 1 / 15.3, 0.06, 1, 0.05**2])
-    planted = maximise(posterior, truth, max_iterations=300).log_posterior
+    planted = maximise(posterior, Point(truth), max_iterations=300).log_posterior
     assert stuck.log_posterior < planted - 5  # or the test shows nothing
     mode = find_modes(posterior, [Point(stuck.theta)], scan)[0]
     assert mode.log_posterior > planted - 1e-3  # two runs to one top
@@ -223,7 +224,7 @@ def test_a_known_fit_with_a_period_that_takes_wiggles_for_noise_is_left(seed):
     posterior, _ = build("LIN[0] + PER[0] + SE[0]", x[:, None], (y - y.mean()) / y.std())
     line, cycle = posterior.centre[:2], np.log([1, 1, 0.2])
     ends = [
-        maximise(posterior, [*line, *cycle, *np.log(others)], max_iterations=300)
+        maximise(posterior, Point([*line, *cycle, *np.log(others)]), max_iterations=300)
         for others in ([0.6, 0.3, 0.04], [0.02, 0.04, 0.001])  # the smooth term, and the noise
     ]
     assert ends[0].log_posterior < ends[1].log_posterior - 10  # or the test shows nothing
