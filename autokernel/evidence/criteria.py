@@ -171,9 +171,15 @@ class Importance(Criterion):
 
     def __call__(self, fit: KernelFit) -> Score:
         """Score by draws around all modes that may add to the evidence."""
+        orders = [theta_order(fit.expression, swap) for swap in node_swaps(fit.expression)]
+        maxima = _with_mirror_images(fit._maximum, orders)
+        least = fit.log_posterior - HOPELESS_NATS
+        near = (mode for mode in fit._others if mode.log_posterior > least)
+        for other in new_maxima(fit._posterior, maxima, near, n_tried=5):
+            maxima += _with_mirror_images(other, orders)
         sample = importance_sample(
             fit._posterior,
-            _maxima_to_sample(fit),
+            maxima,
             uniforms=fit.rng.random,
             max_draws=self.max_draws,
             standard_error=self.standard_error,
@@ -183,17 +189,6 @@ class Importance(Criterion):
     def for_approximations(self) -> Criterion:
         """Return Laplace's method, which takes far fewer calls."""
         return Laplace()
-
-
-def _maxima_to_sample(fit: KernelFit) -> list[Maximum]:
-    """List the best maximum, others that may add to the evidence, and their mirror images."""
-    orders = [theta_order(fit.expression, swap) for swap in node_swaps(fit.expression)]
-    maxima = _with_mirror_images(fit._maximum, orders)
-    least = fit.log_posterior - HOPELESS_NATS
-    near = (mode for mode in fit._others if mode.log_posterior > least)
-    for other in new_maxima(fit._posterior, maxima, near, n_tried=5):
-        maxima += _with_mirror_images(other, orders)
-    return maxima
 
 
 def _with_mirror_images(maximum: Maximum, orders: list[IntArray]) -> list[Maximum]:

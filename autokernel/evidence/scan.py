@@ -36,8 +36,7 @@ class CoordinateScan:
         slots = slots_of(posterior.expression)
         periodic = [n for n in sorted(nodes) if _is_periodic(slots[n])]
         others = [n for n in sorted(nodes) if n not in periodic and _has_grid(slots[n])]
-        periodic = periodic[:_MAX_PERIODIC_LEAVES]
-        self._scanned = {n: slots[n] for n in (*others, *periodic)}
+        self._scanned = {n: slots[n] for n in (*others, *periodic[:_MAX_PERIODIC_LEAVES])}
 
     def around(self, theta: FloatArray) -> list[Point]:
         """List points by decreasing log posterior, without those that are close to a better one."""

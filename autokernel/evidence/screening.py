@@ -235,7 +235,6 @@ class Screening:
         values = self._of_parent(self._data) + times * gains + prior.log_density(thetas)
         best = int(np.argmax(values))
         theta, (leaf, entries) = thetas[best], slots[node]
-        assert isinstance(leaf, Leaf)
         units, of_leaf = np.ones(len(theta)), np.append(theta[entries], theta[-1])
         units[entries] = self._posterior_of(leaf).step_units(of_leaf)[:-1]
         point = Point(

@@ -273,11 +273,8 @@ def _distinct_lags(trees: Sequence[Tree], pairs: PairsOf) -> DistinctLags | None
     """Return the distinct lags if trees depend on nothing else, otherwise None."""
     leaves = [leaf for tree in trees for leaf in tree.leaves]
     views = {leaf.view for leaf in leaves}
-    if (
-        len(views) != 1
-        or not all(leaf.kernel.is_stationary for leaf in leaves)
-        or any(changes_along(tree) for tree in trees)
-    ):
+    are_stationary = all(leaf.kernel.is_stationary for leaf in leaves)
+    if len(views) != 1 or not are_stationary or any(map(changes_along, trees)):
         return None
     of_view = pairs(views.pop())
     return of_view.distinct if of_view.gaps is None else None

@@ -51,32 +51,27 @@ class TrainingData:
         self.mean_square = float(np.average(self.y**2, weights=weights)) if len(u) else 0.0
         self._pairs: dict[View, PackedPairs] = {}
         self._scale = scale  # of y
-        self._origin: TrainingData | None = None  # the data with y as it was, if not these
 
     @property
     def X(self) -> FloatArray:  # noqa: N802 - a matrix
         """The inputs (n_samples, n_features), NaN where values are missing."""
         return self.inputs.values
 
-    @property
-    def _plain(self) -> "TrainingData":
-        return self if self._origin is None else self._origin
-
     def on(self, scale: str) -> "TrainingData":
         """Return the data with the target on a scale."""
-        plain = self._plain
-        if scale == self._scale:
-            return self
-        if scale == IDENTITY:
-            return plain
-        other = TrainingData(
-            self.inputs, self.u, self.known_noise, self.target, scale, self.varying
-        )
-        other._pairs, other._origin = self._pairs, plain
+        return self if scale == self._scale else self._changed(scale, self.varying)
+
+    def with_varying(self, varying: Mapping[str, NoiseFunction]) -> "TrainingData":
+        """Return the data with noise that varies on some scales of the target."""
+        return self._changed(self._scale, varying)
+
+    def _changed(self, scale: str, varying: Mapping[str, NoiseFunction]) -> "TrainingData":
+        other = TrainingData(self.inputs, self.u, self.known_noise, self.target, scale, varying)
+        other._pairs = self._pairs
         return other
 
     def _with_rows(self, inputs: Inputs, u: FloatArray, noise: RowNoise) -> "TrainingData":
-        return TrainingData(inputs, u, noise, self.target, varying=self.varying).on(self._scale)
+        return TrainingData(inputs, u, noise, self.target, self._scale, self.varying)
 
     def take(self, rows: IntArray, shares: FloatArray | float = 1.0) -> "TrainingData":
         """Return the data of these rows, of shares of their weights."""
@@ -94,29 +89,22 @@ class TrainingData:
         inputs, u = self.inputs.joined(other.inputs), np.concatenate([self.u, other.u])
         return self._with_rows(inputs, u, self.known_noise.joined(other.known_noise))
 
-    def with_varying(self, varying: Mapping[str, NoiseFunction]) -> "TrainingData":
-        """Return the data with noise that varies on some scales of the target."""
-        other = TrainingData(self.inputs, self.u, self.known_noise, self.target, varying=varying)
-        other._pairs = self._pairs
-        return other.on(self._scale)
-
     @property
     def definition(self) -> tuple[object, ...]:
         """All numbers that a fit depends on."""
-        plain = self._plain
-        every = self.X, plain.u, *plain.known_noise.record.values()
+        every = self.X, self.u, *self.known_noise.record.values()
         varying = as_text(self.varying)["text"]
         numbers = self.inputs.columns.numbers, sorted(self.target.scales.items()), varying
         return (*(values.tobytes() for values in every), *numbers)
 
     def __getstate__(self) -> dict[str, Any]:
-        plain, inputs = self._plain, self.inputs  # pairs are computed again
+        inputs = self.inputs  # pairs are computed again
         numbers = {"columns": inputs.columns, "target": self.target, "varying": self.varying}
         return {
             "numbers": as_text(numbers),
             "inputs": [inputs.values, inputs.rows],
-            "u": plain.u,
-            "noise": plain.known_noise.record,
+            "u": self.u,
+            "noise": self.known_noise.record,
             "scale": self._scale,
         }
 
@@ -125,8 +113,8 @@ class TrainingData:
         numbers = read_text(kinds, state["numbers"])
         inputs, u = Inputs(numbers["columns"], *state["inputs"]), state["u"]
         noise = RowNoise.of_record(u.shape, state["noise"])
-        plain = TrainingData(inputs, u, noise, numbers["target"], varying=numbers["varying"])
-        vars(self).update(vars(plain.on(state["scale"])))
+        target, scale, varying = numbers["target"], state["scale"], numbers["varying"]
+        vars(self).update(vars(TrainingData(inputs, u, noise, target, scale, varying)))
 
     @property
     def rounding_by_target(self) -> tuple[FloatArray, FloatArray]:

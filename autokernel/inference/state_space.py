@@ -365,10 +365,7 @@ def _scanned(
     products[0] = np.eye(n_states)
     for n, (move, more) in enumerate(zip(moves, added, strict=True)):
         np.matmul(move, products[n], out=products[n + 1])
-        np.matmul(move, states[n], out=states[n + 1])
-        if both_sides:
-            states[n + 1] = states[n + 1] @ move.mT
-        states[n + 1] += more
+        states[n + 1] = moved(move, states[n]) + more
     starts = [np.zeros((n_states, n_columns))]
     for state, product in zip(states[-1], products[-1], strict=True):
         starts.append(state + moved(product, starts[-1]))
