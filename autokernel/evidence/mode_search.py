@@ -121,9 +121,9 @@ def _runs_until_no_gain(
     Returns the distinct ends, best first. A run that is far below the best end is given up early.
     """
     ends: list[Point] = []
+    run = partial(maximise, posterior, tolerance=_MODE_GAIN, known=ends)
     best, n_in_vain = -np.inf, 0
     for start in starts:
-        run = partial(maximise, posterior, tolerance=_MODE_GAIN, known=ends)
         end = run(start, max_iterations=_SCREENING_STEPS)
         if end.log_posterior > best - 2 * HOPELESS_NATS:
             end = run(end, max_iterations=_SHORT_STEPS - _SCREENING_STEPS)

@@ -61,7 +61,6 @@ class ExactLikelihood(Likelihood):
         return exact_work(len(self.data.y), self.expression.n_leaves)
 
     def with_noise(self, noise: RowNoise) -> "ExactLikelihood":
-        """Return the same likelihood with another noise of the rows."""
         other = copy(self)
         other.noise = noise
         return other

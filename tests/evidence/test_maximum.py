@@ -213,8 +213,7 @@ def test_leaves_that_start_as_twins_end_at_a_maximum(text, noise, priors):
     one = (len(posterior.likelihood.parameters) - 1) // n_leaves
     start = np.tile(np.log([0.3, 0.5, 0.4])[:one], n_leaves)
     # the gradient is the same for twins: the run stays between them
-    begin = Point(np.append(start, np.log(0.05)))
-    twins = maximise(posterior, begin, max_iterations=300)
+    twins = maximise(posterior, Point(np.append(start, np.log(0.05))), max_iterations=300)
     theta = np.append(np.tile(twins.theta[:one], n_leaves), twins.theta[-1])
     maximum = find_maximum(posterior, Point(theta, posterior.value(theta)))
     free = maximum.free

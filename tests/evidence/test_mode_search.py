@@ -203,8 +203,7 @@ def test_two_leaves_of_a_kind_exchange_their_parameters_if_they_are_on_one_colum
 def test_a_cycle_that_is_soon_forgotten_is_found_from_a_wrong_period():
     X, y = decaying_cycle(0, 80, frequency=15.3, reach=0.06, amplitude=0, noise=0.05)
     posterior, scan = build("PER[0] * SE[0]", X, y)
-    begin = Point(np.log([1, 1, 1.5, 0.3, 1, 0.1]))
-    stuck = maximise(posterior, begin, max_iterations=300)
+    stuck = maximise(posterior, Point(np.log([1, 1, 1.5, 0.3, 1, 0.1])), max_iterations=300)
     truth = np.log([0.8, 1, 1 / 15.3, 0.06, 1, 0.05**2])
     planted = maximise(posterior, Point(truth), max_iterations=300).log_posterior
     assert stuck.log_posterior < planted - 5  # or the test shows nothing
