@@ -146,7 +146,9 @@ class Evaluator:
                 posterior = self._posterior(arranged(job.expression), deadline)
                 modes, n_on_subsample = self._find_modes(posterior, job.warm_starts)
                 maximum, score, status = self._score(posterior, modes, job.best)
-                evidence = log_evidence_or_nothing(posterior, maximum) if maximum else -np.inf
+                evidence = score.value
+                if maximum is not None and not self.score_is_laplace:
+                    evidence = log_evidence_or_nothing(posterior, maximum)
                 return record_fit(
                     job.expression,
                     posterior,
