@@ -53,11 +53,10 @@ class EffectsDisplay:
 
     An effect of one column is a curve with a band of 95 %, on average over the rows; that of a
     category has a point for each level, the highest above, or as its type orders them; numbers are
-    in their order. The common effect of two columns that
-    interact is a map, or has a curve for each level. All have a mean of zero over the rows, in
-    units of the target; on the log scale of the target they are factors. A partial residual is the
-    effect plus the residual of a row. Marks at the bottom are the rows. Use :meth:`from_estimator`
-    to make a display.
+    in their order. The common effect of two columns that interact is a map, or has a curve for each
+    level. All have a mean of zero over the rows, in units of the target; on the log scale of the
+    target they are factors. A partial residual is the effect plus the residual of a row. Marks at
+    the bottom are the rows. Use :meth:`from_estimator` to make a display.
 
     Parameters
     ----------
@@ -301,7 +300,7 @@ def _sides(description: Description, effect: Part | Interaction) -> list[_Side]:
     """Return the columns of an effect, those with levels first."""
     if isinstance(effect, Part):
         return [_Side(description, effect, is_of_pair=False)]
-    first = {part.column: part for part in reversed(description.parts)}
+    first = {part.column: part for part in reversed(description.explained.parts)}
     sides = [_Side(description, first[column], is_of_pair=True) for column in effect.columns]
     return sorted(sides, key=lambda side: (not side.has_levels, -len(side.steps)))
 

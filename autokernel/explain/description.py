@@ -53,7 +53,7 @@ from autokernel.explain.words import (
 )
 from autokernel.expression import IDENTITY
 from autokernel.model import PRIOR_LAW, SERIES_LAW, FittedModel, share_explained
-from autokernel.typing import BoolArray, FloatArray, IntArray
+from autokernel.typing import FloatArray, IntArray
 
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 SAME_COLUMN = 1 - 1e-9  # correlation of two columns that differ in their units
@@ -95,11 +95,6 @@ class Description:
         """The best kernel as a sum of effects."""
         return ExplainedFunction(self.model)
 
-    @property
-    def parts(self) -> list[Part]:
-        """The components of the best kernel."""
-        return self.explained.parts
-
     def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
         """Compute the components at inputs (n, n_features), without words if it has to be fast."""
         explained, inputs = self.explained, self.model.scaled(X)
@@ -111,7 +106,7 @@ class Description:
             kernel = name
             if isinstance(effect, Part):
                 kernel = self.model.columns.text_of(effect.expression)
-                name = self._say.name(effect, self.parts)
+                name = self._say.name(effect, explained.parts)
             components.append(Component(kernel, text, mean, std, effect.share, own, name))
         components.sort(key=lambda one: -one.share)
         if explained.is_averaged or explained.interactions:
@@ -142,16 +137,15 @@ class Description:
     @property
     def effects(self) -> list[Part | Interaction]:
         """The components of the best kernel and, after these, the interactions."""
-        return [*self.parts, *self.interactions]
+        return [*self.explained.parts, *self.interactions]
 
     @property
     def shown(self) -> list[Part | Interaction]:
         """The effects that are described, the largest share first."""
         if self._is_rough:
             return []
-        small = self.parts[self.explained.n_large :]
-        every = (one for one in self.effects if one not in small)
-        return sorted(every, key=lambda one: -one.share)
+        large = self.explained.parts[: self.explained.n_large]
+        return sorted([*large, *self.interactions], key=lambda one: -one.share)
 
     def text(self, effect: Part | Interaction) -> str:
         """Describe an effect in one sentence."""
@@ -218,11 +212,6 @@ class Description:
             yield Fact("search", "was cut", evidence=self._cut, text=text)
 
     @cached_property
-    def _held_out(self) -> tuple[FloatArray, FloatArray] | None:
-        """Predictions of each row from all others, if they can be made."""
-        return self.model.mixture.leave_one_out() if can_leave_out(self.model) else None
-
-    @cached_property
     def _residuals(self) -> list[Fact]:
         found, model = list(of_outliers(self.model)), self.model
         if self._is_rough:
@@ -233,14 +222,15 @@ class Description:
         has_tried_log |= any(one.evaluation.expression.target != IDENTITY for one in model.kernels)
         may_have_log = not has_tried_log and 0 < FACTOR_FOR_LOG * y.min() <= y.max()
         advice = f": try the log of {self._say.y_name}" if may_have_log else ""
-        return found + list(checked(model, self._held_out, self.axes, advice))
+        held_out = model.mixture.leave_one_out() if can_leave_out(model) else None
+        return found + list(checked(model, held_out, self.axes, advice))
 
     def _facts(self, effect: Part | Interaction) -> list[Fact]:
         if isinstance(effect, Interaction):
             return InteractionFacts(self.explained, effect, self._say).all()
         is_hidden = any(one.predicate == "is hidden" for one in self._residuals)
         facts = [*ComponentFacts(self.explained, effect, self._say, is_hidden=is_hidden).all()]
-        first = next(one for one in self.parts if one.column == effect.column)
+        first = next(one for one in self.explained.parts if one.column == effect.column)
         is_judged = effect.column not in self.model.unjudged and len(self.names) > 1
         return [*facts, self._matters(effect.column)] if effect is first and is_judged else facts
 
@@ -258,8 +248,8 @@ class Description:
     def _small(self) -> Iterator[Fact]:
         if self._is_rough:
             return
-        small = self.parts[self.explained.n_large :]
-        how, of = "covariance with the fit", "of the variance of the fit."
+        parts, n_large = self.explained.parts, self.explained.n_large
+        small, how, of = parts[n_large:], "covariance with the fit", "of the variance of the fit."
         if small:
             columns = sorted({part.column for part in small})
             names, share = listing([self.names[c] for c in columns]), sum(p.share for p in small)
@@ -267,7 +257,7 @@ class Description:
             verb = "explains" if len(small) == 1 else "together explain"
             text = f"{which} {verb} {percent(share)} {of}"
             yield Fact(names, "share", share, evidence=how, text=text)
-            large = {part.column for part in self.parts[: self.explained.n_large]}
+            large = {part.column for part in parts[:n_large]}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])
         more = 1 - sum(one.share for one in self.effects)
@@ -317,28 +307,28 @@ class Description:
             matter = "matters" if len(self.model.unjudged) == 1 else "matter"
             text = f"Whether {unjudged} {matter} is not known, as the search was cut."
             yield Fact(unjudged, "is not judged", evidence=USED, text=text)
-        is_fixed = np.ptp(self.explained.X, axis=0) == 0
-        every = [*zip(self.model.columns.every, self._used, is_fixed, strict=True)]
-        rows = [(one.name, p) for one, p, fixed in every if not fixed]
+        X, columns = self.explained.X, self.model.columns.every
+        every = [*zip(columns, self._used, np.ptp(X, axis=0) == 0, strict=True)]
+        rows = [(one.name, p) for one, p, is_fixed in every if not is_fixed]
         doubted = {  # as the sentences about their effects have a probability
             self.names[part.column]
-            for part in self.parts[: self.explained.n_large]
+            for part in self.explained.parts[: self.explained.n_large]
             if any(fact.probability < CERTAIN for fact in self.facts(part) if fact.text)
         }
-        unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN]
-        yield from _may_matter([one for one in unsure if one[0] not in doubted])
+        unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN and name not in doubted]
+        names = listing([f"{name} ({p:.2f})" for name, p in unsure] or [""])
+        text = f"It is uncertain whether {names} {'matters' if len(unsure) == 1 else 'matter'}."
+        for name, p in unsure:
+            yield Fact(name, "may matter", probability=p, evidence=USED, text=text)
+            text = ""  # which the first of them has
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
-        yield from self._constant(is_fixed)
-        yield from self._alike()
-
-    def _constant(self, is_fixed: BoolArray) -> Iterator[Fact]:
-        """Say which columns have one value, or none."""
-        every = [*zip(self.model.columns.every, is_fixed.tolist(), strict=True)]
-        n, empty = len(self.explained.X), [one for one, _ in every if one.origin == NO_VALUE]
+        n, empty = len(X), [one.name for one in columns if one.origin == NO_VALUE]
         what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
-        yield from _are([one.name for one, fixed in every if fixed and one not in empty], what)
-        yield from _are([one.name for one in empty], "without a value")
+        fixed = [one.name for one, _, is_fixed in every if is_fixed and one.origin != NO_VALUE]
+        yield from _are(fixed, what)
+        yield from _are(empty, "without a value")
+        yield from self._alike()
 
     def _averaging(self) -> Iterator[Fact]:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
@@ -453,12 +443,15 @@ class Description:
         if len(varying) < 2:
             return
         r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])
-        for group, least in _groups(r, SAME_COLUMN):
-            yield _are_alike(names[group].tolist(), least, "are one column in different units")
-        for group, least in _groups(r, 0.95):  # correlation
-            if least <= SAME_COLUMN:
-                what = "can hardly be distinguished in these data"
-                yield _are_alike(names[group].tolist(), least, what)
+        how, near = "least correlation of the columns", "can hardly be distinguished in these data"
+        alike = [(*one, "are one column in different units") for one in _groups(r, SAME_COLUMN)]
+        alike += [(*one, near) for one in _groups(r, 0.95) if one[1] <= SAME_COLUMN]
+        for group, least, what in alike:
+            subject = listing(names[group].tolist())
+            size = f"{least:.2f}{' or more' * (len(group) > 2)}" if least <= 0.995 else "above 0.99"
+            text = f"{subject} {what} (their correlation is {size})"
+            text = f"{text}: what is said of one may be due to another."
+            yield Fact(subject, "are alike", least, evidence=how, text=text)
 
 
 def _in_one(facts: Iterable[Fact]) -> str:
@@ -472,24 +465,9 @@ def _are(names: Sequence[str], what: str) -> Iterator[Fact]:
         yield Fact(subject, predicate, probability=CERTAIN, evidence=USED, text=text)
 
 
-def _may_matter(found: Sequence[tuple[str, float]]) -> Iterator[Fact]:
-    names = listing([f"{name} ({p:.2f})" for name, p in found] or [""])
-    text = f"It is uncertain whether {names} {'matters' if len(found) == 1 else 'matter'}."
-    for name, p in found:
-        yield Fact(name, "may matter", probability=p, evidence=USED, text=text)
-        text = ""  # which the first of them has
-
-
 def _groups(r: FloatArray, least: float) -> Iterator[tuple[IntArray, float]]:
     """Yield groups of columns that are linked by correlations, with the least within each."""
     n_groups, group = connected_components(r > least, directed=False)
     for columns in (np.flatnonzero(group == n) for n in range(n_groups)):
         if len(columns) > 1:
             yield columns, float(r[np.ix_(columns, columns)].min())
-
-
-def _are_alike(names: Sequence[str], least: float, what: str) -> Fact:
-    fact = Fact(listing(names), "are alike", least, evidence="least correlation of the columns")
-    size = f"{least:.2f}{' or more' * (len(names) > 2)}" if least <= 0.995 else "above 0.99"
-    text = f"{listing(names)} {what} (their correlation is {size})"
-    return fact.said(f"{text}: what is said of one may be due to another.")
