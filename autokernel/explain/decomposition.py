@@ -152,9 +152,6 @@ class Interaction:
 Explained = Part | Interaction | Effect
 """What is computed of a function: an effect is in each draw of it, and others may not be."""
 
-Known = tuple[float, AveragedFunction, Effect]
-"""The weight of a draw of the posterior, its function, and the effect that it has."""
-
 
 class ExplainedFunction:
     """The best kernel as a sum of effects of columns, with the posterior over kernels.
@@ -386,7 +383,7 @@ class ExplainedFunction:
         every = parts_of(draw.expression, draw.theta, part.column)
         return [one.group[0].number for one in every if part.stands_for(one, own)]
 
-    def _known(self, one: Explained) -> list[Known]:
+    def _known(self, one: Explained) -> list[tuple[float, AveragedFunction, Effect]]:
         """List the draws that have a part, with weights that sum to one; without any, the best."""
         found = {draw: own for draw in self._functions if (own := self._effect_in(draw, one))}
         total = sum(draw.weight for draw in found)
@@ -502,7 +499,7 @@ class ExplainedFunction:
 def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
     """Return whether a kernel has a product that depends on all of some columns."""
     every = products_of(expression)
-    return any({*columns} <= {at for one in own for at in one.columns} for own in every)
+    return any({*columns} <= {at for one in own for at in one.expression.columns} for own in every)
 
 
 def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> FloatArray:

@@ -47,11 +47,6 @@ class Factor(NamedTuple):
     expression: Tree
     entries: IntArray  #: (n_params,), of its parameters among those of the whole kernel
 
-    @property
-    def columns(self) -> Subset:
-        """The columns on which it depends."""
-        return self.expression.columns
-
 
 @lru_cache(maxsize=32)
 def products_of(expression: Expression) -> list[list[Factor]]:
@@ -62,7 +57,7 @@ def products_of(expression: Expression) -> list[list[Factor]]:
         for term in addend.terms(MULTIPLY):
             own, left = np.split(left, [n_kernel_params(term)])
             factor = Factor(number, term, own)
-            for other in [one for one in found if one.columns & factor.columns]:
+            for other in [one for one in found if one.expression.columns & term.columns]:
                 found.remove(other)
                 entries = np.append(other.entries, factor.entries)
                 factor = Factor(number, other.expression * factor.expression, entries)

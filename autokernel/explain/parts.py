@@ -1,6 +1,6 @@
 """The parts of an effect along one column, each of which a reader takes for one thing."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -97,16 +97,15 @@ class Part:
             if isinstance(leaf.kernel, Share)
         )
 
-    def region(self, highest: float, draws: FloatArray | None = None) -> "Region | None":
+    def region(self, highest: float, draws: Iterable[FloatArray] = ()) -> "Region | None":
         """Return where it plays a part, up to the highest value, None if that is everywhere.
 
         The ``draws`` (n_draws, n_params) are of the logs of all parameters.
         """
         if len(self.group) > 1 or not self.regions:
             return None
-        x, best = np.linspace(0, highest, 4001), self.theta_of_all
-        drawn = [self._size(x, theta) for theta in (best[None] if draws is None else draws)]
-        return Region(x, self._size(x, best), drawn)
+        x = np.linspace(0, highest, 4001)
+        return Region(x, self._size(x, self.theta_of_all), [self._size(x, one) for one in draws])
 
     def _size(self, x: FloatArray, theta: FloatArray) -> FloatArray:
         """Compute by what its shares multiply its function at values (n,) of the column."""
@@ -166,7 +165,7 @@ def parts_of(expression: Expression, theta: FloatArray, column: int) -> list[Par
     """
     found = []
     for factor in (one for product in products_of(expression) for one in product):
-        if column in factor.columns:
+        if column in factor.expression.columns:
             part = Part(column, [factor], theta)
             period, is_known = _period_of(part)
             own = [leaf for leaf, _ in part.leaves if not isinstance(leaf.kernel, Share)]

@@ -11,13 +11,9 @@ INTERVAL_ENDS = (0.05, 0.95)  # levels of the ends of a central 90 % interval
 MAX_LISTED = 12  # items of a sentence
 CERTAIN = 0.95  # probability from which none is written
 _DIGITS = 3
-_PLURALS = frozenset(
-    f"{one}s"
-    for one in (
-        *("second", "minute", "hour", "day", "week", "month", "quarter", "year", "decade"),
-        *("metre", "meter", "kilometre", "kilometer", "mile", "gram", "kilogram", "tonne", "litre"),
-        *("liter", "degree", "point", "unit"),
-    )
+_PLURALS = re.compile(
+    "(second|minute|hour|day|week|month|quarter|year|decade|metre|meter|kilometre|kilometer|mile|"
+    "gram|kilogram|tonne|litre|liter|degree|point|unit)s"
 )
 _LEAD = re.compile(r".*?( of the variance of the fit| other effects \(share [^)]*\))(?=: )", re.S)
 _MOST_DECIMALS, _MOST_ZEROS = 7, 6
@@ -163,7 +159,7 @@ def counted(n: int, noun: str) -> str:
 
 def singular(unit: str) -> str:
     """Write a unit of which there is one, if its plural is a common word."""
-    return unit[:-1] if unit in _PLURALS else unit
+    return unit[:-1] if _PLURALS.fullmatch(unit) else unit
 
 
 def capital(text: str) -> str:
