@@ -19,13 +19,7 @@ from autokernel.data.shared import shared_by
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import N_GRID, Fact
 from autokernel.explain.sentences import SCALE_WORDS
-from autokernel.explain.words import (
-    calendar_lengths,
-    capital,
-    duration,
-    listing,
-    number,
-)
+from autokernel.explain.words import calendar_lengths, capital, duration, listing, number
 from autokernel.expression import IDENTITY
 from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor

@@ -79,7 +79,6 @@ class Sentences:
     def __init__(self, axes: Sequence[Axis], *, y_name: str, unit: str, scale: str) -> None:
         self.axes, self.y_name, self.unit, self.scale = axes, y_name, unit, scale
         self.names = [axis.name for axis in axes]
-        self._is_given = y_name != UNNAMED
 
     def name(self, part: Part, parts: Sequence[Part]) -> str:
         """Name a part of an effect by its column and, among several, by what it is."""
@@ -96,7 +95,7 @@ class Sentences:
 
     def begun(self, begin: str, text: str) -> str:
         """Begin a sentence by a lead, or by a capital unless its first word is a given name."""
-        is_name = self._is_given and f"{text} ".startswith(f"{self.y_name} ")
+        is_name = self.y_name != UNNAMED and f"{text} ".startswith(f"{self.y_name} ")
         return f"{begin}{text}" if begin or is_name else capital(text)
 
     def measured(self, fact: Fact, per: str = "") -> Fact:
@@ -470,10 +469,9 @@ class ComponentFacts:
             fact = Fact(self._subject, "is faster than the rows", evidence=how)
             text = f"a cycle in {self._name} that is faster than the rows, or seems so"
             return [self._begun(fact, text)], []
-        (low, high), own = self._explained.ends(part.column), WHOLE_COLUMN
-        if region is not None:
-            own = region.inner or region.longest
-        ends = max(low, own[0]), min(high, own[1])
+        low, high = self._explained.ends(part.column)
+        begin, end = (region.inner or region.longest) if region else WHOLE_COLUMN
+        ends = max(low, begin), min(high, end)
         sizes, grows, lasts = season(self._explained, part, ends, self._subject)
         if part.is_season:
             said, ahead = self._cycle(sizes, grows, lasts, self._begin)
@@ -493,9 +491,8 @@ class ComponentFacts:
         said = self._season(swing, last, begin)
         if self._part.is_season and not self._region:
             said += self._level_of_cycle(swing.value * max(1.0, 1 / grows.value))
-        changes = (
-            max(grows.value, 1 / grows.value) >= 1.25 and grows.probability >= SURE
-        )  # otherwise the first and the last cycle are alike
+        # otherwise the first and the last cycle are alike
+        changes = max(grows.value, 1 / grows.value) >= 1.25 and grows.probability >= SURE
         if changes:
             text = f" from {self._say.amount(swing.value / grows.value)} in the first cycle"
             if self._is_log:
@@ -555,7 +552,6 @@ class ComponentFacts:
         return fact.scaled(axis.extent)
 
     def _season_beyond(self, fact: Fact) -> Fact:
-        """Say how a season continues beyond the data."""
         noun, axis = "it" if self._part.is_season else "the cycle", self._axis
         if fact.probability < SURE:
             text = f"Whether {noun} repeats beyond the data is uncertain."

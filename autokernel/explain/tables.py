@@ -88,11 +88,11 @@ class Table(dict[str, npt.NDArray[Any]]):
         """Write all rows as an HTML table."""
         kinds = ["text" if self[name].dtype == object else "number" for name in self.shown]
         head = "".join(f"<th>{escape(name)}</th>" for name in self.shown)
-        rows = []
+        body = ""
         for cells in self._cells():
             pairs = zip(kinds, cells, strict=True)
-            rows.append("".join(f'<td class="{kind}">{escape(cell)}</td>' for kind, cell in pairs))
-        body = "".join(f"<tr>{row}</tr>\n" for row in rows)
+            row = "".join(f'<td class="{kind}">{escape(cell)}</td>' for kind, cell in pairs)
+            body += f"<tr>{row}</tr>\n"
         note = f"<p>{escape(self.note)}</p>" if self.note else ""
         return f"<table>\n<thead><tr>{head}</tr></thead>\n<tbody>\n{body}</tbody>\n</table>{note}"
 
@@ -277,13 +277,13 @@ def inclusion_table(model: FittedModel) -> Table:
     columns = range(len(model.columns))
     weights = np.array([kernel.probability for kernel in model.kernels])
     expressions = [kernel.evaluation.expression for kernel in model.kernels]
-    used = [one.columns for one in expressions]
-    depends = np.array([[c in own for c in columns] for own in used], dtype=float)
+    depends = np.array([[c in one.columns for c in columns] for one in expressions], dtype=float)
     repeats = np.array([[_repeats(kernel, c) for c in columns] for kernel in model.kernels])
     bent = [
-        [term.columns for term in one.terms(ADD) if not _is_straight(term)] for one in expressions
+        {c for term in one.terms(ADD) if not _is_straight(term) for c in term.columns}
+        for one in expressions
     ]
-    is_bent = np.array([[any(c in own for own in of_one) for c in columns] for of_one in bent])
+    is_bent = np.array([[c in own for c in columns] for own in bent])
     found = {
         "depends": weights @ depends,
         "repeats": weights @ repeats,
@@ -309,9 +309,9 @@ def scale_table(model: FittedModel) -> Table:
         for kernel, own in zip(kernels, views, strict=True):
             for scale in sorted(own):
                 found[name, scale] += kernel.probability / used / len(own)
-    subjects, scales = zip(*found, strict=True)
-    columns = {"subject": subjects, "scale": scales, "probability": list(found.values())}
-    return Table(columns)
+    return Table.of_rows(
+        ("subject", "scale", "probability"), ((*of, sure) for of, sure in found.items())
+    )
 
 
 def _is_straight(term: Tree) -> bool:
