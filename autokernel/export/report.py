@@ -40,6 +40,11 @@ BANDS = (
     "are rows that are excluded as outliers, at the edge if they are far off."
 )
 
+PARAMETERS = (
+    "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the others "
+    "are numbered as in the kernel."
+)
+
 
 def page(title: str, content: str) -> str:
     """Put a title, the style and the script around the content of a page."""
@@ -118,7 +123,7 @@ def write_report(
         },
         "effects": ("Effects", _effects(model, explanation, y_name)),
         "kernels": ("Kernels and columns", _kernels(model)),
-        "parameters": ("Parameters", _parameters(model)),
+        "parameters": ("Parameters", [paragraph(PARAMETERS), table(model.parameters_)]),
         "search": ("Search", _last_search(model)),
         "calibration": ("Calibration", _calibration(model)),
         "settings": ("Settings", _settings(model)),
@@ -188,14 +193,6 @@ def _kernels(model: AutoKernelGPRegressor) -> Iterator[str]:
             "each column:"
         )
         yield table(scales)
-
-
-def _parameters(model: AutoKernelGPRegressor) -> Iterator[str]:
-    yield paragraph(
-        "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the "
-        "others are numbered as in the kernel."
-    )
-    yield table(model.parameters_)
 
 
 def _last_search(model: AutoKernelGPRegressor) -> Iterator[str]:
