@@ -118,12 +118,6 @@ def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Cu
     return Curve(places, mean, draws, explained.probability(part))
 
 
-def heading(predicate: str) -> int:
-    """Return the sign of the last direction that a curve is said to have, zero without any."""
-    last = predicate.split(" then ")[-1].split()[0]
-    return {"rises": 1, "falls": -1}.get(last, 0)
-
-
 def direction(curve: Curve, subject: str) -> Fact:
     """Say whether a curve rises, falls, turns once, or more often.
 
@@ -300,17 +294,16 @@ def _swings(curves: FloatArray) -> FloatArray:
     return np.ptp(_waves(curves), axis=2)
 
 
-def _extreme(curves: FloatArray, cycle: int, function: Quantity) -> FloatArray:
+def _extreme(curves: FloatArray, cycle: int, function: Callable[..., FloatArray]) -> FloatArray:
     wave = _waves(curves)[:, cycle, :-1]
-    return function(wave - wave.mean(axis=1, keepdims=True))
+    return function(wave - wave.mean(axis=1, keepdims=True), axis=1)
 
 
 def _swing(curve: Curve, subject: str, sure: float) -> list[Fact]:
     quantities: dict[str, Quantity] = {"swing": lambda curves: _swings(curves)[:, 1]}
     for cycle, name in ((1, "swing"), (0, "first swing")):
         for word, function in (("lowest", np.min), ("highest", np.max)):
-            extreme = partial(function, axis=1)
-            quantities[f"{word} of {name}"] = partial(_extreme, cycle=cycle, function=extreme)
+            quantities[f"{word} of {name}"] = partial(_extreme, cycle=cycle, function=function)
     return [
         Fact(subject, name, *curve.measured(quantity), "", sure, "wave within a cycle")
         for name, quantity in quantities.items()

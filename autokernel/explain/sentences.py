@@ -26,7 +26,6 @@ from autokernel.explain.facts import (
     curve_of,
     direction,
     half_way,
-    heading,
     jump,
     level_of,
     levels_of,
@@ -109,7 +108,7 @@ class Sentences:
         sign, unit = (1.0 if value >= 0 else -1.0), per
         low, high = sorted((sign * low, sign * high))
         if self.scale == "log":
-            text = factor_text(*_exp([sign * value, low, high]))
+            text = f"a factor of {factor_text(*_exp([sign * value, low, high]))}"
         else:
             text, unit = between(sign * value, low, high, ""), f" {self.unit}".rstrip() + per
         number, bracket, ends = text.partition(" (")
@@ -119,7 +118,7 @@ class Sentences:
         """Write a range of changes on the scale of the target."""
         if self.scale == "log":
             first, last = map(factor_text, _exp([low, high]))
-            return f"{first} to {last.removeprefix('a factor of ')}"
+            return f"a factor of {first} to {last}"
         return f"{with_unit(low, '')} to {with_unit(high, self.unit)}"
 
     def one_of_two(self, column: int, value: float) -> str:
@@ -388,7 +387,7 @@ class ComponentFacts:
         low, high = (say.one_of_two(column, one) for one in np.unique(self._x).tolist())
         than, measured = f"{word} by {say.amount(*fact.ends)} than", say.measured(fact)
         if self._is_log:
-            factor, bracket, ends = _factor(measured).partition(" (")
+            factor, bracket, ends = factor_text(*measured.ends).partition(" (")
             than = f"{factor} times as high{bracket}{ends} as"
         text = f"where {self._name} is {high}, {say.y_name} is {than} where it is {low}"
         return self._begun(measured, perhaps(text, fact.probability))
@@ -408,7 +407,7 @@ class ComponentFacts:
         if n > MAX_WITH_INTERVALS:
             texts = [say.signed(one.value, spread) for one in facts]
         elif self._is_log:
-            texts = list(map(_factor, measured))
+            texts = [factor_text(*one.ends) for one in measured]
         else:
             texts = [f"{'+' * (one.value >= 0)}{between(*one.ends, say.unit)}" for one in facts]
         texts = list(map("{} {}".format, names, texts))
@@ -445,7 +444,8 @@ class ComponentFacts:
             return []
         fact = beyond_of(self._explained, self._whole, self._subject)
         first, *more = (one.predicate for one in said)
-        if heading(first) * fact.value <= 0 or "jumps" in more:
+        last = {"rises": 1, "falls": -1}.get(first.split(" then ")[-1].split()[0], 0)
+        if last * fact.value <= 0 or "jumps" in more:
             fact = replace(fact, predicate=fact.predicate.replace("continues", "changes"))
         begin, end = self._explained.ends(self._part.column)
         place = axis.place(end + NEAR_BEYOND * (end - begin))
@@ -725,7 +725,3 @@ def _course(curve: Curve, about: Fact, *, reach: float) -> Fact:
 
 def _exp(values: Sequence[float]) -> list[float]:
     return np.exp(np.clip(values, -LARGEST_LOG, LARGEST_LOG)).tolist()
-
-
-def _factor(fact: Fact) -> str:
-    return factor_text(*fact.ends).removeprefix("a factor of ")

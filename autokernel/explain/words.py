@@ -52,14 +52,12 @@ def factor_text(value: float, low: float = np.nan, high: float = np.nan) -> str:
     The ends of an interval from which one is twice the other have two digits each.
     """
     if np.isfinite(low) and np.isfinite(high):
-        text = between(value, low, high, "")
         if high > 2 * low:
-            text = "{} ({} to {})".format(*(number(one, 2) for one in (value, low, high)))
-    else:
-        away = abs(value - 1)
-        decimals = 2 if away == 0 else max(1 - int(np.floor(np.log10(away))), 2)
-        text = f"{value:.{decimals}f}" if 0.1 < value < 10 and decimals < 6 else number(value)
-    return f"a factor of {text}"
+            return "{} ({} to {})".format(*(number(one, 2) for one in (value, low, high)))
+        return between(value, low, high, "")
+    away = abs(value - 1)
+    decimals = 2 if away == 0 else max(1 - int(np.floor(np.log10(away))), 2)
+    return f"{value:.{decimals}f}" if 0.1 < value < 10 and decimals < 6 else number(value)
 
 
 def level_text(value: float, spread: float, unit: str) -> str:
@@ -101,12 +99,6 @@ SECONDS = {
 }
 _CALENDAR = {"days": "daily", "weeks": "weekly", "months": "monthly", "years": "yearly"}
 _READABLE = ("minutes", "hours", "days", "years")  # units that a reader would choose
-
-
-def calendar_lengths(unit: str) -> list[float]:
-    """Return the lengths of a day, a week and a year in a unit of time, none in another unit."""
-    every = ("days", "weeks", "years") if unit in SECONDS else ()
-    return [SECONDS[one] / SECONDS[unit] for one in every]
 
 
 def calendar_word(value: float, low: float = np.nan, high: float = np.nan, *, unit: str) -> str:
