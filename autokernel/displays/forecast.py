@@ -97,8 +97,8 @@ class ForecastDisplay:
         """
         explanation = estimator.explanation(units)
         axis, *others = explanation.axes
-        if others or not axis.is_numeric:
-            kind = "several columns" if axis.is_numeric else "categories"
+        if others or axis.levels:
+            kind = "categories" if axis.levels else "several columns"
             raise ValueError(
                 f"ForecastDisplay shows one column of numbers or dates, got {kind}: "
                 "EffectsDisplay shows the effects of several columns and of levels"

@@ -31,7 +31,7 @@ class Axis:
     low: float  # smallest value
     extent: float
     origin: datetime | None = None  # date of zero
-    levels: tuple[str, ...] = ()  # of a column of categories
+    levels: tuple[str, ...] = ()  # of a column of categories, none for numbers and dates
     is_ordered: bool = False  # whether they have an order
 
     @classmethod
@@ -51,11 +51,6 @@ class Axis:
                 f"of {_EXACT} and an ISO date, got {unit!r}"
             )
         return cls(column.name, since["unit"], *ends, origin)
-
-    @property
-    def is_numeric(self) -> bool:
-        """Whether the column holds numbers or dates."""
-        return not self.levels
 
     def shown(self, values: FloatArray) -> FloatArray | npt.NDArray[np.datetime64]:
         """Return values of the column as a picture shows them: as dates where they are some."""

@@ -19,7 +19,7 @@ from autokernel.data.shared import shared_by
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import N_GRID, Fact
 from autokernel.explain.sentences import SCALE_WORDS
-from autokernel.explain.words import calendar_lengths, capital, duration, listing, number
+from autokernel.explain.words import SECONDS, capital, duration, listing, number
 from autokernel.expression import IDENTITY
 from autokernel.inference.covariance import cross_covariance
 from autokernel.inference.exact import ExactPredictor
@@ -180,7 +180,7 @@ def _changing_spread(
     data, residuals = model.mixture.data, residuals[near]
     along = {"the prediction": model.mixture.mean(data.X)}
     along |= {
-        axis.name: x for axis, x in zip(axes, data.inputs.filled.T, strict=True) if axis.is_numeric
+        axis.name: x for axis, x in zip(axes, data.inputs.filled.T, strict=True) if not axis.levels
     }
     along = {name: values[near] for name, values in along.items() if np.ptp(values[near]) > 0}
     tests = {name: spearmanr(np.abs(residuals), values) for name, values in along.items()}
@@ -228,7 +228,7 @@ def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) 
     yield from _with_columns(residuals, model, axes)
     for column, axis in enumerate(axes):
         is_time = len(axes) == 1 or axis.origin is not None
-        if axis.is_numeric and is_time and np.ptp(model.mixture.data.inputs.filled[:, column]) > 0:
+        if is_time and not axis.levels and np.ptp(model.mixture.data.inputs.filled[:, column]) > 0:
             x, innovations = _innovations(model, column)
             if len(innovations):
                 scaled = innovations / np.sqrt(np.sum(innovations**2))
@@ -244,13 +244,13 @@ def _with_columns(
     used = model.evaluation.expression.columns
     for column, (axis, x) in varying.items():
         n_alike = sum((one in used) == (column in used) for one in varying)
-        if axis.is_numeric:
+        if axis.levels:
+            found = kruskal(*(residuals[x == level] for level in np.unique(x)))
+            word, how = f"differ between levels of {axis.name}", "Kruskal-Wallis test of residuals"
+        else:
             found = spearmanr(residuals, x)
             word = f"{'rise' if found.statistic > 0 else 'fall'} with {axis.name}"
             how = "rank correlation of residuals with the column"
-        else:
-            found = kruskal(*(residuals[x == level] for level in np.unique(x)))
-            word, how = f"differ between levels of {axis.name}", "Kruskal-Wallis test of residuals"
         fact = Fact("residuals", word, float(found.statistic), evidence=how)
         yield from _alarm(found.pvalue * n_alike, fact, f"The residuals still {word}.")
 
@@ -261,7 +261,8 @@ def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Fact]:
     frequencies = np.arange(3, len(distinct) // 2) / (x[-1] - x[0])  # in cycles
     steps = np.diff(distinct)
     if np.ptp(steps) > steps.mean():  # shorter periods than two steps have no aliases
-        calendar = axis.extent / np.array(calendar_lengths(axis.unit))
+        known = ("days", "weeks", "years") if axis.unit in SECONDS else ()
+        calendar = axis.extent / np.array([SECONDS[one] / SECONDS[axis.unit] for one in known])
         frequencies = np.append(frequencies, calendar[calendar > frequencies.max(initial=0.0)])
     waves = np.exp(2j * np.pi * np.outer(frequencies, x))
     is_wave = np.abs(waves.mean(axis=1)) < 0.5  # whole days do not show a wave of a day

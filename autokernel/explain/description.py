@@ -38,7 +38,7 @@ from autokernel.explain.sentences import (
     InteractionFacts,
     Sentences,
 )
-from autokernel.explain.tables import Table, inclusion_table, scale_table
+from autokernel.explain.tables import Table, inclusion_table
 from autokernel.explain.words import (
     CERTAIN,
     capital,
@@ -350,9 +350,8 @@ class Description:
             yield Fact(kernel, "is the best kernel", probability=p[best], evidence=how, text=text)
 
     def _scale(self) -> Iterator[Fact]:
-        table = scale_table(self.model)
-        own = (table["subject"] == "target") & (table["scale"] == self.scale)
-        sure = float(table["probability"][own].sum())
+        every = ((one.evaluation.expression.target, one.probability) for one in self.model.kernels)
+        sure = sum(probability for scale, probability in every if scale == self.scale)
         what, text = "effects add up", f"Effects add up on the {SCALE_WORDS[self.scale]} scale"
         if self.scale == "log":
             what, text = "effects multiply", "The effects multiply (log scale)"
@@ -385,28 +384,24 @@ class Description:
 
     def _how_much(self) -> Iterator[Fact]:
         """Say how much of the variance is explained, and how large errors are if they are large."""
-        model, unit, left_out = self.model, self._say.unit, self.model.left_out
-        data, of, how = model.mixture.data, "the variance of held-out rows", "left_out_"
+        model, data, left_out = self.model, self.model.mixture.data, self.model.left_out
         if left_out is None:
             of = "the variance of the rows that it was fitted to, and may explain less of others"
-            u, how, weights = data.u, "variance of the fit to the rows", np.ones_like(data.u)
-            errors = u - model.mixture.mean(data.X)
-        else:
-            u, weights = data.u[left_out.rows], left_out.weights
-            errors, n = u - left_out.mean, weights.sum()
-            if n < data.noise.readings.sum() - 0.5:
-                of = f"the variance of {n:.0f} held-out rows"
-        yield self._explained(errors, u, weights, of, how)
-        if left_out is None:
+            how, errors = "variance of the fit to the rows", data.u - model.mixture.mean(data.X)
+            yield self._explained(errors, data.u, np.ones_like(data.u), of, how)
             return
+        u, weights, how = data.u[left_out.rows], left_out.weights, "left_out_"
+        errors, n = u - left_out.mean, weights.sum()
+        some = f"{n:.0f} " * bool(n < data.noise.readings.sum() - 0.5)
+        yield self._explained(errors, u, weights, f"the variance of {some}held-out rows", how)
         known = model.transformed.noise
         of_all = (known.variance(model.scaled_noise_variance) - known.errors) * known.weights
         _, noise = model.scale.moments(model.transformed.y, of_all + known.errors)
         size = float(np.sqrt(np.average(errors**2, weights=weights)))
         if size > 1.5 * np.sqrt(noise.mean()):  # deviations of the noise
             error = model.target.width * size
-            text = f"The error of held-out rows is {with_unit(error, unit)}."
-            yield Fact(Y_NAME, "is missed", error, unit=unit, evidence=how, text=text)
+            text = f"The error of held-out rows is {with_unit(error, self._say.unit)}."
+            yield Fact(Y_NAME, "is missed", error, unit=self._say.unit, evidence=how, text=text)
         law = model.mixture.law
         if law != SERIES_LAW and law.deviation > PRIOR_LAW.deviation:
             text = f"Intervals are {number(law.deviation)} times as wide as the fit alone says"
@@ -439,7 +434,7 @@ class Description:
 
     def _alike(self) -> Iterator[Fact]:
         every = zip(self.axes, self.explained.X.T, strict=True)
-        varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and axis.is_numeric}
+        varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and not axis.levels}
         if len(varying) < 2:
             return
         r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])

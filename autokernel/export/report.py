@@ -151,7 +151,7 @@ def _overview(
     model: AutoKernelGPRegressor, explanation: Description, units: Mapping[str, str], y_name: str
 ) -> Iterator[str]:
     yield paragraph(explanation.overview(), "overview")
-    if [axis.is_numeric for axis in explanation.axes] == [True]:
+    if len(explanation.axes) == 1 and not explanation.axes[0].levels:
         display = ForecastDisplay.from_estimator(model, units=units, y_name=literal(y_name))
         yield _picture(model, display.figure_, "Data, mean and bands of 50 and 95 %")
 
