@@ -109,11 +109,8 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
 
 def _add_options(group: Callable[[str], Any]) -> None:
     data, search, result = (group(one).add_argument for one in ("data", "search", "results"))
-    path, star, mark = (
-        {"type": Path, "metavar": "FILE"},
-        {"action": "append", "default": []},
-        {"type": lambda text: MARKS.get(text, text), "metavar": "MARK"},
-    )
+    path, star = {"type": Path, "metavar": "FILE"}, {"action": "append", "default": []}
+    mark = {"type": lambda text: MARKS.get(text, text), "metavar": "MARK"}
     data("file", nargs="?", **path, help="CSV file with a line of column names")
     data("--target", metavar="NAME", help="column to predict (default: the last, without weights)")
     data("--weights", metavar="NAME", help="column of weights, of which only the ratios count")

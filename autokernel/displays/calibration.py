@@ -16,8 +16,6 @@ from autokernel.typing import FloatArray
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-_N_PROBABILITIES = 199
-
 
 class CalibrationDisplay:
     """Coverage of central intervals against their probability, and a histogram of PIT values.
@@ -80,7 +78,7 @@ class CalibrationDisplay:
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
         check_index("y", y, X)
-        probabilities = (np.arange(_N_PROBABILITIES) + 1) / (_N_PROBABILITIES + 1)
+        probabilities = np.arange(1, 200) / 200
         quantiles = estimator.predict_quantiles(X, probabilities.tolist())
         pit = [
             np.interp(one, of_row, probabilities, left=0.0, right=1.0)

@@ -310,10 +310,7 @@ def _is_near(sides: Sequence[_Side]) -> BoolArray:
     first, second = sides
     if first.has_levels and not second.has_levels:
         every = (second.x[first.x == level] for level in first.steps)
-        ends = [
-            (np.fmin.reduce(x, initial=np.nan), np.fmax.reduce(x, initial=np.nan)) for x in every
-        ]
-        return np.array([(second.steps >= low) & (second.steps <= high) for low, high in ends])
+        return np.array([(second.steps >= x.min()) & (second.steps <= x.max()) for x in every])
     rows = np.column_stack([side.places(side.x) for side in sides])
     grid = np.meshgrid(*(side.places(side.steps) for side in sides), indexing="ij")
     tree = KDTree(rows[~np.isnan(rows).any(axis=1)])

@@ -107,13 +107,12 @@ def _rows(
     future: Future | None,
 ) -> FloatArray:
     """Return the next rows (n_rows, n_features) of all groups."""
-    x, every = past[:, time], past[:, groups]
+    x, names = past[:, time], np.unique(past[:, groups], axis=0)
     if future is None:
-        names = np.unique(every, axis=0)
         rows = np.full((len(names) * horizon, past.shape[1]), np.nan)
         rows[:, groups] = np.repeat(names, horizon, axis=0)
     else:
-        rows = _of_each_group(*future, np.unique(every, axis=0), groups)
+        rows = _of_each_group(*future, names, groups)
     for name in np.unique(rows[:, groups], axis=0):
         own = _are_of(rows, groups, name)
         if len(own) != horizon:
