@@ -38,25 +38,14 @@ MASKING = "They mask the other rows; remove them if they are errors and refit."
 NOISE, BEFORE = "noise", "residuals from the rows before"
 
 
-def can_leave_out(model: FittedModel) -> bool:
-    """Whether rows can be left out one by one: with exact predictions, and not too many rows."""
-    is_exact = all(isinstance(one, ExactPredictor) for one in model.mixture.predictors)
-    return is_exact and len(model.mixture.data.y) <= MAX_ROWS
-
-
-def checked(
-    model: FittedModel,
-    held_out: tuple[FloatArray, FloatArray] | None,
-    axes: Sequence[Axis],
-    advice: str = "",
-) -> Iterator[Fact]:
+def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[Fact]:
     """Yield what is wrong with the residuals, with a sentence for each.
 
-    For held-out rows there are predicted probabilities (n,) of a smaller target and errors (n,), or
-    None. The ``advice`` is what to try if large residuals are above the predictions.
+    The ``advice`` is what to try if large residuals are above the predictions.
     """
-    if held_out is None:
-        how = f"predictions: {model.approximation}, {len(model.mixture.data.y)} rows"
+    n, tail = len(model.mixture.data.y), norm.cdf(-MOST_DEVIATIONS)
+    if n > MAX_ROWS or not all(isinstance(one, ExactPredictor) for one in model.mixture.predictors):
+        how = f"predictions: {model.approximation}, {n} rows"
         text = (
             "Residuals were only compared with the columns: rows are too many, or predictions are "
             "approximate."
@@ -66,7 +55,7 @@ def checked(
         medians = model.mixture.quantiles(rows.X, np.array([0.5]))[:, 0]
         yield from _with_columns(rows.y - model.scale.forward(medians), model, axes)
         return
-    (probabilities, errors), tail = held_out, norm.cdf(-MOST_DEVIATIONS)
+    probabilities, errors = model.mixture.leave_one_out()
     residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < 0.5 else residuals  # outliers widen the noise

@@ -14,13 +14,7 @@ from scipy.sparse.csgraph import connected_components
 
 from autokernel.data.columns import NO_VALUE
 from autokernel.explain.axes import Y_NAME, axes_of
-from autokernel.explain.checks import (
-    FACTOR_FOR_LOG,
-    can_leave_out,
-    checked,
-    of_outliers,
-    of_varying_noise,
-)
+from autokernel.explain.checks import FACTOR_FOR_LOG, checked, of_outliers, of_varying_noise
 from autokernel.explain.decomposition import (
     SMALL,
     TEXT_OF_REST,
@@ -222,8 +216,7 @@ class Description:
         has_tried_log |= any(one.evaluation.expression.target != IDENTITY for one in model.kernels)
         may_have_log = not has_tried_log and 0 < FACTOR_FOR_LOG * y.min() <= y.max()
         advice = f": try the log of {self._say.y_name}" if may_have_log else ""
-        held_out = model.mixture.leave_one_out() if can_leave_out(model) else None
-        return found + list(checked(model, held_out, self.axes, advice))
+        return found + list(checked(model, self.axes, advice))
 
     def _facts(self, effect: Part | Interaction) -> list[Fact]:
         if isinstance(effect, Interaction):

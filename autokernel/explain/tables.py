@@ -339,8 +339,7 @@ def parameter_table(model: FittedModel) -> Table:
     """
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)
-    (draws,) = (one.draws for one in model.kernels if one.evaluation is model.evaluation)
-    low, high = interval(np.exp(np.minimum(draws, LARGEST_LOG)))
+    low, high = interval(np.exp(np.minimum(model.kernels[model.best].draws, LARGEST_LOG)))
     scale = model.scale.name
     target = "y" if scale == IDENTITY else f"{scale}(y)"
     columns = model.columns
