@@ -476,7 +476,13 @@ def _fit_all_rows(model: AutoKernelGPRegressor, rows: FitRows) -> None:
 
 def _write(model: Any, rows: FitRows, new: Any, future: Any, options: argparse.Namespace) -> None:
     if new:
-        _predict(model, rows, new, options)
+        X, cells, sep = new
+        columns = *model.predict(X, return_std=True), *model.predict_interval(X, 0.95).T
+        cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
+        first = dict(cells.fillna("")[:REPORTED_ROWS].items())
+        more = f"The first {REPORTED_ROWS} of {len(cells)} rows" * (len(cells) > REPORTED_ROWS)
+        rows.results["Predictions"] = [Table(first, note=more)]
+        _put("Predictions", options, sep, cells)
     if options.horizon:
         forecast = model.forecast(options.horizon, (0.025, 0.5, 0.975), X=future)
         rows.results["Forecast"] = [forecast]
@@ -494,16 +500,6 @@ def _write(model: Any, rows: FitRows, new: Any, future: Any, options: argparse.N
         draw = (ForecastDisplay if is_series else EffectsDisplay).from_estimator
         draw(model, units=rows.units).figure_.savefig(path, dpi=150)
         say(f"Picture: {path}")
-
-
-def _predict(model: Any, rows: FitRows, new: Any, options: argparse.Namespace) -> None:
-    X, cells, sep = new
-    columns = *model.predict(X, return_std=True), *model.predict_interval(X, 0.95).T
-    cells = cells.assign(**dict(zip(PREDICTED, columns, strict=True)))
-    first = dict(cells.fillna("")[:REPORTED_ROWS].items())
-    more = f"The first {REPORTED_ROWS} of {len(cells)} rows" * (len(cells) > REPORTED_ROWS)
-    rows.results["Predictions"] = [Table(first, note=more)]
-    _put("Predictions", options, sep, cells)
 
 
 def _put(name: str, options: argparse.Namespace, sep: str, table: Any, text: str = "") -> None:
