@@ -22,11 +22,10 @@ from autokernel.data.tables import in_memory, series_with_dates
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Criterion
 from autokernel.exceptions import EvaluationError, forget_parts, warn_user
-from autokernel.explain import (
-    ExplainMixin,
-    Table,
+from autokernel.explain import ExplainMixin, Table
+from autokernel.explain.forecasts import forecast_table
+from autokernel.explain.tables import (
     column_table,
-    forecast_table,
     history_table,
     inclusion_table,
     left_out_table,

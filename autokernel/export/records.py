@@ -15,7 +15,7 @@ from autokernel.data.scales import Scale
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import warn_user
-from autokernel.explain import history_table
+from autokernel.explain.tables import history_table
 from autokernel.expression import (
     COLUMN_SCALES,
     IDENTITY,
