@@ -678,9 +678,9 @@ class InteractionFacts:
         explained, pair, say = self._explained, self._pair, self._say
         points = np.unique(explained.X[:, pair.columns], axis=0)
         heights = explained.in_unit(explained.mean(pair, points))
-        found, exceeds = [], f"{say.y_name} exceeds what both effects give most"
+        found = []
         for word, begin, at in (
-            ("most", exceeds, np.argmax(heights)),
+            ("most", f"{say.y_name} exceeds what both effects give most", np.argmax(heights)),
             ("least", "falls short of it most", np.argmin(heights)),
         ):
             axes = zip((say.axes[one] for one in pair.columns), points[at].tolist(), strict=True)

@@ -178,7 +178,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "model": of_model,
         "search": search,
     }
-    return {name: as_plain(value) for name, value in record.items()}
+    return as_plain(record)
 
 
 def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
