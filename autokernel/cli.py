@@ -64,6 +64,11 @@ class FitRows:
     sep: str = ","  # separator of the file
     results: dict[str, list[str | Table]] = field(default_factory=dict)  # by headings of a report
 
+    @property
+    def is_series(self) -> bool:
+        """Whether a single column is the time."""
+        return self.time is not None and len(self.kinds) == 1
+
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the program; return 0 if there is a model, 2 after a refusal, 130 after Ctrl-C."""
@@ -493,11 +498,10 @@ def _write(model: Any, rows: FitRows, new: Any, future: Any, options: argparse.N
     if path := options.report:
         write_report(model, path, units=rows.units, title=rows.title, results=rows.results)
         say(f"Report: {path}")
-    is_series = rows.time is not None and len(rows.kinds) == 1
-    if options.plot and not is_series and model.best_expression_ == "NOISE":
+    if options.plot and not rows.is_series and model.best_expression_ == "NOISE":
         say("Picture: none, because noise alone is best")
     elif path := options.plot:
-        draw = (ForecastDisplay if is_series else EffectsDisplay).from_estimator
+        draw = (ForecastDisplay if rows.is_series else EffectsDisplay).from_estimator
         draw(model, units=rows.units).figure_.savefig(path, dpi=150)
         say(f"Picture: {path}")
 
