@@ -247,11 +247,7 @@ class Identity(Scale):
         """Compute the variance (n,) without noise."""
         return np.maximum(variance - noise, 0.0)
 
-    def covariance(
-        self,
-        mean: FloatArray,  # noqa: ARG002 - of the other scales
-        covariance: FloatArray,
-    ) -> FloatArray:
+    def covariance(self, mean: FloatArray, covariance: FloatArray) -> FloatArray:  # noqa: ARG002
         """Return the covariance (n, n)."""
         return covariance
 

@@ -152,9 +152,8 @@ class Grammar:
         new, found = self._leaves_for(expression), list[_Change]()
         for place, tree in enumerate(expression.subtrees()):
             if isinstance(tree, Leaf):
-                others = new | {tree.canonical: tree}
-                del others[tree.canonical]
-                found += product([expression.replace], [place], others.values())
+                others = [leaf for text, leaf in new.items() if text != tree.canonical]
+                found += product([expression.replace], [place], others)
         return found
 
     def _rescalings(self, expression: Expression) -> list[_Change]:

@@ -68,8 +68,7 @@ class Store:
         self._keep(key, record := as_plain(result))
         if self._backend is None or not self._can_write:
             return
-        with warnings.catch_warnings():
-            warnings.simplefilter("error", CacheWarning)  # how joblib reports any error
+        with warnings.catch_warnings(action="error", category=CacheWarning):  # how joblib fails
             try:
                 self._backend.dump_item([*PATH, key], record)
                 return

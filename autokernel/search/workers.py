@@ -120,8 +120,7 @@ def _running(
         yield outcomes
     finally:
         if isinstance(outcomes, Generator):
-            with warnings.catch_warnings():
-                warnings.simplefilter("ignore")
+            with warnings.catch_warnings(action="ignore"):
                 outcomes.close()
 
 
