@@ -34,16 +34,7 @@ from autokernel.explain.tables import (
     scale_table,
 )
 from autokernel.expression import Expression
-from autokernel.fit import (
-    HEADER,
-    Arguments,
-    Monitor,
-    Run,
-    finished,
-    model_of,
-    refitted,
-    updated,
-)
+from autokernel.fit import HEADER, Arguments, Monitor, Run, finished, model_of, refitted, updated
 from autokernel.fit.arguments import CONSTRAINTS, check_nested
 from autokernel.fit.rows import SHARE_OF_TIME
 from autokernel.kernels import BaseKernel, Operator, Priors
@@ -95,8 +86,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     noise : {"auto", "constant"}, default="auto"
         Whether the variance of the noise may change with the columns. With ``"auto"``, its log is a
         constant plus at most two terms, each of one column, where the evidence gains more than
-        their price: a line or a smooth function of its ranks, a value for each level, or a value
-        for the rows with a gap.
+        their price: a line or a smooth function of its ranks, a value for each level or for gaps.
     periods : mapping or None, default=None
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
@@ -181,8 +171,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         deviation. On a scale of the target, it predicts the median in a
         ``TransformedTargetRegressor``. It has one noise variance, also where the noise varies.
     best_expression_ : str
-        Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
-        without any base kernel.
+        Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` has none.
     best_score_ : float
         Score of the best kernel on all rows, in nats: the value of ``criterion``, by default the
         log evidence for the standardised target, plus the log prior of the structure; with an
@@ -204,8 +193,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     noise_variance_ : float
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel, of a
         row of weight one without a known error, with the rounding of a typical row; zero up to
-        rounding for a constant target. If the noise varies, its geometric mean over the rows of the
-        search.
+        rounding for a constant target. If it varies, its geometric mean over the searched rows.
     resolution_ : float
         The largest round step of which all targets are multiples, such as 0.5 or 20, in the unit of
         y, or zero. Its rounding is a known error of every row, and of new observations.
@@ -367,9 +355,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
             Inputs in any units. Constant columns are not used, nor, with a warning, are columns
             without a value. Dates (datetime64, period, or texts such as ``"2020-01-31"``,
             ``"2020-W05"``, ``"2020Q1"`` or ``"Jan 2020"``) become days since 1970-01-01. Texts of
-            decimal numbers are numbers. The dates of a DatetimeIndex or PeriodIndex are one more
-            column, the last, unless another one has dates. Missing values are draws from the known
-            values of their column.
+            decimal numbers are numbers. The dates of a DatetimeIndex or PeriodIndex are the last
+            column, unless another one has dates. Gaps are draws from the known values of a column.
         y : array-like of shape (n_samples,)
             Target in any unit. It may be left out if X is a series of pandas with dates in its
             index: then X is the target, and the dates are the inputs.
@@ -459,8 +446,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
             check_is_fitted(self, "best_kernel_")
         known = self._fitted.columns if hasattr(self, "_fitted") else None
         run = self._begin(X, y, sample_weight, noise_std, known=known, deadline=NEVER)
-        chosen = self._fitted.evaluation if kernel is None else kernel
-        self._set(run, refitted(run, chosen))
+        self._set(run, refitted(run, self._fitted.evaluation if kernel is None else kernel))
         return self
 
     def update(
@@ -709,9 +695,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         """
         inputs = self._check_inputs(X)
         check_index("y", y, X)
-        target = check_array(
-            column_or_1d(in_memory(y)), ensure_2d=False, dtype=np.float64, input_name="y"
-        )
+        values = column_or_1d(in_memory(y))
+        target = check_array(values, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(inputs, target)
         return self._fitted.log_density(inputs, target)
 

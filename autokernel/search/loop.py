@@ -17,13 +17,7 @@ from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import (
-    NOISE,
-    Expression,
-    normal_form,
-    simplifications,
-    without_leaves,
-)
+from autokernel.expression import NOISE, Expression, normal_form, simplifications, without_leaves
 from autokernel.kernels import hash_of
 from autokernel.search.climb import known_gains
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
