@@ -76,13 +76,7 @@ class Deadline:
 
     @contextmanager
     def timed(self, kind: Hashable, work: float) -> Iterator[None]:
-        """Time a step, unless it is expected to miss the deadline: then an error is raised.
-
-        Raises
-        ------
-        OutOfTimeError
-            If less than the expected seconds are left.
-        """
+        """Time a step, or raise an ``OutOfTimeError`` if it is expected to miss the deadline."""
         self.check(self.expected_seconds(kind, work))
         began = time.perf_counter()
         yield

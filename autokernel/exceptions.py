@@ -5,7 +5,6 @@ import functools
 import sys
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
 from contextvars import ContextVar
 from pathlib import Path
 
@@ -73,7 +72,7 @@ A ``MemoryError`` is caught too where less memory suffices for what is done inst
 _named: ContextVar[frozenset[str]] = ContextVar("custom parts of which this fit has warned")
 
 
-@contextmanager
+@contextlib.contextmanager
 def kernel_errors(what: str, *others: type[Exception]) -> Iterator[None]:
     """Turn errors of a kernel, and others, into an ``EvaluationError``: ``what``, and why."""
     try:
@@ -82,7 +81,7 @@ def kernel_errors(what: str, *others: type[Exception]) -> Iterator[None]:
         raise EvaluationError(f"{what} ({reason_of(error)})") from error
 
 
-@contextmanager
+@contextlib.contextmanager
 def fallback(what: str, *others: type[Exception]) -> Iterator[None]:
     """Warn of errors of a kernel, and of others: ``what`` is done instead, and why."""
     try:
@@ -96,7 +95,7 @@ def is_custom(part: object) -> bool:
     return not type(part).__module__.startswith("autokernel.") or hasattr(part, "function")
 
 
-@contextmanager
+@contextlib.contextmanager
 def custom_part(part: object, name: str) -> Iterator[None]:
     """Turn whatever a custom part raises, except for our errors, into one that names it."""
     try:

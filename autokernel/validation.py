@@ -27,10 +27,7 @@ def resolve(
 ) -> Named:
     """Turn a registered name or an object into an object, and check its parameters.
 
-    Raises
-    ------
-    ValueError
-        If ``chosen`` is neither (the message lists the names), or if a parameter is not valid.
+    A ``ValueError`` is raised if it is neither, with the names, or if a parameter is not valid.
     """
     found = registry[chosen]() if isinstance(chosen, str) and chosen in registry else chosen
     if not isinstance(found, kind):
@@ -51,10 +48,7 @@ def resolve(
 def index_of_column(given: object, names: Sequence[str], n_features: int, *, expected: str) -> int:
     """Return the index of a column that is given by its name or index.
 
-    Raises
-    ------
-    ValueError
-        If there is no such column; the message begins with what was ``expected``.
+    A ``ValueError``, which begins with what was ``expected``, is raised if there is none.
     """
     if isinstance(given, str) and given in names:
         return names.index(given)

@@ -35,12 +35,8 @@ class RowNoise:
     target, ``log_slopes`` are the logs of the slopes of the scale at the targets, which turn a
     density on the scale into one of the target as it was.
 
-    Parameters
-    ----------
-    weights, errors, rounding, log_slopes, log_factors : ndarray of shape (n_samples,)
-        By default, all but weights are zero. ``log_factors`` are the logs of f.
-    readings : ndarray of shape (n_samples,)
-        How many readings are known to agree. It is the weight by default, and one for their mean.
+    All are arrays (n_samples,), by default zero but for the weights. ``log_factors`` are the logs
+    of f, and ``readings`` how many are known to agree: by default the weight, one for their mean.
     """
 
     def __init__(

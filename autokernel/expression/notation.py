@@ -231,8 +231,7 @@ class _Parser:
     def _null(self) -> Tree:
         """Read the null model, which acts on no column."""
         self.null_position = self.position
-        self.position += len(NOISE.canonical)
-        self._skip_space()
+        self._accept(NOISE.canonical)
         if self._is_next("["):
             raise self._error(f"{NOISE} acts on no column: {STANDS_ALONE}")
         return NOISE

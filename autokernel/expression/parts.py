@@ -218,12 +218,8 @@ def addends(expression: Expression) -> list[Addend]:
     kernel, or a product in which an operator is neither of the two and has no shares. An operand of
     a change-point is multiplied by its share, a leaf with the parameters of the operator. Several
     addends of one product over a sum, or of one change-point, have parameters in common. The null
-    model is the sum of none.
-
-    Raises
-    ------
-    ValueError
-        If there are more than :data:`MAX_ADDENDS`, whose number may grow exponentially.
+    model is the sum of none. A ``ValueError`` is raised if there are more than
+    :data:`MAX_ADDENDS`, whose number may grow exponentially.
     """
     n_addends = fold_nodes(expression, lambda *_: 1, _n_addends)
     if n_addends > MAX_ADDENDS:

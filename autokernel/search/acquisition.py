@@ -2,10 +2,9 @@
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from numbers import Real
 from types import MappingProxyType
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from scipy.special import ndtr
@@ -20,8 +19,7 @@ Values = Callable[[Sequence[Expression]], FloatArray]
 """Function that returns one number for each of n expressions (n,), such as acquisition values."""
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
-class Belief:
+class Belief(NamedTuple):
     """What an acquisition function may use: surrogate, best score and random numbers."""
 
     surrogate: SurrogateGP  # predicts scores
