@@ -144,8 +144,7 @@ def _calendars(moments: IntArray, zone: str) -> Iterator[tuple[_Calendar, IntArr
             )
             yield equal, known // step
         if is_daily and not np.any(weekday(ticks) >= WORK_DAYS):
-            working = np.arange(WORK_DAYS)
-            yield of_ticks(weekday, working, WEEK, WORK_DAYS), ticks
+            yield of_ticks(weekday, np.arange(WORK_DAYS), WEEK, WORK_DAYS), ticks
         patterns = np.cumsum(np.diff(ticks[:13])).tolist()  # of up to twelve steps
         days = (1, WEEK, 13 * WEEK) if _DAY % unit == 0 else ()  # a quarter of 4, 4 and 5 weeks
         for cycle in sorted({*patterns, *(_DAY // unit * one for one in days)}):

@@ -209,8 +209,7 @@ def shows_cycles(x: FloatArray) -> bool:
     The longest period of which two cycles lie in the extent needs four distinct values in both.
     """
     known = np.unique(x[~np.isnan(x)])
-    of_cycle = np.histogram(known, bins=_CYCLES)[0]
-    return bool(of_cycle.min() >= _ROWS_OF_CYCLE)
+    return bool(np.histogram(known, bins=_CYCLES)[0].min() >= _ROWS_OF_CYCLE)
 
 
 def proportional_to(X: FloatArray) -> list[FloatArray]:

@@ -148,8 +148,7 @@ def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
         return _as_category(given, origin)
     known = given.known if given.values.dtype.kind == "O" else ()
     zone = zone_of(known, given.zone) if kind == DATE else ""
-    column = Column(given.name, origin, is_date=kind == DATE, zone=zone)
-    return (numbers, column) if kind else None
+    return (numbers, Column(given.name, origin, is_date=kind == DATE, zone=zone)) if kind else None
 
 
 def _read_as_known(given: _Given, column: Column) -> Reading | None:

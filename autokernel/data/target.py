@@ -63,8 +63,7 @@ class Target:
             if len(t) > 1 and np.ptp(t) > 0:
                 centre, variance = mean_and_variance(t, weights[has])
                 spread = float(np.sqrt(variance))
-                origin = (shift + offset) / width
-                found[name] = Scale(name, origin, width, centre, spread, offset)
+                found[name] = Scale(name, (shift + offset) / width, width, centre, spread, offset)
         return cls(shift, width, found)
 
     @classmethod

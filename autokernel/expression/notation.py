@@ -129,8 +129,7 @@ class _Parser:
     ) -> None:
         self.text, self.max_leaves = text, max_leaves
         self.feature_names = None if feature_names is None else [str(n) for n in feature_names]
-        own = require_base_kernels("base_kernels", base_kernels)
-        self.base_kernels = with_custom_kernels(own)
+        self.base_kernels = with_custom_kernels(require_base_kernels("base_kernels", base_kernels))
         every = with_custom_operators(operators, base_kernels=self.base_kernels).values()
         self.words = {o.symbol: o for o in every if o.is_word}
         signs = [o for o in every if not o.is_word]

@@ -558,8 +558,7 @@ def n_kernel_params(expression: Expression) -> int:
 def theta_order(expression: Expression, nodes: Sequence[int]) -> IntArray:
     """Return the order of theta's entries for an order of the nodes, noise variance last."""
     entries = [np.arange(one.start, one.stop) for _, one in slots_of(expression)]
-    noise = [n_kernel_params(expression)]
-    return np.concatenate([*(entries[node] for node in nodes), noise])
+    return np.concatenate([*(entries[node] for node in nodes), [n_kernel_params(expression)]])
 
 
 def fold(

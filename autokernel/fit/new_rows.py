@@ -109,8 +109,7 @@ def _predicted(
     """List given rows with what the components of a model predict for them."""
     mixture, target = model.mixture, model.target
     marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
-    ends = ends_of_interval(COVERAGE)
-    low, high = target.inverse(mixture.quantiles(rows.X, ends, marginal)).T
+    low, high = target.inverse(mixture.quantiles(rows.X, ends_of_interval(COVERAGE), marginal)).T
     return {
         "row": given.rows,
         "y": given.y,
@@ -126,8 +125,7 @@ def _predicted(
 def _is_beyond(model: FittedModel, rows: TrainingData) -> BoolArray:
     """Whether the scale of the best kernel, or all scales of the mixture, do not have a target."""
     best, scales = model.evaluation, {one.expression.target for one in model.mixture.components}
-    every = [best.expression.target, *sorted(scales)]
-    has = [rows.on(scale).noise.has_density for scale in every]
+    has = [rows.on(one).noise.has_density for one in (best.expression.target, *sorted(scales))]
     return ~(has[0] & np.any(has[1:], axis=0))
 
 

@@ -119,8 +119,7 @@ def _rivals(
     if smooth.n_leaves > MAX_FEW_COLUMNS:
         return []
     numeric = (leaf.column for leaf in smooth.leaves if leaf.kernel == SMOOTH)
-    columns = data.inputs.columns
-    return [Leaf(PERIODIC, c) + smooth for c in numeric if not columns[c].n_gaps]
+    return [Leaf(PERIODIC, c) + smooth for c in numeric if not data.inputs.columns[c].n_gaps]
 
 
 def _read_or_find(

@@ -90,8 +90,7 @@ class Space:
         )
         self.periodic = periodic | self._periodic_columns(used, deadline)
         by_column = [self._base_kernels(c, periods.get(c)) for c in used]
-        nothing = [arguments.base_kernels or FEW_COLUMNS]
-        self.grammar = self._grammar(used, by_column or nothing)
+        self.grammar = self._grammar(used, by_column or [arguments.base_kernels or FEW_COLUMNS])
         prior = _structure_prior(self.grammar, arguments)
         of_noise = {scale: one.log_prior for scale, one in searched.varying.items()}
         self.structure_prior = partial(_with_noise, prior, of_noise) if of_noise else prior

@@ -105,8 +105,7 @@ class Climb:
         known = {fit.expression.canonical: fit for fit in self._history.best_first(Phase.SEARCH)}
         for top in [one for one in designed if one.expression.n_leaves == 1][:N_CLIMBED_ALONE]:
             while True:
-                texts = self._task.near(top.expression)
-                near = (known[text] for text in texts if text in known)
+                near = (known[text] for text in self._task.near(top.expression) if text in known)
                 best = max(near, key=lambda fit: fit.score, default=top)
                 if best.score <= top.score:
                     break

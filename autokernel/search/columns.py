@@ -34,8 +34,7 @@ def columns_of_products(
     They are those of the most correlated pairs, out of pairs with a larger correlation than pairs
     of independent columns have. O(n_columns^2 n_samples), after leave-one-out errors in O(n^3).
     """
-    likelihood = ExactLikelihood(fit.expression, data)
-    errors = rankdata(likelihood.leave_one_out_errors(fit.theta)[0])
+    errors = rankdata(ExactLikelihood(fit.expression, data).leave_one_out_errors(fit.theta)[0])
     U = rankdata(data.inputs.filled[:, list(columns)], axis=0)
     errors, U = errors - errors.mean(), U - U.mean(axis=0)
     means, squares = U.T @ U / len(U), U**2

@@ -127,8 +127,7 @@ class Task:
     def with_one_more_term(self, fit: Evaluation) -> list[Estimate]:
         """Estimate the scores of a kernel with one more term, on any column that it lacks."""
         terms = self._terms_of(with_numbers(fit.expression))
-        changes = {one.canonical: [arranged(one)] for one in terms}
-        return self._estimated(fit, changes, kind="terms")
+        return self._estimated(fit, {one.canonical: [arranged(one)] for one in terms}, kind="terms")
 
     def farther(
         self, fit: Evaluation, kernels: Iterable[Expression], history: History

@@ -128,8 +128,7 @@ class BOMS(BayesianStrategy):
         added = [neighbours[number] for number in chosen]
         added += task.grammar.random_walks(self.n_walks, rng)
         if is_first:
-            bases = task.grammar.bases
-            added += [task.grammar.random_walk(base, 5, rng) for base in bases]
+            added += [task.grammar.random_walk(base, 5, rng) for base in task.grammar.bases]
         return added
 
 

@@ -196,8 +196,7 @@ class SOT(BayesianStrategy):
         """
         best = next(one for one in history.best_first() if task.grammar.spans(one.expression))
         for _ in range(MAX_ROUNDS):
-            gains = nats_to_gain(*surrogate.predict(kernels))
-            every = zip(kernels, gains, strict=True)
+            every = zip(kernels, nats_to_gain(*surrogate.predict(kernels)), strict=True)
             promising = [one for one, gain in every if gain > (task.tol or SMALLEST_TOL)]
             new = [one for one in promising if one.canonical not in known][:N_ESTIMATED]
             found = [one for one in task.farther(best, new, history) if np.isfinite(one.score)]
