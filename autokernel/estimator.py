@@ -384,9 +384,9 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         run = self._begin(X, y, sample_weight, noise_std, deadline=deadline)
         self._store = run.store
         context = self._init_callback_context(max_subtasks=run.loop.n_trials)
-        context.call_on_fit_task_begin(estimator=self, X=X, y=y)
-        so_far = partial(self._attributes_so_far, run)
-        monitor = Monitor(self, context, run, X=X, y=y, attributes=so_far)
+        given = {"estimator": self, "X": X, "y": y}
+        context.call_on_fit_task_begin(**given)
+        monitor = Monitor(context, run, given, partial(self._attributes_so_far, run))
         if monitor.verbose:
             leaves, why = run.stage.space.grammar.leaves, "base_kernels has none for it"
             monitor.say(f"{column_table(run.stage.columns, leaves, otherwise=why)}\n\n{HEADER}\n")
@@ -403,7 +403,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
                 raise
         if reason not in EARLY:  # otherwise the store may hold more than this search has reached
             self._store.forget_unused()
-        context.call_on_fit_task_end(estimator=self, X=X, y=y, reconstruction_attributes={})
+        context.call_on_fit_task_end(**given, reconstruction_attributes={})
         return self
 
     def refit(
@@ -771,7 +771,6 @@ def _attributes_of_search(run: Run, reason: str, model: FittedModel) -> dict[str
 
 
 def _attributes_of(model: FittedModel) -> dict[str, Any]:
-    """Return the attributes that follow from a model."""
     columns, kernels = model.columns, [one.evaluation.expression for one in model.kernels]
     names = {"feature_names_in_": np.array(columns.names, dtype=object)}
     return {

@@ -150,7 +150,7 @@ class Problem:
     @property
     def noise(self) -> FloatArray:
         """Noise variance (n_samples,) of each row, by its definition."""
-        own = self.row_noise or RowNoise.equal(len(self.y))
+        own = self.row_noise or RowNoise(np.ones(len(self.y)))
         return (np.exp(self.theta[-1] + own.log_factors) + own.rounding) / own.weights + own.errors
 
     def take(self, rows: IntArray) -> "Problem":

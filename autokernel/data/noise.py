@@ -60,11 +60,6 @@ class RowNoise:
         self.differs = bool(np.any(self.slope != 1) or np.any(self.known))
 
     @classmethod
-    def equal(cls, n_rows: int) -> "RowNoise":
-        """Return the noise of rows of which nothing is known."""
-        return cls(np.ones(n_rows))
-
-    @classmethod
     def of_targets(
         cls, y: FloatArray, weights: FloatArray, stds: FloatArray, resolution: float
     ) -> "RowNoise":

@@ -142,7 +142,6 @@ class _Parser:
         self.null_position: int | None = None  # where the text names the null model
 
     def parse(self) -> Expression:
-        """Read the whole text."""
         target = self._target()
         try:
             tree = self._chain(0)

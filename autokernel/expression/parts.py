@@ -231,7 +231,6 @@ def addends(expression: Expression) -> list[Addend]:
 
 
 def _n_addends(operation: Operation, _: int | None, of_operands: list[int]) -> int:
-    """Count the addends of an operation from those of its operands."""
     operator = operation.operator
     if operator == MULTIPLY:
         return prod(of_operands)

@@ -12,7 +12,6 @@ from multiprocessing import parent_process
 from threading import current_thread, main_thread
 from typing import Any, TextIO
 
-from sklearn.base import BaseEstimator
 from sklearn.callback import CallbackContext
 from sklearn.callback._callback_context import get_context_path
 
@@ -30,29 +29,27 @@ class Monitor(Observer):
     A long fit without callbacks also shows one line, which is updated at checks of the deadline and
     where trials begin and end, in the main thread: no thread writes between the lines of another.
 
-    Each trial is a task below the context of the fit. If a callback requests a fitted estimator,
-    ``attributes`` returns those of the best kernel so far, or None while there is none.
+    Each trial is a task below the context of the fit, and gets what is ``given`` to it: estimator,
+    X and y. If a callback requests a fitted estimator, ``attributes`` returns those of the best
+    kernel so far, or None while there is none.
     """
 
     def __init__(
         self,
-        estimator: BaseEstimator,
         context: CallbackContext,
         run: Run,
-        *,
-        X: Any,
-        y: Any,
+        given: dict[str, Any],
         attributes: Callable[[], dict[str, Any] | None],
     ) -> None:
-        self._context, self._run = context, run
-        self.verbose = 0 if estimator.verbose == "auto" else estimator.verbose
-        self._given = {"estimator": estimator, "X": X, "y": y}
-        self._at_end = {**self._given, "reconstruction_attributes": attributes}
+        self._context, self._run, self._given = context, run, given
+        verbose = given["estimator"].verbose
+        self.verbose = 0 if verbose == "auto" else verbose
+        self._at_end = {**given, "reconstruction_attributes": attributes}
         self._task: CallbackContext = context
         self._pruning: CallbackContext | None = None
         self._n_tasks, self._has_estimate = 0, False
         has_callbacks = any(one._callbacks for one in get_context_path(context))
-        is_silent = has_callbacks or estimator.verbose == 0
+        is_silent = has_callbacks or verbose == 0
         self._stream = None if is_silent else live_stream()
         self._deadline, self._due, self._width = run.deadline, run.deadline.began + QUIET_SECONDS, 0
 

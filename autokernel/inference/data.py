@@ -37,7 +37,7 @@ class TrainingData:
             raw = Columns.of_names(None, inputs.shape[1]).with_places_of(inputs)
             inputs = raw.inputs(inputs, first_row=0)
         self.inputs, self.u = inputs, u
-        self.known_noise = RowNoise.equal(len(u)) if noise is None else noise
+        self.known_noise = RowNoise(np.ones(len(u))) if noise is None else noise
         self.target = Target.raw(u) if target is None else target
         self.varying = varying
         self.y, log_slopes = self.target.scales[scale].forward_and_log_slope(u)

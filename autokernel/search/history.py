@@ -130,7 +130,6 @@ class History:
 
     @property
     def evaluations(self) -> list[Evaluation]:
-        """Evaluations in the order of the trials."""
         return [trial.evaluation for trial in self.trials]
 
     @property

@@ -51,7 +51,7 @@ def small(**parameters):
 
 def scale_of(name, seed=0):
     y = drawn(name, n=60, seed=seed)[1]
-    return y, Target.of(y, RowNoise.equal(len(y))).scales[name]
+    return y, Target.of(y, RowNoise(np.ones(len(y)))).scales[name]
 
 
 @pytest.fixture(scope="module", params=MAPS)
@@ -421,7 +421,7 @@ def test_no_ratio_is_said_where_a_prediction_may_be_zero():
 @pytest.mark.parametrize(("mean", "variance"), [(-1.9, 0.3), (0.0, 0.05), (1.5, 0.9)])
 def test_no_draw_on_the_scale_of_a_sum_is_below_zero(mean, variance):
     _, y = with_zeros()
-    target = Target.of(y, RowNoise.equal(len(y)), log_offset=0.05)
+    target = Target.of(y, RowNoise(np.ones(len(y))), log_offset=0.05)
     scale, std = target.scales["log"], np.sqrt(variance)
     zero, mean_, variance_ = target.forward(np.zeros(1)), np.array([mean]), np.array([variance])
     assert scale.inverse(np.array([-50.0])) == pytest.approx(zero)

@@ -231,7 +231,7 @@ def test_estimates_on_other_scales_are_near_the_scores():
     rng = np.random.default_rng(0)
     x = np.exp(rng.uniform(0, 4, 60))
     y = np.exp(np.sin(np.log(x)) + 0.1 * rng.normal(size=60))
-    X, noise = np.column_stack([x, rng.uniform(size=60)]), RowNoise.equal(60)
+    X, noise = np.column_stack([x, rng.uniform(size=60)]), RowNoise(np.ones(60))
     columns, target = Columns.of_names(None, 2).of_rows(X), Target.of(y, noise)
     data = TrainingData(columns.inputs(X, first_row=0), target.forward(y), noise, target)
     grammar = replace(

@@ -94,7 +94,7 @@ def test_predictions_are_the_exact_ones(names):
 def test_the_target_may_be_on_a_scale_and_rounded():
     data = series()
     u = np.exp(data.u)
-    target = Target.of(u, RowNoise.equal(len(u)))
+    target = Target.of(u, RowNoise(np.ones(len(u))))
     data = TrainingData(data.inputs, target.forward(u), data.known_noise, target)
     plain, theta = both("RW + PER", data)
     expression = plain.on("log")

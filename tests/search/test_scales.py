@@ -43,7 +43,7 @@ def plain(kernel):
 def fitted(scale, n_columns, kernel):
     """Standardise the table, and fit a kernel to it."""
     X, z = table(n_columns)
-    y, noise = INVERSES.get(scale, np.array)(z), RowNoise.equal(len(z))
+    y, noise = INVERSES.get(scale, np.array)(z), RowNoise(np.ones(len(z)))
     columns, target = Columns.of_names(None, n_columns).of_rows(X), Target.of(y, noise)
     data = TrainingData(columns.inputs(X, first_row=0), target.forward(y), noise, target)
     evaluator = Evaluator(data, priors=PRESETS["default"], seed=0)
