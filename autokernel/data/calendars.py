@@ -56,8 +56,7 @@ class _Calendar(NamedTuple):
         if known[-1] - known[0] >= 4_000_000:  # more than the days from the year 1 to 9999
             return np.inf
         every = self.ticks(known[0], known[-1] + 1)
-        steps = np.diff(np.searchsorted(every, known))
-        if np.mean(steps == 1) < MIN_SHARE:
+        if np.mean(np.diff(np.searchsorted(every, known)) == 1) < MIN_SHARE:
             return np.inf
         return _nats(self.n_keys, len(self.kept)) + _nats(len(every), len(known))
 

@@ -109,10 +109,7 @@ class Columns:
     ) -> "Columns":
         """Return columns that are used as they come, of plain numbers but for those of kinds."""
         known = names or [f"x{number}" for number in range(n_features)]
-        every = [
-            replace(kinds[n], name=name) if n in kinds else Column(name)
-            for n, name in enumerate(known)
-        ]
+        every = [replace(kinds.get(n, Column(name)), name=name) for n, name in enumerate(known)]
         return cls(tuple(every), has_names=names is not None)
 
     def of_rows(self, X: FloatArray) -> "Columns":

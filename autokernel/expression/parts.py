@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from functools import reduce
-from itertools import chain, count, pairwise
+from itertools import accumulate, chain, count, pairwise
 from math import prod
 from operator import mul
 
@@ -78,11 +78,9 @@ def numbered_like(expression: Expression, other: Expression) -> Expression:
 
 def _numbered(tree: Operation) -> list[tuple[Tree, int]]:
     """List the children, each with the index of its first node among those of the tree."""
-    numbered, start = [], 1 if tree.operator.parameters else 0
-    for term in tree.children:
-        numbered.append((term, start))
-        start += len(term.nodes)
-    return numbered
+    first = 1 if tree.operator.parameters else 0
+    starts = accumulate((len(term.nodes) for term in tree.children), initial=first)
+    return list(zip(tree.children, starts, strict=False))  # after the last one nothing starts
 
 
 def node_swaps(expression: Expression) -> list[tuple[int, ...]]:
@@ -244,11 +242,9 @@ def _expanded(tree: Tree, start: int) -> list[Addend]:
     if not isinstance(tree, Operation):
         return [(tree, entries)]
     operator = tree.operator
-    start += len(operator.parameters)
-    below = []
-    for operand in tree.operands:
-        below.append(_expanded(operand, start))
-        start += n_kernel_params(operand)
+    first = start + len(operator.parameters)
+    starts = accumulate(map(n_kernel_params, tree.operands), initial=first)
+    below = [_expanded(one, begin) for one, begin in zip(tree.operands, starts, strict=False)]
     if operator == ADD:
         return list(chain.from_iterable(below))
     if operator == MULTIPLY:

@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import count
+from itertools import accumulate, count, pairwise
 from numbers import Integral
 from typing import NamedTuple, TypeVar
 from zlib import crc32
@@ -541,13 +541,9 @@ class Slot(NamedTuple):
 
 def slots_of(expression: Expression) -> list[Slot]:
     """List the nodes with their entries of theta, in the order of ``Expression.nodes``."""
-    slots: list[Slot] = []
-    start = 0
-    for node in expression.nodes:
-        stop = start + len(node.parameters)
-        slots.append(Slot(node, slice(start, stop)))
-        start = stop
-    return slots
+    nodes = expression.nodes
+    bounds = pairwise(accumulate((len(node.parameters) for node in nodes), initial=0))
+    return [Slot(node, slice(*ends)) for node, ends in zip(nodes, bounds, strict=True)]
 
 
 def n_kernel_params(expression: Expression) -> int:

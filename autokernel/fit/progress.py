@@ -49,8 +49,7 @@ class Monitor(Observer):
         self._pruning: CallbackContext | None = None
         self._n_tasks, self._has_estimate = 0, False
         has_callbacks = any(one._callbacks for one in get_context_path(context))
-        is_silent = has_callbacks or verbose == 0
-        self._stream = None if is_silent else live_stream()
+        self._stream = None if has_callbacks or verbose == 0 else live_stream()
         self._deadline, self._due, self._width = run.deadline, run.deadline.began + QUIET_SECONDS, 0
 
     def begin(self, phase: Phase) -> None:

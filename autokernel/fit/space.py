@@ -266,14 +266,12 @@ class Space:
         found: list[tuple[str, ...]] = []
         for number in used:
             column = self._columns[number]
-            name = by_column.get(number, others)
+            name = by_column.get(number, IDENTITY if column.levels else others)
             if name == AUTO:
                 x = self._given.X[:, number]
                 is_number = not (column.is_date or column.levels)
                 names = scales_of_column(x[~np.isnan(x)]) if is_number else []
                 found.append((IDENTITY, *names))
-            elif column.levels and number not in by_column:
-                found.append((IDENTITY,))
             else:
                 self._check_scale(name, number, argument="column_scales")
                 found.append((name,))

@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Iterator, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 
 import numpy as np
 
@@ -119,8 +119,7 @@ class Climb:
         for fit in self._fits:
             found.setdefault(fit.expression.target, fit)
         del found[best.expression.target]
-        least = best.score - MAX_BEHIND_ON_SCALE
-        return [one for one in found.values() if one.score > least]
+        return [one for one in found.values() if one.score > best.score - MAX_BEHIND_ON_SCALE]
 
     def _promising(
         self, near: Sequence[Estimate], fit: Evaluation, *, above: Evaluation, least: float
@@ -152,10 +151,7 @@ def known_gains(task: Task, history: History) -> tuple[tuple[float, float], ...]
 
 def _last_gains(history: History) -> dict[float, float]:
     """Return the gains of changes when they were last estimated, by their keys."""
-    gains: dict[float, float] = {}
-    for trial in history:
-        gains |= trial.proposal.gains
-    return gains
+    return dict(chain.from_iterable(trial.proposal.gains for trial in history))
 
 
 def _gains_of(fit: Evaluation, estimates: Iterable[Estimate]) -> dict[float, float]:
