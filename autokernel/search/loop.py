@@ -112,8 +112,7 @@ class Search:
     def n_trials(self) -> int:
         """Largest number of trials; each pruning, and a search on other rows, is one."""
         n_designed = len({one.canonical for one in self.design})
-        if self._chooses:
-            n_designed += MAX_DESIGNED_LATER
+        n_designed += MAX_DESIGNED_LATER * self._chooses
         return n_designed + (1 if self._strategy.is_of_series else self._n_iter + 2)
 
     def run(
