@@ -362,9 +362,9 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
             index: then X is the target, and the dates are the inputs.
         sample_weight : array-like of shape (n_samples,) or float, default=None
             How many readings each row stands for, as if it were repeated: its noise variance is
-            that of a single reading over the weight. Zero leaves the row out. Equal readings of a
-            rounded target are evidence of little noise. If a target is not rounded, and no other
-            row has it, it is the mean of the readings, or has been copied.
+            that of a single reading over the weight. Zero leaves the row out. Equal readings are
+            evidence of little noise only if targets are coarse, or if those of the same inputs
+            differ. Otherwise the target is the mean of the readings, or the row has been copied.
         noise_std : array-like of shape (n_samples,) or float, default=None
             Known standard deviation of the error of each target, in the unit of ``y``, whose square
             is added to the noise variance. On another scale of the target, it is multiplied by the

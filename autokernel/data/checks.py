@@ -126,7 +126,7 @@ def check_fit_data(
     return FitData(
         inputs,
         values,
-        RowNoise.of_targets(values, weights, errors, resolution),
+        RowNoise.of_rows(inputs, values, weights, errors, resolution),
         columns=columns,
         target_name=target_name,
         rows=rows,
@@ -164,10 +164,11 @@ def check_new_rows(
         one if one.levels is None else replace(one, levels=kinds[number].levels)
         for number, one in enumerate(known.every)
     )
+    X, y, weights_of_kept, errors = (one[kept] for one in (inputs, values, weights, errors))
     return FitData(
-        inputs[kept],
-        values[kept],
-        RowNoise.of_targets(values[kept], weights[kept], errors[kept], resolution),
+        X,
+        y,
+        RowNoise.of_rows(X, y, weights_of_kept, errors, resolution),
         columns=replace(known, every=tuple(every)),
         rows=first_row + kept,
         first_equal=np.where(weights > 0, np.arange(len(values)), -1),

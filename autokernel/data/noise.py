@@ -19,6 +19,7 @@ LENGTHSCALE = 0.3  # of a smooth term, in the ranks of a column from 0 to 1
 SLOPE = 2.4  # prior standard deviation of a linear term, from the lowest rank to the highest
 MAX_TERMS = 2
 N_CASES = 9  # of noise that is not known
+COARSE = 0.3  # deviations of the target to which it is rounded
 SILVERMAN = 1.06  # n^(-1/5) standard deviations, the width of a kernel of a density
 LOG_2PI = float(np.log(2 * np.pi))
 GAP, LEVELS = "gap", "levels"  # forms of a term: of rows without a value, and of a category
@@ -60,16 +61,18 @@ class RowNoise:
         self.differs = bool(np.any(self.slope != 1) or np.any(self.known))
 
     @classmethod
-    def of_targets(
-        cls, y: FloatArray, weights: FloatArray, stds: FloatArray, resolution: float
+    def of_rows(
+        cls, X: FloatArray, y: FloatArray, weights: FloatArray, stds: FloatArray, resolution: float
     ) -> "RowNoise":
         """Return the noise of targets with known errors, rounded to a resolution.
 
-        If targets are not rounded, readings that agree in all digits with no other row are copies,
-        or have a mean: they say nothing about the noise.
+        Readings may agree by chance if targets are coarse, or if those of the same inputs differ.
+        Otherwise they are copies, or have a mean, and say nothing about the noise.
         """
-        _, numbers, counts = np.unique(y, return_inverse=True, return_counts=True)
-        readings = np.where((counts[numbers] > 1) | (resolution > 0), weights, 1.0)
+        readings = weights
+        if np.any(weights != 1) and resolution < COARSE * y.std():
+            _, numbers, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+            readings = np.where(counts[numbers] > 1, weights, 1.0)
         rounding = resolution**2 / 12  # errors of rounding are uniform
         return cls(weights, stds**2, rounding, readings=readings)
 

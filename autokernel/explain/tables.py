@@ -296,11 +296,12 @@ def inclusion_table(model: FittedModel) -> Table:
 
 def scale_table(model: FittedModel) -> Table:
     """Return the probabilities of the scales of the target and of the columns."""
-    found = defaultdict[tuple[str, str], float](float)
+    found = defaultdict[tuple[int | None, str], float](float)  # by columns, None for the target
     kernels = [one for one in model.kernels if one.probability]  # that of the best may vanish
     for kernel in kernels:
-        found["target", kernel.evaluation.expression.target] += kernel.probability
-    for column, name in enumerate(model.columns.names):
+        found[None, kernel.evaluation.expression.target] += kernel.probability
+    names: dict[int | None, str] = {None: "target", **dict(enumerate(model.columns.names))}
+    for column in names:
         views = [
             {leaf.scale for leaf in kernel.evaluation.expression.leaves if leaf.column == column}
             for kernel in kernels
@@ -308,10 +309,9 @@ def scale_table(model: FittedModel) -> Table:
         used = sum(k.probability for k, own in zip(kernels, views, strict=True) if own)
         for kernel, own in zip(kernels, views, strict=True):
             for scale in sorted(own):
-                found[name, scale] += kernel.probability / used / len(own)
-    return Table.of_rows(
-        ("subject", "scale", "probability"), ((*of, sure) for of, sure in found.items())
-    )
+                found[column, scale] += kernel.probability / used / len(own)
+    rows = ((names[of], scale, sure) for (of, scale), sure in found.items())
+    return Table.of_rows(("subject", "scale", "probability"), rows)
 
 
 def _is_straight(term: Tree) -> bool:

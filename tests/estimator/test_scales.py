@@ -278,6 +278,13 @@ def test_auto_finds_scales_and_their_probabilities():
         assert sum(p for (of, _), p in found.items() if of == subject) == pytest.approx(1)
 
 
+def test_a_column_may_have_the_name_of_the_target(rng):
+    X = pd.DataFrame({"target": rng.uniform(size=20), "b": rng.uniform(size=20)})
+    scales = AutoKernelGPRegressor(**PLAIN).refit(X, X["b"], "SE[target] + SE[b]").scales_
+    assert scales["subject"].tolist() == ["target", "target", "b"]
+    np.testing.assert_array_equal(scales["probability"], 1.0)
+
+
 def test_scales_of_the_best_kernel_that_are_nearly_as_good_are_evaluated(rng):
     X = rng.uniform(1, 20, (60, 1))
     y = 5 + np.sin(X[:, 0] / 6) + 0.3 * rng.normal(size=60)
