@@ -515,6 +515,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
             first_row=model.n_given,
             known=model.columns,
             resolution=model.resolution,
+            spread=model.target.width,
         )
         model.warn_beyond_scales(given.X)
         self._set_fitted(updated(model, given, excludes=self.outliers is not None))

@@ -62,15 +62,21 @@ class RowNoise:
 
     @classmethod
     def of_rows(
-        cls, X: FloatArray, y: FloatArray, weights: FloatArray, stds: FloatArray, resolution: float
+        cls,
+        X: FloatArray,
+        weights: FloatArray,
+        stds: FloatArray,
+        *,
+        resolution: float,
+        spread: float,
     ) -> "RowNoise":
-        """Return the noise of targets with known errors, rounded to a resolution.
+        """Return the noise of targets with a spread and known errors, rounded to a resolution.
 
         Readings may agree by chance if targets are coarse, or if those of the same inputs differ.
         Otherwise they are copies, or have a mean, and say nothing about the noise.
         """
         readings = weights
-        if np.any(weights != 1) and resolution < COARSE * y.std():
+        if np.any(weights != 1) and resolution < COARSE * spread:
             _, numbers, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
             readings = np.where(counts[numbers] > 1, weights, 1.0)
         rounding = resolution**2 / 12  # errors of rounding are uniform
