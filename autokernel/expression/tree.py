@@ -288,6 +288,10 @@ class Tree(Expression):
     def terms(self, operator: Operator) -> "tuple[Tree, ...]":  # noqa: ARG002 - of operations
         return (self,)
 
+    def _term_texts(self, operator: Operator) -> tuple[str, ...]:  # noqa: ARG002 - of operations
+        """Return the canonical texts of the terms, sorted, in brackets if necessary."""
+        return (self.canonical,)
+
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Leaf(Tree):
@@ -349,8 +353,9 @@ class Operation(Tree):
     n_leaves: int = field(compare=False)
     n_subtrees: int = field(compare=False)
     leaves: tuple[Leaf, ...] = field(compare=False)
-    # Larger trees reuse this: a search makes some thousand trees for each proposal.
+    # Larger trees reuse these: a search makes some thousand trees for each proposal.
     children: tuple[Tree, ...] = field(compare=False)
+    _child_texts: tuple[str, ...] = field(compare=False)  # sorted, if the operator commutes
     _has_parameters: bool = field(compare=False)
     _hash: int = field(compare=False)
 
@@ -363,13 +368,13 @@ class Operation(Tree):
         for operand in trees:
             leaves += operand.leaves
             n_subtrees += operand.n_subtrees
-        children = trees
+        children: tuple[Tree, ...] = ()
         if operator.commutes:
             children = tuple(one for operand in trees for one in operand.terms(operator))
-            texts = sorted(_in_brackets(one.canonical, one, operator) for one in children)
+            texts = tuple(sorted(t for one in trees for t in one._term_texts(operator)))
             text = f" {operator.symbol} ".join(texts) or NOISE_NAME
         else:
-            texts = [operand.canonical for operand in trees]
+            children, texts = trees, tuple(operand.canonical for operand in trees)
             text = _joined(operator, trees, texts, "" if column is None else f"[{column}]")
         put = object.__setattr__
         put(self, "operator", operator)
@@ -380,6 +385,7 @@ class Operation(Tree):
         put(self, "n_subtrees", n_subtrees)
         put(self, "leaves", leaves)
         put(self, "children", children)
+        put(self, "_child_texts", texts)
         parameters = operator.parameters or any(one._has_parameters for one in trees)
         put(self, "_has_parameters", bool(parameters))
         # Equal trees have equal texts; unlike hash(), crc32 is the same in every process.
@@ -408,6 +414,12 @@ class Operation(Tree):
     def with_child(self, number: int, *new: Tree) -> Tree:
         """Return the operation with others in the place of one of its children."""
         return self.join([*self.children[:number], *new, *self.children[number + 1 :]])
+
+    def _term_texts(self, operator: Operator) -> tuple[str, ...]:
+        own = self.operator
+        if (own is operator or own == operator) and own.commutes:
+            return self._child_texts
+        return (_in_brackets(self.canonical, self, operator),)
 
     @property
     def _parts(self) -> "list[Leaf | tuple[BaseKernel | Operator, int, int | None]]":
