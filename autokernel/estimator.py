@@ -363,8 +363,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         sample_weight : array-like of shape (n_samples,) or float, default=None
             How many readings each row stands for, as if it were repeated: its noise variance is
             that of a single reading over the weight. Zero leaves the row out. Equal readings are
-            evidence of little noise only if targets are coarse, or if those of the same inputs
-            differ. Otherwise the target is the mean of the readings, or the row has been copied.
+            evidence of little noise only if rows have three or more on average, if targets are
+            coarse, or if the same inputs have others too: else they are copies, or have a mean.
         noise_std : array-like of shape (n_samples,) or float, default=None
             Known standard deviation of the error of each target, in the unit of ``y``, whose square
             is added to the noise variance. On another scale of the target, it is multiplied by the
@@ -515,7 +515,6 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
             first_row=model.n_given,
             known=model.columns,
             resolution=model.resolution,
-            spread=model.target.width,
         )
         model.warn_beyond_scales(given.X)
         self._set_fitted(updated(model, given, excludes=self.outliers is not None))

@@ -126,7 +126,7 @@ def check_fit_data(
     return FitData(
         inputs,
         values,
-        RowNoise.of_rows(inputs, weights, errors, resolution=resolution, spread=values.std()),
+        RowNoise.of_rows(inputs, values, weights, errors, resolution),
         columns=columns,
         target_name=target_name,
         rows=rows,
@@ -148,9 +148,8 @@ def check_new_rows(
     first_row: int,
     known: Columns,
     resolution: float,
-    spread: float,
 ) -> FitData:
-    """Turn rows that join a fit into arrays of float64, with its columns, resolution and spread.
+    """Turn rows that join a fit into arrays of float64, with its columns and resolution.
 
     The columns are the ``known`` ones, with the levels that the rows have besides. Rows are
     numbered from the first one. Equal rows stay separate, and weights are never relative.
@@ -165,11 +164,10 @@ def check_new_rows(
         one if one.levels is None else replace(one, levels=kinds[number].levels)
         for number, one in enumerate(known.every)
     )
-    some, stds = weights[kept], errors[kept]
     return FitData(
         inputs[kept],
         values[kept],
-        RowNoise.of_rows(inputs[kept], some, stds, resolution=resolution, spread=spread),
+        RowNoise.of_rows(inputs[kept], values[kept], weights[kept], errors[kept], resolution),
         columns=replace(known, every=tuple(every)),
         rows=first_row + kept,
         first_equal=np.where(weights > 0, np.arange(len(values)), -1),

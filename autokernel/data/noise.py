@@ -20,6 +20,7 @@ SLOPE = 2.4  # prior standard deviation of a linear term, from the lowest rank t
 MAX_TERMS = 2
 N_CASES = 9  # of noise that is not known
 COARSE = 0.3  # deviations of the target to which it is rounded
+MIN_REPEATED = 3.0  # readings a row, from which a table has been planned to repeat them
 SILVERMAN = 1.06  # n^(-1/5) standard deviations, the width of a kernel of a density
 LOG_2PI = float(np.log(2 * np.pi))
 GAP, LEVELS = "gap", "levels"  # forms of a term: of rows without a value, and of a category
@@ -62,21 +63,15 @@ class RowNoise:
 
     @classmethod
     def of_rows(
-        cls,
-        X: FloatArray,
-        weights: FloatArray,
-        stds: FloatArray,
-        *,
-        resolution: float,
-        spread: float,
+        cls, X: FloatArray, y: FloatArray, weights: FloatArray, stds: FloatArray, resolution: float
     ) -> "RowNoise":
-        """Return the noise of targets with a spread and known errors, rounded to a resolution.
+        """Return the noise of targets with known errors, rounded to a resolution.
 
-        Readings may agree by chance if targets are coarse, or if those of the same inputs differ.
-        Otherwise they are copies, or have a mean, and say nothing about the noise.
+        Readings that agree are evidence of little noise if rows are repeated often, if targets are
+        coarse, or if the same inputs have other targets too. Others are copies, or have a mean.
         """
         readings = weights
-        if np.any(weights != 1) and resolution < COARSE * spread:
+        if len(X) and weights.mean() < MIN_REPEATED and resolution < COARSE * y.std():
             _, numbers, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
             readings = np.where(counts[numbers] > 1, weights, 1.0)
         rounding = resolution**2 / 12  # errors of rounding are uniform

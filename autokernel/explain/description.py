@@ -300,9 +300,20 @@ class Description:
             matter = "matters" if len(self.model.unjudged) == 1 else "matter"
             text = f"Whether {unjudged} {matter} is not known, as the search was cut."
             yield Fact(unjudged, "is not judged", evidence=USED, text=text)
+        yield from self._uncertain_and_unused()
         X, columns = self.explained.X, self.model.columns.every
-        every = [*zip(columns, self._used, np.ptp(X, axis=0) == 0, strict=True)]
-        rows = [(one.name, p) for one, p, is_fixed in every if not is_fixed]
+        n, empty = len(X), [one.name for one in columns if one.origin == NO_VALUE]
+        what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
+        fixed = [
+            one.name for one, extent in zip(columns, np.ptp(X, axis=0), strict=True) if not extent
+        ]
+        yield from _are([name for name in fixed if name not in empty], what)
+        yield from _are(empty, "without a value")
+        yield from self._alike()
+
+    def _uncertain_and_unused(self) -> Iterator[Fact]:
+        every = zip(self.names, self._used, np.ptp(self.explained.X, axis=0), strict=True)
+        rows = [(name, p) for name, p, extent in every if extent]
         doubted = {  # as the sentences about their effects have a probability
             self.names[part.column]
             for part in self.explained.parts[: self.explained.n_large]
@@ -316,12 +327,6 @@ class Description:
             text = ""  # which the first of them has
         unused = [name for name, p in rows if p <= EXCLUDED]
         yield from _are(unused, "not used by the kernels of weight")
-        n, empty = len(X), [one.name for one in columns if one.origin == NO_VALUE]
-        what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
-        fixed = [one.name for one, _, is_fixed in every if is_fixed and one.origin != NO_VALUE]
-        yield from _are(fixed, what)
-        yield from _are(empty, "without a value")
-        yield from self._alike()
 
     def _averaging(self) -> Iterator[Fact]:
         """Say how much averaging changes the predictions, if it is worth a sentence."""

@@ -89,8 +89,7 @@ def _with_excluded(model: FittedModel, given: FitData) -> FitData:
     names = ("row", "weight", "noise_std")
     numbers, weights, stds = (model.outcomes[name][is_excluded] for name in names)
     places = np.searchsorted(out.rows, numbers)
-    about = {"resolution": given.resolution, "spread": model.target.width}
-    noise = RowNoise.of_rows(out.X[places], weights, stds, **about)
+    noise = RowNoise.of_rows(out.X[places], out.y[places], weights, stds, given.resolution)
     return replace(
         given,
         X=np.concatenate([out.X[places], given.X]),

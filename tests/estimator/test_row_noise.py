@@ -67,10 +67,17 @@ def test_copies_of_rows_do_not_say_that_there_is_no_noise():
     assert model.left_out_["row"].tolist() == [*range(80)]  # copies are held out together
 
 
-def test_equal_readings_of_a_rounded_target_are_readings():
+def test_readings_that_are_repeated_often_are_evidence_of_little_noise():
+    x = np.repeat([[0.0], [1.0]], 20, axis=0)
+    mean, std = small(n_iter=2).fit(x, x[:, 0]).predict(x, return_std=True)
+    np.testing.assert_allclose(mean, x[:, 0], atol=0.05)
+    assert std.max() < 0.2  # two readings would leave 0.4
+
+
+def test_equal_readings_of_the_same_inputs_are_readings():
     rng = np.random.default_rng(0)
     x = np.repeat(rng.uniform(0, 6, (10, 1)), 40, axis=0)
-    y = np.round(np.sin(x[:, 0]) + 0.3 * rng.normal(size=400), 1)
+    y = np.round(20 * np.sin(x[:, 0]) + 6 * rng.normal(size=400)) / 20
     model = small().refit(x, y, "SE[0]")
     assert model.noise_variance_**0.5 == pytest.approx(0.3, rel=0.15)  # 4 standard errors of 4 %
 

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scipy.stats import norm
+from scipy.stats import multivariate_normal, norm
 from sklearn.gaussian_process import GaussianProcessRegressor
 
 from autokernel.data import RowNoise
@@ -440,6 +440,23 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
 
 
 # Rows that stand for several readings
+
+
+@settings(max_examples=10)
+@given(problems(n_features=2, has_row_noise=True))
+def test_a_row_with_a_mean_is_one_observation_of_it(problem):
+    K, is_mean = dense(problem), np.arange(len(problem.y)) % 2 == 0
+    readings = np.where(is_mean, 1.0, problem.row_noise.weights)
+    of_means = exact(replace(problem, row_noise=problem.row_noise.with_(readings=readings)))
+    expected = multivariate_normal.logpdf(problem.y, np.zeros(len(K)), K)
+    expected += scatter(problem)[~is_mean].sum()
+    tolerance = 1e-8 * size_of(problem)
+    value, gradient = of_means.value_and_gradient(problem.theta)
+    assert value == pytest.approx(expected, rel=0, abs=tolerance)
+    step = 1e-5 * np.eye(len(gradient))[-1]  # of the log of the noise
+    ends = [of_means.value(problem.theta + sign * step) for sign in (1, -1)]
+    slope = (ends[0] - ends[1]) / 2e-5
+    assert gradient[-1] == pytest.approx(slope, rel=1e-4, abs=1e5 * tolerance + 1e-4)
 
 
 @settings(max_examples=10)
