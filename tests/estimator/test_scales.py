@@ -24,7 +24,7 @@ from autokernel.many_rows.approximation import ByInducingPoints
 from autokernel.many_rows.further import ManyRows
 from autokernel.many_rows.left_out import left_out_density
 from autokernel.model import MixtureComponent, MixturePredictor
-from autokernel.model.errors import NORMAL, ErrorLaw
+from autokernel.model.errors import NORMAL, PRIOR_LAW, ErrorLaw
 from tests.fits import PLAIN, normals_of, through_json
 
 MAPS = {
@@ -238,8 +238,9 @@ def test_densities_of_held_out_rows_choose_predictors_in_the_units_of_the_target
     point = [MixtureComponent(evaluation.expression, evaluation.theta, 1.0)]
     given, held_out = rows.given_and_held_out
     found = left_out_density(evaluation, given, held_out)
-    mixture = MixturePredictor(point, given, ExactPredictor)
-    expected = mixture.log_density(held_out.X, held_out.y).mean()
+    law = replace(PRIOR_LAW, wild=0.0)
+    mixture = MixturePredictor(point, given, ExactPredictor, law=law)
+    expected = mixture.log_density(held_out.X, held_out.y).mean() + np.log(1 - PRIOR_LAW.wild)
     assert found == pytest.approx(expected, rel=1e-9)
 
 
