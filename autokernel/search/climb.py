@@ -22,7 +22,7 @@ MAX_BEHIND_ON_SCALE = 10.0  # nats of the best kernel on another scale of the ta
 SHARE_OF_RISE = 0.5  # of the largest gain, which is added to these nats
 MANY_NEIGHBOURS = 150  # of a kernel; with fewer, all are estimated
 SMALLEST_TOL = 0.01  # nats, which stand for a tol of zero
-ERROR_OF_ESTIMATES = 1.0  # standard deviation in nats
+ERROR_OF_ESTIMATES = 0.7  # nats, root mean square of those that were worth a fit
 
 
 class Climb:
