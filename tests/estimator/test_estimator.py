@@ -80,7 +80,7 @@ def test_another_random_state_searches_elsewhere():
 
 @pytest.mark.parametrize("name", SEARCHES)
 def test_every_strategy_finds_a_kernel_and_the_same_one_with_workers_and_in_steps(name, kept):
-    settings = {"n_iter": 2, "batch_size": 2, "memory": kept, "averaging": None, "tol": 1e-3}
+    settings = {"n_iter": 2, "batch_size": 2, "memory": kept, "averaging": None, "tol": 0.0}
     whole = small(strategy=name, **settings).fit(*wave())
     assert whole.stop_reason_ == "n_iter"
     assert whole.n_iter_ == 2

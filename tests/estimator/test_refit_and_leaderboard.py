@@ -168,7 +168,7 @@ def test_an_estimator_that_has_only_refitted_says_that_there_was_no_search():
     assert (model.stop_reason_, model.n_iter_) == ("refit", 0)
     copy = through_json(model)
     assert (copy.stop_reason_, copy.n_iter_) == ("refit", 0)
-    model.set_params(max_leaves=2, n_iter=1).fit(X, Y)
+    model.set_params(max_leaves=2, n_iter=1, tol=0.0).fit(X, Y)
     assert (model.stop_reason_, model.n_iter_) == ("n_iter", 1)
     model.refit(X_NEW, Y_NEW)  # the search stays the last one
     assert (model.stop_reason_, model.n_iter_) == ("n_iter", 1)

@@ -76,7 +76,7 @@ def test_what_a_search_has_estimated_before_its_end_is_known_of_columns():
     rng = np.random.default_rng(0)
     X = rng.uniform(size=(60, 4))
     y = np.sin(6 * X[:, 0]) * X[:, 1] + 0.1 * rng.normal(size=60)
-    model = small(max_leaves=6, n_iter=20).set_callbacks(At(interrupt, ended=7))
+    model = small(max_leaves=6, n_iter=20, tol=0.0).set_callbacks(At(interrupt, ended=7))
     with pytest.raises(KeyboardInterrupt), pytest.warns(UserWarning, match="interrupted: "):
         model.fit(X, y)
     assert model.best_expression_ == "LIN[1] * SE[0]"
