@@ -171,7 +171,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         deviation. On a scale of the target, it predicts the median in a
         ``TransformedTargetRegressor``. It has one noise variance, also where the noise varies.
     best_expression_ : str
-        Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` has none.
+        Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
+        without any base kernel.
     best_score_ : float
         Score of the best kernel on all rows, in nats: the value of ``criterion``, by default the
         log evidence for the standardised target, plus the log prior of the structure; with an

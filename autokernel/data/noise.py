@@ -38,7 +38,8 @@ class RowNoise:
     density on the scale into one of the target as it was.
 
     All are arrays (n_samples,), by default zero but for the weights. ``log_factors`` are the logs
-    of f, and ``readings`` how many are known to agree: by default the weight, one for their mean.
+    of f. ``readings`` are the numbers of readings that are known to agree: by default the weights,
+    and one in a row whose target is a mean.
     """
 
     def __init__(
