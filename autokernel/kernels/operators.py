@@ -128,7 +128,10 @@ class Add(Operator):
     precedence = 1
 
     def value(self, at: Operands) -> FloatArray:
-        return reduce(np.add, at.values)
+        total = at.values[0] + at.values[1]
+        for value in at.values[2:]:
+            total += value
+        return total
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
         for _ in at.values:
