@@ -38,8 +38,8 @@ class RowNoise:
     density on the scale into one of the target as it was.
 
     All are arrays (n_samples,), by default zero but for the weights. ``log_factors`` are the logs
-    of f. ``readings`` are the numbers of readings that are known to agree: by default the weights,
-    and one in a row whose target is a mean.
+    of f. ``counts`` are the numbers of readings that are known to agree, by default the weights; a
+    target that is a mean counts as one.
     """
 
     def __init__(
@@ -49,16 +49,16 @@ class RowNoise:
         rounding: FloatArray | float = 0.0,
         log_slopes: FloatArray | float = 0.0,
         log_factors: FloatArray | float = 0.0,
-        readings: FloatArray | None = None,
+        counts: FloatArray | None = None,
     ) -> None:
-        self.weights, self.readings = weights, weights if readings is None else readings
+        self.weights, self.counts = weights, weights if counts is None else counts
         self.errors, self.rounding, self.log_slopes, self.log_factors = (
             np.broadcast_to(one, weights.shape)
             for one in (errors, rounding, log_slopes, log_factors)
         )
         self.known = self.rounding / weights + self.errors
         self.slope = np.exp(self.log_factors) / weights  # of the variance, by that of all rows
-        self._has_weights = bool(np.any(self.readings != 1))
+        self._has_counts = bool(np.any(self.counts != 1))
         self._sum_of_log_slopes = float(self.log_slopes.sum())
         self.differs = bool(np.any(self.slope != 1) or np.any(self.known))
 
@@ -71,12 +71,12 @@ class RowNoise:
         Readings that agree are evidence of little noise if rows are repeated often, if targets are
         coarse, or if the same inputs have other targets too. Others are copies, or have a mean.
         """
-        readings = weights
-        if len(X) and weights.mean() < MIN_REPEATED and resolution < COARSE * y.std():
-            _, numbers, counts = np.unique(X, axis=0, return_inverse=True, return_counts=True)
-            readings = np.where(counts[numbers] > 1, weights, 1.0)
+        counts = weights
+        if np.any(weights != 1) and weights.mean() < MIN_REPEATED and resolution < COARSE * y.std():
+            _, numbers, n_equal = np.unique(X, axis=0, return_inverse=True, return_counts=True)
+            counts = np.where(n_equal[numbers] > 1, weights, 1.0)
         rounding = resolution**2 / 12  # errors of rounding are uniform
-        return cls(weights, stds**2, rounding, readings=readings)
+        return cls(weights, stds**2, rounding, counts=counts)
 
     @property
     def resolution(self) -> float:
@@ -105,7 +105,7 @@ class RowNoise:
     def take(self, rows: IntArray, shares: FloatArray | float = 1.0) -> "RowNoise":
         """Return the noise of some rows, in the shape of their indices, with shares of weights."""
         taken = {name: one[rows] for name, one in self._every.items()}
-        return RowNoise(**taken | {name: taken[name] * shares for name in ("weights", "readings")})
+        return RowNoise(**taken | {name: taken[name] * shares for name in ("weights", "counts")})
 
     def joined(self, other: "RowNoise") -> "RowNoise":
         """Return the noise of these rows and of others after them."""
@@ -114,7 +114,7 @@ class RowNoise:
 
     def with_new(self) -> "RowNoise":
         """Return the noise of blocks of rows (n_blocks, n_rows) with a new row at the end."""
-        ends = {"weights": 1.0, "readings": 1.0}  # others are zero
+        ends = {"weights": 1.0, "counts": 1.0}  # others are zero
         every = {
             name: np.pad(one, ((0, 0), (0, 1)), constant_values=ends.get(name, 0.0))
             for name, one in self._every.items()
@@ -123,15 +123,15 @@ class RowNoise:
 
     def multiplied(self, factor: FloatArray | float) -> "RowNoise":
         """Return the noise of targets that are multiplied by the root of a factor."""
-        return self.with_(errors=self.errors * factor, rounding=self.rounding * factor)
+        return self.changed(errors=self.errors * factor, rounding=self.rounding * factor)
 
     def on_scale(self, log_slopes: FloatArray) -> "RowNoise":
         """Return the noise on a scale of the target with these slopes, by the delta method."""
         noise = self.multiplied(np.exp(np.minimum(2 * log_slopes, LARGEST_LOG)))
-        return noise.with_(log_slopes=log_slopes)
+        return noise.changed(log_slopes=log_slopes)
 
-    def with_(self, **changes: FloatArray) -> "RowNoise":
-        """Return the noise with something else known of it."""
+    def changed(self, **changes: FloatArray) -> "RowNoise":
+        """Return the noise with other arrays in place of some."""
         return RowNoise(**self._every | changes)
 
     @property
@@ -141,7 +141,7 @@ class RowNoise:
 
     @property
     def _every(self) -> dict[str, FloatArray]:
-        names = "weights", "errors", "rounding", "log_slopes", "log_factors", "readings"
+        names = "weights", "errors", "rounding", "log_slopes", "log_factors", "counts"
         return {name: getattr(self, name) for name in names}
 
     @property
@@ -161,7 +161,7 @@ class RowNoise:
         scatter has the density ``(2 pi s)^(-(w - 1) / 2) w^(-1 / 2)``. With rounding, s is that of
         a rounded reading.
         """
-        w = self.readings
+        w = self.counts
         with np.errstate(invalid="ignore"):  # of a noise that is no number
             log_noises = np.logaddexp(log_noise + self.log_factors, self._log_rounding)
         scatter = (w - 1) * LOG_2PI + np.log(w)
@@ -169,13 +169,13 @@ class RowNoise:
 
     def correction(self, log_noise: float) -> float:
         """Compute the sum of :meth:`corrections`."""
-        if not self._has_weights:
+        if not self._has_counts:
             return self._sum_of_log_slopes
         return float(self.corrections(log_noise).sum())
 
     def slope_of_correction(self, log_noise: float) -> float:
         """Compute the derivative of :meth:`correction`."""
-        if not self._has_weights:
+        if not self._has_counts:
             return 0.0
         return float(self.slopes_of_corrections(log_noise).sum())
 
@@ -183,7 +183,7 @@ class RowNoise:
         """Compute the derivatives (n_samples,) of :meth:`corrections` in the log of the noise."""
         logs = log_noise + self.log_factors
         shares = expit(logs - self._log_rounding)  # of the noise that is not rounding
-        return 0.5 * (1 - self.readings) * shares
+        return 0.5 * (1 - self.counts) * shares
 
     @property
     def _log_rounding(self) -> FloatArray:

@@ -10,7 +10,7 @@ from autokernel.data.checks import check_index
 from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, GREY
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.model import n_readings
+from autokernel.model import whole_counts
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -74,7 +74,7 @@ class CalibrationDisplay:
                     "none, as it had fewer than ten rows or no time"
                 )
             found = model.mixture.law.probabilities(model.left_out.probability)
-            return cls(pit=np.repeat(found, n_readings(model.left_out.weights))).plot(axes)
+            return cls(pit=np.repeat(found, whole_counts(model.left_out.weights))).plot(axes)
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
         check_index("y", y, X)

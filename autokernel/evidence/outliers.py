@@ -334,7 +334,7 @@ class _Pursuit:
         noise = data.noise.take(np.flatnonzero(rows))
         errors, rounding = noise.errors / variance, noise.rounding / variance
         log_slopes = noise.log_slopes - 0.5 * np.log(variance)
-        noise = noise.with_(errors=errors, rounding=rounding, log_slopes=log_slopes)
+        noise = noise.changed(errors=errors, rounding=rounding, log_slopes=log_slopes)
         return TrainingData(data.inputs[rows], (data.y[rows] - mean) / np.sqrt(variance), noise)
 
     def _fit(

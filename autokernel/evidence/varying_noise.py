@@ -51,9 +51,9 @@ def update_noise(
     text of its kernel, for the next call with the same rows.
     """
     data = data.on(fit.expression.target)
-    known, readings = data.noise_function, data.noise.readings
+    known, counts = data.noise_function, data.noise.counts
     is_possible = len(data.y) >= MIN_ROWS and np.isfinite(fit.log_posterior)
-    if not is_possible or np.any(readings != np.round(readings)):
+    if not is_possible or np.any(counts != np.round(counts)):
         return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
         best = found.get(fit.expression.canonical)
@@ -244,7 +244,7 @@ class _Search:
         return self._with(self._basis(fit.terms) @ _coefficients(fit.terms))
 
     def _with(self, log_factors: FloatArray) -> ExactLikelihood:
-        noise = self._likelihood.data.noise.with_(log_factors=log_factors)
+        noise = self._likelihood.data.noise.changed(log_factors=log_factors)
         return self._likelihood.with_noise(noise)
 
 
@@ -257,7 +257,7 @@ def _information(likelihood: ExactLikelihood, theta: FloatArray) -> FloatArray:
     noise, variances = likelihood.noise, np.exp(theta[-1]) * likelihood.noise.slope
     found = 0.5 * np.outer(variances, variances) * inverse**2
     share = variances / (variances + noise.rounding / noise.weights)  # that is not of rounding
-    found[np.diag_indices(len(found))] += 0.5 * np.maximum(noise.readings - 1, 0.0) * share**2
+    found[np.diag_indices(len(found))] += 0.5 * np.maximum(noise.counts - 1, 0.0) * share**2
     return found
 
 

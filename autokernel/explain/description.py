@@ -390,7 +390,7 @@ class Description:
             return
         u, weights, how = data.u[left_out.rows], left_out.weights, "left_out_"
         errors, n = u - left_out.mean, weights.sum()
-        some = f"{n:.0f} " * bool(n < data.noise.readings.sum() - 0.5)
+        some = f"{n:.0f} " * bool(n < data.noise.counts.sum() - 0.5)
         yield self._explained(errors, u, weights, f"the variance of {some}held-out rows", how)
         known = model.transformed.noise
         of_all = (known.variance(model.scaled_noise_variance) - known.errors) * known.weights
@@ -418,7 +418,7 @@ class Description:
             outside = self.model.target.forward(excluded.y)
             without = f"{percent(explained)} without the excluded rows"
             errors = np.append(errors, outside - self.model.mixture.mean(X))
-            share = weights.sum() / self.model.mixture.data.noise.readings.sum()
+            share = weights.sum() / self.model.mixture.data.noise.counts.sum()
             weights = np.append(weights, np.full(len(outside), share))  # of all rows
             explained = max(0.0, share_explained(errors, np.append(u, outside), weights))
             text = f"The fit explains {percent(explained)} of {of}; {without}."

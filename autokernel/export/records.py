@@ -71,7 +71,7 @@ _HISTORY = (
     | dict.fromkeys(("expected_improvement", "standard_error", "pareto_k"), FloatArray)
     | {"upper_bound": FloatArray}
 )
-_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes", "readings"), FloatArray)
+_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes", "counts"), FloatArray)
 _FIELDS = {  # of a model that are written as they are
     "scaled_noise_variance": float,
     "kernels": tuple[KernelPosterior, ...],

@@ -236,8 +236,8 @@ def model_of(
     is_of_series = run.arguments.strategy.is_of_series
     law = SERIES_LAW if is_of_series else PRIOR_LAW
     if left_out is not None and not is_of_series:
-        share = left_out.weights.sum() / stage.data.noise.readings.sum()  # of all rows
-        of_outliers = share * given.noise.readings[stage.outliers]
+        share = left_out.weights.sum() / stage.data.noise.counts.sum()  # of all rows
+        of_outliers = share * given.noise.counts[stage.outliers]
         law = ErrorLaw.learned(
             np.append(ndtri(left_out.probability), deviations[stage.outliers]),
             np.append(left_out.weights, of_outliers),

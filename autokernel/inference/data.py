@@ -46,7 +46,7 @@ class TrainingData:
             self.noise = self.noise.on_scale(log_slopes)
         self.noise_function = varying.get(scale, CONSTANT)
         if self.noise_function.terms:
-            self.noise = self.noise.with_(log_factors=self.noise_function.log_factors(inputs))
+            self.noise = self.noise.changed(log_factors=self.noise_function.log_factors(inputs))
         weights = self.noise.influence
         self.mean_square = float(np.average(self.y**2, weights=weights)) if len(u) else 0.0
         self._pairs: dict[View, PackedPairs] = {}

@@ -22,9 +22,9 @@ from autokernel.model.folds import (
     Refit,
     folds_of,
     leave_out,
-    n_readings,
     refit_by,
     share_explained,
+    whole_counts,
 )
 from autokernel.model.mixture import MixturePredictor
 from autokernel.model.sklearn_kernel import FeatureKernel, to_sklearn

@@ -49,8 +49,8 @@ Refit = Callable[[TrainingData], MixturePredictor]
 """Function that fits a model to some of the rows."""
 
 
-def n_readings(weights: FloatArray) -> IntArray:
-    """Return how many readings, such as equal rows, weights (n,) stand for: at least one each."""
+def whole_counts(weights: FloatArray) -> IntArray:
+    """Round weights (n,) to numbers of readings, at least one each."""
     return np.maximum(np.rint(weights), 1).astype(int)
 
 
@@ -61,7 +61,7 @@ def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list
     depends neither on their order nor on a seed, and has rows from the smallest to the largest
     target. Of very many rows it is smaller.
     """
-    X, n, counts = data.inputs.filled, len(data.y), n_readings(data.noise.readings)
+    X, n, counts = data.inputs.filled, len(data.y), whole_counts(data.noise.counts)
     if counts.sum() < MIN_ROWS:
         return []
     if series.time is not None:
@@ -98,14 +98,14 @@ def leave_out(
 def _fold_by_fold(
     data: TrainingData, folds: Sequence[IntArray], refit: Refit, deadline: Deadline
 ) -> Iterator[LeftOut]:
-    counts = n_readings(data.noise.readings)
+    counts = whole_counts(data.noise.counts)
     for number, out in enumerate(folds):
         with deadline.timed(leave_out, 1.0):
             rows, kept = np.flatnonzero(out), np.flatnonzero(counts > out)
             mixture = refit(data.take(kept, 1 - out[kept] / counts[kept]))
             left = data.take(rows, 1 / counts[rows])
             mean, variance, probability = mixture.outcomes(left)
-        of_fold, weights = np.full(len(rows), number), out[rows] * left.noise.readings
+        of_fold, weights = np.full(len(rows), number), out[rows] * left.noise.counts
         yield LeftOut(rows, weights, of_fold, mean, np.sqrt(variance), probability)
 
 

@@ -55,7 +55,7 @@ def conditioned_anew(model, X, y, given=None):
         given.get("sample_weight", np.ones(len(y))),
         (given.get("noise_std", np.zeros(len(y))) / target.width) ** 2,
         (model.resolution_ / target.width) ** 2 / 12,
-        readings=np.ones(len(y)),  # the mean of which is known
+        counts=np.ones(len(y)),  # the mean of which is known
     )
     data = TrainingData(inputs, target.forward(y), noise, target, varying=old.data.varying)
     gains = [gain(one.expression, one.theta, data, old.data) for one in old.components]

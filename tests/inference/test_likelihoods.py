@@ -446,8 +446,8 @@ def test_a_likelihood_on_a_scale_is_that_of_the_transformed_target_with_its_slop
 @given(problems(n_features=2, has_row_noise=True))
 def test_a_row_with_a_mean_is_one_observation_of_it(problem):
     K, is_mean = dense(problem), np.arange(len(problem.y)) % 2 == 0
-    readings = np.where(is_mean, 1.0, problem.row_noise.weights)
-    of_means = exact(replace(problem, row_noise=problem.row_noise.with_(readings=readings)))
+    counts = np.where(is_mean, 1.0, problem.row_noise.weights)
+    of_means = exact(replace(problem, row_noise=problem.row_noise.changed(counts=counts)))
     expected = multivariate_normal.logpdf(problem.y, np.zeros(len(K)), K)
     expected += scatter(problem)[~is_mean].sum()
     tolerance = 1e-8 * size_of(problem)
