@@ -21,8 +21,8 @@ from autokernel.explain.facts import N_GRID, Fact
 from autokernel.explain.sentences import SCALE_WORDS
 from autokernel.explain.words import SECONDS, capital, duration, listing, number
 from autokernel.expression import IDENTITY
+from autokernel.inference import ExactPredictor, one_blas_thread
 from autokernel.inference.covariance import cross_covariance
-from autokernel.inference.exact import ExactPredictor
 from autokernel.model import FittedModel
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -56,7 +56,7 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
         yield from _with_columns(rows.y - model.scale.forward(medians), model, axes)
         return
     probabilities, errors = model.mixture.leave_one_out()
-    residuals = norm.ppf(np.clip(probabilities, tail, 1 - tail))
+    residuals = _apart(norm.ppf(np.clip(probabilities, tail, 1 - tail)), model)
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < 0.5 else residuals  # outliers widen the noise
     near = ~_is_far(residuals)
@@ -76,6 +76,29 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
         yield from shape or _far_rows(residuals, model.given_rows)  # such noise has rows far off
         if near.all():  # rows far off distort the residuals of their neighbours
             yield from _left_over(residuals, model, axes)
+
+
+def _apart(residuals: FloatArray, model: FittedModel) -> FloatArray:
+    """Replace residuals that are far off only because of a neighbour by those without it.
+
+    Such rows are judged by the best kernel: the farthest first, each without those before it.
+    """
+    far, best, out = np.flatnonzero(_is_far(residuals)), model.evaluation, list[int]()
+    if len(far) < 2 or not best.expression.leaves:
+        return residuals
+    with one_blas_thread():
+        predictor = ExactPredictor(best.expression, best.theta, model.mixture.data)
+        P, found = predictor.precision(), residuals.copy()
+    for row in far[np.argsort(-np.abs(residuals[far]), kind="stable")].tolist():
+        rows = [row, *out]
+        covariance = np.linalg.inv(P[np.ix_(rows, rows)])  # of these rows given all others
+        error = covariance[0] @ predictor.weights[rows]
+        found[row] = np.copysign(
+            min(abs(error / np.sqrt(covariance[0, 0])), abs(residuals[row])), error
+        )
+        if _is_far(found)[row]:
+            out.append(row)
+    return found
 
 
 def of_outliers(model: FittedModel) -> Iterator[Fact]:

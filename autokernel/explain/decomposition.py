@@ -16,6 +16,7 @@ from autokernel.explain.effects import (
     MAX_BACKGROUND,
     AveragedFunction,
     Effect,
+    Factor,
     effect_of,
     interaction_of,
     products_of,
@@ -141,6 +142,7 @@ class Interaction:
 
     columns: tuple[int, int]
     share: float
+    size: float  # standard deviation over the training rows
     is_small: bool
 
     @property
@@ -192,7 +194,12 @@ class ExplainedFunction:
             means += found
         self._fit = self.mean(effect_of(self._every), self._measured)
         self.parts = [
-            replace(part, share=share_of_variance(mean, self._fit), span=float(np.ptp(mean)))
+            replace(
+                part,
+                share=share_of_variance(mean, self._fit),
+                span=float(np.ptp(mean)),
+                size=float(np.std(mean)),
+            )
             for part, mean in zip(parts, means, strict=True)
         ]
         self.parts.sort(key=lambda part: (_is_small(part, self._fit), -part.share))
@@ -246,6 +253,21 @@ class ExplainedFunction:
         std = self._std_of(part, places[some], mean[some])
         return mean[rank], np.interp(rank, some, std)
 
+    def left_without(self, part: Part) -> FloatArray:
+        """Compute which part (n_samples,) of the deviation of a part is left without each row.
+
+        That is at the places of the other rows. It is empty without an exact predictor.
+        """
+        if not isinstance(self._function.predictor, ExactPredictor):
+            return np.empty(0)
+        x = self.X[:, part.column]
+        values, place, counts = np.unique(x, return_inverse=True, return_counts=True)
+        means = self._function.without_each(part.effect, self._points(part.columns, values))
+        n_at = counts[:, None] - (np.arange(len(values))[:, None] == place)
+        centred = means - (n_at * means).sum(axis=0) / (len(x) - 1)
+        stds = self._spread * np.sqrt((n_at * centred**2).sum(axis=0) / (len(x) - 1))
+        return stds / self.mean(part, x).std()
+
     def std_of_constant(self) -> float:
         """Compute the standard deviation of the average of the function."""
         return float(self._std_of(AVERAGE, np.empty((1, 0)), np.array([self.constant]))[0])
@@ -260,7 +282,7 @@ class ExplainedFunction:
     def _std_of(self, one: Explained, values: FloatArray, stated: FloatArray) -> FloatArray:
         """Compute the deviations (n,) from stated means in some of the draws."""
         points, drawn = self._points(one.columns, values), self._drawn(one, DRAWS_OF_STD)
-        moments = [(n, *function.moments(effect, points)) for n, function, effect in drawn]
+        moments = [(n, *function.moments(effect, points)) for _, n, function, effect in drawn]
         return self._std(moments, stated)
 
     def _std(
@@ -399,28 +421,36 @@ class ExplainedFunction:
         return np.array([weight for weight, *_ in known]), self._spread * np.array(means)
 
     @one_blas_thread()
-    def draws(self, one: Explained, values: FloatArray, n_draws: int) -> FloatArray:
-        """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function."""
+    def draws(
+        self, one: Explained, values: FloatArray, n_draws: int
+    ) -> tuple[FloatArray, FloatArray]:
+        """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function.
+
+        Its average (n,) over the kernels and parameters comes first.
+        """
         rng, points = np.random.default_rng(0), self._points(one.columns, values)
         # rounding may leave eigenvalues just below zero
         draw = partial(rng.multivariate_normal, check_valid="ignore", method="eigh")
-        drawn = self._drawn(one, n_draws)
-        found = [draw(*function.joint(effect, points), n) for n, function, effect in drawn]
-        return self._spread * np.concatenate(found)
+        every = [*self._drawn(one, n_draws)]
+        moments = [function.joint(effect, points) for *_, function, effect in every]
+        found = [draw(*own, n) for own, (_, n, *_) in zip(moments, every, strict=True)]
+        weights = [weight for weight, *_ in every]
+        average = np.average([mean for mean, _ in moments], axis=0, weights=weights)
+        return self._spread * average, self._spread * np.concatenate(found)
 
     def _drawn(
         self, one: Explained, n_draws: int
-    ) -> Iterator[tuple[int, AveragedFunction, Effect]]:
-        """Yield the functions of draws that have a part, and how many of the draws are of each."""
+    ) -> Iterator[tuple[float, int, AveragedFunction, Effect]]:
+        """Yield the functions of draws that have a part, their weights, and how many are drawn."""
         known = self._known(one)
         chosen = systematic(np.array([weight for weight, *_ in known]), n_draws)
         for number, count in Counter(chosen.tolist()).items():
-            _, function, effect = known[number]
-            yield count, function, effect
+            weight, function, effect = known[number]
+            yield weight, count, function, effect
 
     @cached_property
     def interactions(self) -> list[Interaction]:
-        """The pairs of columns that the best kernel multiplies, the largest share first."""
+        """The pairs of columns that the best kernel multiplies, the largest deviation first."""
         every, expression = combinations(self._every, 2), self._best.expression
         pairs = [pair for pair in every if _has_product(expression, pair)]
         means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
@@ -428,8 +458,15 @@ class ExplainedFunction:
         for columns, mean in zip(pairs, self._spread * means, strict=True):
             share, own = share_of_variance(mean, self._fit), float(np.std(mean))
             is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > 0.5 * noise
-            found.append(Interaction(columns, share, share < SMALL and not is_seen))
-        return sorted(found, key=lambda one: -one.share)
+            found.append(Interaction(columns, share, own, share < SMALL and not is_seen))
+        return sorted(found, key=lambda one: -one.size)
+
+    def has_levels(self, column: int, pair: Interaction) -> bool:
+        """Whether only equal values of a column matter in the products of a pair of columns."""
+        every = products_of(self._best.expression)
+        own = [one for one in every if _depends_on(one, pair.columns)]
+        leaves = (leaf for product in own for one in product for leaf in one.expression.leaves)
+        return all(leaf.kernel.is_categorical for leaf in leaves if leaf.column == column)
 
     def added_by_averaging(self) -> float:
         """Compute the standard deviation over the rows of what averaging adds to the best kernel.
@@ -498,8 +535,11 @@ class ExplainedFunction:
 
 def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
     """Return whether a kernel has a product that depends on all of some columns."""
-    every = products_of(expression)
-    return any({*columns} <= {at for one in own for at in one.expression.columns} for own in every)
+    return any(_depends_on(product, columns) for product in products_of(expression))
+
+
+def _depends_on(product: Sequence[Factor], columns: Sequence[int]) -> bool:
+    return {*columns} <= {column for one in product for column in one.expression.columns}
 
 
 def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> FloatArray:

@@ -135,18 +135,27 @@ class Description:
 
     @property
     def shown(self) -> list[Part | Interaction]:
-        """The effects that are described, the largest share first."""
+        """The effects that are described, in the order of what their columns change.
+
+        That is the deviation over the rows of an effect with the interactions of its column.
+        """
         if self._is_rough:
             return []
         large = self.explained.parts[: self.explained.n_large]
-        return sorted([*large, *self.interactions], key=lambda one: -one.share)
+
+        def changes(effect: Part | Interaction) -> float:
+            own = (isinstance(effect, Part) and self.interactions) or []
+            with_it = (one.size for one in own if effect.columns[0] in one.columns)
+            return float(np.linalg.norm([effect.size, *with_it]))
+
+        return sorted([*large, *self.interactions], key=changes, reverse=True)
 
     def text(self, effect: Part | Interaction) -> str:
         """Describe an effect in one sentence."""
         return self.facts(effect)[0].text
 
     def paragraphs(self) -> list[str]:
-        """Describe each component, the largest share first, without those that explain little."""
+        """Describe each component, without those that explain little."""
         return [_in_one(self.facts(effect)) for effect in self.shown]
 
     def remarks(self) -> list[str]:

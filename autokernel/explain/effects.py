@@ -29,7 +29,7 @@ from sklearn.utils import gen_batches
 
 from autokernel.data import Inputs
 from autokernel.expression import Expression, Tree, addends, n_kernel_params
-from autokernel.inference import GlobalPredictor, Term, one_blas_thread
+from autokernel.inference import ExactPredictor, GlobalPredictor, Term, one_blas_thread
 from autokernel.kernels import MULTIPLY
 from autokernel.typing import FloatArray, IntArray
 
@@ -183,10 +183,8 @@ class AveragedFunction:
     def joint(self, effect: Effect, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and the covariance (n, n) of an effect at points."""
         points, every = _Points(X, self._background, self._knots), self._signed(effect)
-        with_knots = np.zeros((len(X), len(self._knots)))
-        prior = np.zeros((len(X), len(X)))
+        with_knots, prior = self._crosses(every, points), np.zeros((len(X), len(X)))
         for place, (number, own, sign) in enumerate(every):
-            with_knots += sign * self._with_knots(number, own, points)
             same_product = (one for one in every[place:] if one[0] == number)
             for _, other, other_sign in same_product:
                 between = self._between(number, own, other, points)
@@ -194,6 +192,23 @@ class AveragedFunction:
                     between = between + between.T
                 prior += sign * other_sign * between
         return self.predictor.conditioned(with_knots, prior)
+
+    @one_blas_thread()
+    def without_each(self, effect: Effect, X: FloatArray) -> FloatArray:
+        """Compute the means (n, n_knots) at points if each row of the data is left out in turn.
+
+        The predictor is exact, and its parameters are those of all rows. O(n_knots^3).
+        """
+        assert isinstance(self.predictor, ExactPredictor)
+        P, weights = self.predictor.precision(), self.predictor.weights
+        points = _Points(X, self._background, self._knots)
+        with_knots = self._crosses(self._signed(effect), points)
+        return (with_knots @ weights)[:, None] - with_knots @ P * (weights / np.diag(P))
+
+    def _crosses(self, every: Iterable[tuple[int, Subset, int]], points: _Points) -> FloatArray:
+        """Compute the covariances (n, n_knots) of a sum of averages with the knots."""
+        found = (sign * self._with_knots(number, own, points) for number, own, sign in every)
+        return sum(found, start=np.zeros((len(points.first), len(self._knots))))
 
     def moments(self, effect: Effect, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and the variance (n,) of an effect at points."""

@@ -14,9 +14,10 @@ from itertools import chain
 import numpy as np
 from scipy.signal import find_peaks
 
+from autokernel.explain.axes import MAX_VALUES
 from autokernel.explain.decomposition import ExplainedFunction
 from autokernel.explain.parts import Part
-from autokernel.explain.words import interval
+from autokernel.explain.words import CERTAIN, interval
 from autokernel.typing import BoolArray, FloatArray
 
 N_DRAWS = 200
@@ -29,10 +30,14 @@ NEARLY_LINE = 0.95  # share of the variance of a curve along the log or the root
 SURE = 0.9  # probability of a component below which none is named
 LIKELY = 0.7  # the same of a direction
 MIN_TURN = 0.1  # part of the range by which a turn or the growth of a swing must stand out
+MIN_GROUPS, MAX_PANEL = 5, 500  # groups that are compared, and rows of all of them
+DETOUR = 0.25  # part of the change between the ends of a curve that rises or falls on the whole
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to continue
 
 Quantity = Callable[[FloatArray], FloatArray]
 """Function that computes a number (n,) of each of some curves (n, n_points)."""
+Ends = tuple[float, float, float]
+"""A number with the ends of its interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +55,7 @@ class Fact:
     text: str = ""  # the sentence that states it, empty if that is the one of the fact before it
 
     @property
-    def ends(self) -> tuple[float, float, float]:
+    def ends(self) -> Ends:
         """The number with the ends of its interval."""
         return self.value, self.low, self.high
 
@@ -69,7 +74,7 @@ class Fact:
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
 class Curve:
-    """A component along its column: its mean, and draws (n_draws, n_points)."""
+    """A component along its column: its mean over kernels, and draws (n_draws, n_points)."""
 
     places: FloatArray  # (n_points,), in the unit interval of the column on its scale
     mean: FloatArray
@@ -80,13 +85,20 @@ class Curve:
         """Compute the probability that a condition on curves (n, n_points) holds."""
         return self.present * float(np.mean(holds(self.draws)))
 
-    def measured(self, quantity: Quantity) -> tuple[float, float, float]:
-        """Compute a quantity of the mean, and the ends of its 90 % interval, nan if it is known."""
+    def measured(self, quantity: Quantity, *, is_place: bool = False) -> Ends:
+        """Compute a quantity of the mean, and the ends of its 90 % interval, nan if it is known.
+
+        It is zero in kernels without the component, unless it is a place.
+        """
         value = float(quantity(self.mean[None])[0])
         if np.ptp(self.draws, axis=0).max() == 0:
             return value, np.nan, np.nan
-        low, high = interval(quantity(self.draws))
-        return value, float(low), float(high)
+        found = quantity(self.draws)
+        if self.present < CERTAIN and not is_place:
+            n_without = round(len(found) * (1 - self.present) / max(self.present, 1 / len(found)))
+            found = np.append(found, np.zeros(n_without))
+        low, high = interval(found).tolist()
+        return value, low, high
 
     @property
     def reach(self) -> float:
@@ -112,10 +124,42 @@ def central(x: FloatArray, places: FloatArray) -> tuple[float, float]:
 
 
 def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Curve:
-    """Compute a component along values of its column."""
-    draws, places = explained.draws(part, values, N_DRAWS), explained.view(part).forward(values)
-    mean, draws = explained.in_unit(explained.mean(part, values)), explained.in_unit(draws)
+    """Compute a component along values of its column, on average over the kernels that have it."""
+    mean, draws = map(explained.in_unit, explained.draws(part, values, N_DRAWS))
+    places = explained.view(part).forward(values)
     return Curve(places, mean, draws, explained.probability(part))
+
+
+def within_and_between(explained: ExplainedFunction, column: int) -> tuple[Ends, Ends] | None:
+    """Compute the slopes of predictions along a column within groups, and of the groups' means.
+
+    None if the groups of the series are not known or few, if the column hardly varies within or
+    between them, or if the slopes do not differ certainly by half of the larger one.
+    """
+    model, X = explained.model, explained.X
+    if not model.series.groups or column in model.series.columns:
+        return None
+    some = np.linspace(0, len(X) - 1, min(len(X), MAX_PANEL)).astype(int)
+    names, group, n = np.unique(
+        X[some][:, model.series.groups], axis=0, return_inverse=True, return_counts=True
+    )
+    x = X[some, column]
+    between = (np.bincount(group, x) / n)[group] - x.mean()
+    within = x - x.mean() - between
+    squares = np.array([within @ within, between @ between])
+    if len(names) < MIN_GROUPS or n.mean() < 3 or squares.min() <= 2e-3 * squares.sum():
+        return None
+    mean, draws = model.mixture.mean(X[some]), model.mixture.draws_of_mean(X[some], N_DRAWS)
+    values = model.target.inverse(np.vstack([mean, draws]))
+    values = np.log(values) if model.scale.name == "log" else values
+    slopes = values @ np.column_stack([within, between]) / squares  # the mean comes first
+    apart = np.abs(slopes[0, 0] - slopes[0, 1]) > HALF * np.abs(slopes[0]).max()
+    more = np.mean(slopes[1:, 0] > slopes[1:, 1])
+    if not apart or 1 - CERTAIN < more < CERTAIN:
+        return None
+    low, high = interval(slopes[1:])
+    first, second = np.array([slopes[0], low, high]).T.tolist()
+    return tuple(first), tuple(second)
 
 
 def direction(curve: Curve, subject: str) -> Fact:
@@ -135,7 +179,7 @@ def direction(curve: Curve, subject: str) -> Fact:
     change = mean[-1] - mean[0]
     forward = np.sign(change) * mean
     setback = float(np.max(np.maximum.accumulate(forward) - forward))
-    if not turns or (len(turns) > 1 and setback <= 0.25 * abs(change)):  # a detour
+    if not turns or (len(turns) > 1 and setback <= DETOUR * abs(change)):
         how = "difference between the ends of a curve"
         return _rise_or_fall(curve, changes_of, Fact(subject, "{}", evidence=how))
     if len(turns) > 1:
@@ -145,7 +189,8 @@ def direction(curve: Curve, subject: str) -> Fact:
     sign = 1 if mean[turns[0]] > mean[0] else -1
     word = "rises then falls" if sign > 0 else "falls then rises"
     how = f"place of the {'highest' if sign > 0 else 'lowest'} point"
-    place = curve.measured(lambda curves: _tops(x, sign * curves))
+    tops = _tops if len(x) > MAX_VALUES else lambda x, curves: x[np.argmax(curves, axis=1)]
+    place = curve.measured(lambda curves: tops(x, sign * curves), is_place=True)
     return Fact(subject, word, *place, probability=sure, evidence=how)
 
 
@@ -158,9 +203,14 @@ def _rise_or_fall(curve: Curve, quantity: Quantity, fact: Fact) -> Fact:
 
 
 def nearly_line(curve: Curve, subject: str) -> Fact | None:
-    """Say whether a curve is nearly a straight line along the scale of its places."""
-    share = float(_line_shares(curve.places, curve.mean[None])[0])
-    if share < NEARLY_LINE:
+    """Say whether a curve is nearly a straight line along the scale of its places.
+
+    Its slopes in each quarter of the middle nine tenths agree within a fifth with their mean.
+    """
+    share, x = float(_line_shares(curve.places, curve.mean[None])[0]), curve.places
+    at = x[0] + np.ptp(x) * np.linspace(0.05, 0.95, 5)
+    slopes = np.diff(np.interp(at, x, curve.mean))
+    if np.any(np.abs(slopes - slopes.mean()) > 0.2 * abs(slopes.mean())):
         return None
     sure = curve.probability(lambda drawn: _line_shares(curve.places, drawn) >= 2 * NEARLY_LINE - 1)
     how = "share of the variance of the curve that a line on this scale explains"
@@ -170,11 +220,12 @@ def nearly_line(curve: Curve, subject: str) -> Fact | None:
 def half_way(curve: Curve, subject: str) -> Fact | None:
     """Say until where half of the change between the ends of a curve that does not turn happens."""
     change = float(changes_of(curve.mean[None])[0])
-    if curve.reach > (1 + MIN_TURN) * abs(change):
+    if curve.reach > (1 + DETOUR) * abs(change):
         return None
     sign = np.sign(change)
     places = curve.measured(
-        lambda curves: np.array([_middle(curve.places, sign * one) for one in curves])
+        lambda curves: np.array([_middle(curve.places, sign * one) for one in curves]),
+        is_place=True,
     )
     return Fact(subject, "is half way", *places, evidence="half of the difference between the ends")
 
@@ -193,19 +244,19 @@ def _line_shares(x: FloatArray, curves: FloatArray) -> FloatArray:
 
 
 def _turns(curve: Curve) -> tuple[list[int], float]:
-    """Find the turning points that stand out, in the mean and in nearly all draws.
+    """Find the turning points that stand out in the mean, and turn the same way in most draws.
 
     Returns their numbers among the places, and the least share of draws in which the changes
-    between them are as large as a turn must be.
+    between them have the sign of the mean.
     """
     least = MIN_TURN * curve.reach
     found = (find_peaks(sign * curve.mean, prominence=least)[0].tolist() for sign in (1, -1))
     at = [0, *sorted(chain.from_iterable(found)), len(curve.mean) - 1]
     while len(at) > 2:
-        agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > least
+        agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > 0
         shares = agree.mean(axis=0)
         worst = int(np.argmin(shares))
-        if shares[worst] >= 0.97:  # of the draws
+        if shares[worst] >= SURE:
             return at[1:-1], curve.present * float(shares[worst])
         ends = (0, len(at) - 1)
         at = [at[n] for n in range(len(at)) if n in ends or n not in (worst, worst + 1)]
@@ -231,7 +282,9 @@ def jump(curve: Curve, subject: str) -> Fact | None:
         return None
     sure = curve.probability(lambda curves: steps(curves).max(axis=1) >= HALF)
     how = "largest change within a tenth of the curve"
-    return Fact(subject, "jumps", *curve.measured(places), probability=sure, evidence=how)
+    return Fact(
+        subject, "jumps", *curve.measured(places, is_place=True), probability=sure, evidence=how
+    )
 
 
 def levels_of(curve: Curve, subject: str) -> tuple[list[float], list[Fact]]:
@@ -292,6 +345,11 @@ def _waves(curves: FloatArray) -> FloatArray:
 
 def _swings(curves: FloatArray) -> FloatArray:
     return np.ptp(_waves(curves), axis=2)
+
+
+def swings_of(curves: FloatArray) -> FloatArray:
+    """Return the ranges (n,) of curves along one cycle, without the line through their ends."""
+    return _swings(curves)[:, 0]
 
 
 def _extreme(curves: FloatArray, cycle: int, function: Callable[..., FloatArray]) -> FloatArray:

@@ -36,6 +36,7 @@ class Part:
     is_whole: bool = False  # whether it has all that repeats along its column
     share: float = np.nan
     span: float = np.nan  # of its mean over the training rows, on the scale of the target
+    size: float = np.nan  # standard deviation of this mean
 
     @property
     def columns(self) -> tuple[int]:

@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 from scipy.stats import rankdata
 
-from autokernel.data.scales import LARGEST_LOG
+from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.explain.axes import MAX_VALUES, Axis
 from autokernel.explain.decomposition import SMALL, ExplainedFunction, Interaction
 from autokernel.explain.effects import effect_of
@@ -17,9 +17,11 @@ from autokernel.explain.facts import (
     N_DRAWS,
     N_GRID,
     NEAR_BEYOND,
+    POINTS_OF_CYCLE,
     SURE,
     Curve,
     Fact,
+    Quantity,
     beyond_of,
     central,
     changes_of,
@@ -31,6 +33,8 @@ from autokernel.explain.facts import (
     levels_of,
     nearly_line,
     season,
+    swings_of,
+    within_and_between,
 )
 from autokernel.explain.parts import WHOLE_COLUMN, Part, Region
 from autokernel.explain.words import (
@@ -65,11 +69,11 @@ _LINES = {  # on a scale of a column, of the log of the target or not: what is s
     ("log", False): ("with the logarithm", "in proportion to the logarithm of {}, by"),
     ("log", True): ("as a power", "as a power of {}, by"),
     ("sqrt", False): ("with the square root", "in proportion to the square root of {}, by"),
-    ("sqrt", True): ("exponentially with the root", "exponentially with the square root of {}, by"),
 }
 _BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to its average, and "}
-LEVELS = (0.1, 0.9)  # quantiles of a column at which the effect of another one is shown
-OPEN = "may rise or fall"
+LEVELS = (0.1, 0.9), (0.25, 0.75)  # quantiles of a column at which the effect of another is shown
+LEAST_COMMON = 0.1  # part of a column, from which its values at levels of another are compared
+OPEN, WAYS, WAVES = "may rise or fall", ("rises", "falls"), ("goes up and down",)
 
 
 class Sentences:
@@ -128,6 +132,15 @@ class Sentences:
             return f"{axis.low + axis.extent * value:.10g}"
         return axis.end(value)
 
+    def turn(self, fact: Fact, curve: Curve, axis: Axis, view: Scale) -> tuple[Fact, str]:
+        """Say by how much a curve rises and falls before and after the place where it turns."""
+        first, then = fact.predicate.split(" then ")
+        top = float(np.interp(fact.value, curve.places, curve.mean))
+        by_first, by_then = map(self.amount, (top - curve.mean[0], curve.mean[-1] - top))
+        fact, place = placed(fact, axis, view)
+        last = axis.end(float(view.inverse(curve.places[-1])))
+        return fact, f"{first} by {by_first} until {place} and {then} by {by_then} until {last}"
+
     def signed(self, value: float, spread: float) -> str:
         """Write a difference on the scale of the target with its sign, or as a factor.
 
@@ -139,6 +152,13 @@ class Sentences:
         if self.scale == "log":
             return number(_exp([value])[0])
         return f"{'+' if value >= 0 else '-'}{self.amount(value)}"
+
+
+def placed(fact: Fact, axis: Axis, view: Scale) -> tuple[Fact, str]:
+    """Return a place on the scale of a column in the units of the column, and its text."""
+    ends = view.inverse(np.array(fact.ends)).tolist()
+    moved = fact.moved(*ends).scaled(axis.extent, axis.low)
+    return replace(moved, unit=axis.unit), axis.place(*ends)
 
 
 class ComponentFacts:
@@ -165,8 +185,8 @@ class ComponentFacts:
         where = self._region.text(self._axis, is_only=self._is_only) if self._region else ""
         name = self._name if where else say.name(part, explained.parts)
         lead = f"{name} explains {percent(part.share)} of the variance of the fit: "
-        if part.share < 0:
-            lead = f"{name} offsets other effects (share {percent(part.share)}): "
+        if not 0 <= part.share <= 1:
+            lead = f"{name}, which other effects offset: "
         where = where and f"{where}, "
         self._begin = capital(where) if self._is_only else f"{lead}{where}"
         self._changes = say.begun(self._begin, say.y_name)  # a verb follows
@@ -185,10 +205,22 @@ class ComponentFacts:
             share, how = self._part.share, "covariance with the fit"
             text = f"It explains {percent(share)} of the variance of the fit." * self._is_only
             yield Fact(self._subject, "share", share, evidence=how, text=text)
+        if not (self._part.is_of_levels or self._part.is_season):
+            yield from self._carried()
         if self._region and self._region.has_ended:
             text, how = "It ends before the data do.", "place of its change-point"
             yield Fact(self._subject, "ends", evidence=how, text=text)
         yield from ahead
+
+    def _carried(self) -> Iterator[Fact]:
+        """Name the row without which little is left of the component, if there is one."""
+        left = self._explained.left_without(self._part)
+        if left.min(initial=1.0) < HALF:
+            at, how = int(np.argmin(left)), "predictions without this row, at the same parameters"
+            row, place = self._explained.model.given_rows[at], self._axis.end(self._x[at])
+            text = f"Row {row}, where {self._name} is {place}, carries this effect: without the row"
+            fact = Fact(self._subject, "is carried by a row", float(left[at]), evidence=how)
+            yield fact.said(f"{text}, {percent(left[at])} of it is left.")
 
     def _within_and_beyond(self) -> tuple[list[Fact], list[Fact]]:
         """Describe the component within the data, and beyond them, if it is surely there."""
@@ -211,6 +243,7 @@ class ComponentFacts:
             said = [self._curve(*self._level())]
         else:
             said = self._along((region and region.inner) or WHOLE_COLUMN)
+        said = self._in_groups(said)
         if region or self._has_two_values or self._axis.levels:
             return said, []
         return [*said, *self._drift()], self._beyond(said)
@@ -253,13 +286,39 @@ class ComponentFacts:
         if most is None:
             return [said]
         if most.predicate == "follows its scale":
-            how = f"nearly {self._line_words.removesuffix(', by')}"
+            how = f"nearly {_LINES[self._view.name, self._is_log][1].format(self._viewed)}"
+            how = how.removesuffix(", by")
         else:
-            most, place = self._place(most)
+            most, place = placed(most, self._axis, self._view)
             how = f"half of it until {place}"
             if most.predicate == "jumps":
                 how = f"most of it around {perhaps(place, most.probability)}"
         return [said.said(f"{said.text.removesuffix('.')}, {how}."), most]
+
+    def _in_groups(self, said: list[Fact]) -> list[Fact]:
+        """Add what predictions do within groups and between them, if these slopes differ.
+
+        A rise or fall on average over all rows that those of each group contradict is not said.
+        """
+        slopes = within_and_between(self._explained, self._part.column)
+        if slopes is None:
+            return said
+        say, series = self._say, self._explained.model.series
+        groups, texts, found = listing([say.names[one] for one in series.groups]), [], []
+        for of, ends in zip(("within", "between"), slopes, strict=True):
+            way, how = "rises" if ends[0] > 0 else "falls", f"slope of predictions {of} groups"
+            fact = Fact(self._name, f"{way} {of} {groups}", *ends, evidence=how)
+            step, unit, per = self._step(fact)
+            fact = fact.scaled(step)
+            texts.append(f"{way} by {say.amount(*fact.ends, f' {per}')}")
+            found.append(say.measured(fact, f"/{unit}"))
+        text = (
+            f"within each {groups}, {say.y_name} {texts[0]}, and from one to the next it {texts[1]}"
+        )
+        first = said[0].predicate.split()[0]
+        if first in WAYS and not found[0].predicate.startswith(first):
+            return [self._begun(found[0], text), found[1]]
+        return [*said, found[0].said(f"{capital(text)}."), found[1]]
 
     def _curve(self, curve: Curve, fact: Fact, begin: str = "") -> Fact:
         """Describe a line, a rise or fall, a turn, or many, along the column on a scale.
@@ -269,14 +328,13 @@ class ComponentFacts:
         say, word, begin, has_ends = self._say, fact.predicate, begin or self._changes, not begin
         if fact.probability < SURE * curve.present:
             return self._uncertain_direction(curve, fact, begin)
+        if word.endswith("linearly") and (self._view.name, self._is_log) not in _LINES:
+            word = word.split()[0]
+            fact = replace(fact, predicate=word).moved(*curve.measured(changes_of))
         if word.endswith("linearly"):
             fact, text = self._line(fact)
         elif " then " in word:
-            first, then = word.split(" then ")
-            top = float(np.interp(fact.value, curve.places, curve.mean))
-            by_first, by_then = map(say.amount, (top - curve.mean[0], curve.mean[-1] - top))
-            fact, place = self._place(fact)
-            text = f"{first} by {by_first} until {place} and {then} by {by_then} from there on"
+            fact, text = say.turn(fact, curve, self._axis, self._view)
         else:
             ends = (fact.low, fact.high) if word in ("rises", "falls") else ()
             text = f"{word} by {say.amount(fact.value, *ends)}" if fact.value else word
@@ -289,12 +347,6 @@ class ComponentFacts:
     def _ends_of(self, places: FloatArray) -> list[str]:
         """Write places (n,) on the scale of the column without digits that the data lack."""
         return list(map(self._axis.end, self._view.inverse(places).tolist()))
-
-    def _place(self, fact: Fact) -> tuple[Fact, str]:
-        """Return a place on the scale of the column in the units of the column, and its text."""
-        axis, ends = self._axis, self._view.inverse(np.array(fact.ends)).tolist()
-        moved = fact.moved(*ends).scaled(axis.extent, axis.low)
-        return replace(moved, unit=axis.unit), axis.place(*ends)
 
     def _uncertain_direction(self, curve: Curve, fact: Fact, begin: str) -> Fact:
         """Say where a curve surely rises or falls when it may do both on the whole."""
@@ -315,18 +367,14 @@ class ComponentFacts:
         part = Fact(fact.subject, f"{way} between", *change, "", sure, "lowest and highest place")
         return self._say.measured(part.said(f"{begin} {text}."))
 
-    @property
-    def _line_words(self) -> str:
-        """What is said of a line on the scale of the column, before its slope."""
-        return _LINES[self._view.name, self._is_log][1].format(self._viewed)
-
     def _line(self, fact: Fact) -> tuple[Fact, str]:
         step, unit, per = self._step(fact)
         fact, way = fact.scaled(step), fact.predicate.split()[0]
         amount = self._say.amount(*fact.ends, f" {per}" * self._is_linear)
         where = f" {per}" * (not self._is_linear)
-        fact = replace(fact, predicate=f"{way} {_LINES[self._view.name, self._is_log][0]}")
-        return self._say.measured(fact, f"/{unit}"), f"{way} {self._line_words} {amount}{where}"
+        along, words = _LINES[self._view.name, self._is_log]
+        fact, words = replace(fact, predicate=f"{way} {along}"), words.format(self._viewed)
+        return self._say.measured(fact, f"/{unit}"), f"{way} {words} {amount}{where}"
 
     def _step(self, fact: Fact) -> tuple[float, str, str]:
         """Choose the step along the column by which a line is measured, its unit, and its words."""
@@ -372,7 +420,8 @@ class ComponentFacts:
         fact = jump(curve, self._subject)
         if fact is not None and fact.probability >= SURE and fact.high - fact.low <= 0.25:
             return fact
-        near = None if self._is_linear else nearly_line(curve, self._subject)
+        has_words = not self._is_linear and (self._view.name, self._is_log) in _LINES
+        near = nearly_line(curve, self._subject) if has_words else None
         if near is not None and near.probability >= SURE:
             return near
         half = half_way(curve, self._subject)
@@ -580,8 +629,9 @@ class ComponentFacts:
 class InteractionFacts:
     """The facts about an interaction: the change along a column at values or levels of the other.
 
-    Of a category of many levels, the standard deviation between them is given; of two categories,
-    the two levels that together exceed both effects most, and those that fall short of them most.
+    They are compared over values that rows of all of these have. Of a category of many levels, the
+    standard deviation between them is given; of two categories, the two levels that together exceed
+    both effects most, and those that fall short of them most.
     """
 
     def __init__(self, explained: ExplainedFunction, pair: Interaction, say: Sentences) -> None:
@@ -596,11 +646,11 @@ class InteractionFacts:
         found = self._details()
         if all(one.predicate == OPEN for one in found):
             found = []
-        clauses = [one.text for one in found]
+        clauses = [one.text for one in found if one.text]
         how = f": {listing(clauses)}" if clauses else ", in a way that is uncertain"
         size = f"explains {percent(share)} of the variance of the fit"
-        if share <= 0:
-            size = f"has a share of {percent(share)}"
+        if share < 0:
+            size = "other effects offset"
         text = f"{perhaps(f'{about.subject} interact, which {size}', about.probability)}{how}."
         return [about.said(text), *(one.said("") for one in found)]
 
@@ -608,67 +658,159 @@ class InteractionFacts:
         """Say how the effect of one depends on the other, in clauses of a sentence."""
         explained, axes = self._explained, self._say.axes
         values = {column: np.unique(explained.X[:, column]) for column in self._pair.columns}
-        every = [column for column in values if not axes[column].levels]
+        every = [
+            one for one in values if not (axes[one].levels or explained.has_levels(one, self._pair))
+        ]
         if not every:
             return self._of_levels()
         spans = {one.column: one.span for one in sorted(explained.parts, key=lambda one: one.span)}
         column = max(every, key=lambda one: (len(values[one]) > 2, spans[one]))
         other = next(one for one in values if one != column)
-        levels, width = values[other], 0.0
+        levels = values[other]
         if axes[other].levels and len(levels) > MAX_LEVELS:
-            ends = [np.array(explained.ends(column))] * len(levels)
-            return self._between_levels(column, other, ends, levels)
-        if not (axes[other].levels or len(levels) == 2):
-            width, levels = LEVELS[0], np.quantile(explained.X[:, other], LEVELS, method="nearest")
-        rank = rankdata(explained.X[:, other]) / len(explained.X)
-        steps = []
-        for level in levels:
-            near = np.abs(rank - rank[explained.X[:, other] == level][0]) <= width
-            steps.append(self._steps(column, explained.X[near, column]))
-        kept = [number for number, one in enumerate(steps) if np.ptp(one) > 0]
-        if len(kept) < 2:
-            return []
-        return self._by_levels(column, other, [steps[one] for one in kept], levels[kept])
+            return self._between_levels(column, other, levels)
+        tries, x = [(levels, 0.0)], explained.X[:, other]
+        if other in every and len(levels) > 2:
+            tries = [(np.quantile(x, one, method="nearest"), one[0]) for one in LEVELS]
+        for levels, width in tries:
+            kept, ends = self._common(column, other, levels, width)
+            if len(kept) > 1:
+                return self._by_levels(column, other, ends, kept)
+        return self._untold(column, other)
+
+    def _untold(self, column: int, other: int) -> list[Fact]:
+        text = f"the data cannot tell how, as rows that differ in {self._say.names[other]} have"
+        text = f"{text} no range of {self._say.names[column]} in common"
+        return [replace(self._about, predicate="cannot be told").said(text)]
+
+    def _ranges(self, column: int, other: int, levels: FloatArray, width: float) -> FloatArray:
+        """Return the ends (n_levels, 2) of a column in the rows of each level of another one.
+
+        These are rows whose ranks are within a width of that of the level.
+        """
+        x, z = self._explained.X[:, column], self._explained.X[:, other]
+        ranks = rankdata(z) / len(z)
+        near = (np.abs(ranks - ranks[z == level][0]) <= width for level in levels)
+        return np.array([central(x[rows], x[rows]) for rows in near])
+
+    def _common(
+        self, column: int, other: int, levels: FloatArray, width: float
+    ) -> tuple[FloatArray, tuple[float, float]]:
+        """Return levels whose rows have a range of a column in common, and the range.
+
+        Those of the smallest range are left out until there is one.
+        """
+        least = LEAST_COMMON * float(np.ptp(self._explained.X[:, column]))
+        ranges = self._ranges(column, other, levels, width)
+        order = np.argsort(ranges[:, 0] - ranges[:, 1], kind="stable")
+        for n in range(len(levels), 1, -1):
+            low, high = ranges[order[:n], 0].max(), ranges[order[:n], 1].min()
+            if high - low >= least:
+                return levels[np.sort(order[:n])], (float(low), float(high))
+        return levels[:0], WHOLE_COLUMN
 
     def _by_levels(
-        self, column: int, other: int, steps: Sequence[FloatArray], levels: FloatArray
+        self, column: int, other: int, ends: tuple[float, float], levels: FloatArray
     ) -> list[Fact]:
         """Say how the target changes along a column at each level of the other one."""
         say, axis, write = self._say, self._say.axes[column], self._say.axes[other].end
         if len(np.unique(self._explained.X[:, other])) == 2:
             write = partial(say.one_of_two, other)
-        curves, found = self._curves(column, other, steps, levels), list[Fact]()
-        reach = max(curve.reach for curve in curves)
-        for level, curve in zip(map(write, levels.tolist()), curves, strict=True):
-            first, last = map(axis.end, curve.places[[0, -1]].tolist())
-            where, ends = f"{say.names[other]} is {level}", f"from {first} to {last}"
-            about = replace(self._about, subject=f"{axis.name}, where {where}", evidence=ends)
-            fact = _course(curve, about, reach=reach)
-            text = f"{fact.predicate} by {say.amount(*fact.ends)} {ends}"
+        curves, quantity, begin = self._common_curves(column, other, ends, levels)
+        about = replace(self._about, evidence="from {} to {}".format(*map(axis.end, ends)))
+        reach, found = max(curve.reach for curve in curves), list[Fact]()
+        facts = [_course(curve, about, reach=reach, quantity=quantity) for curve in curves]
+        halves, view = self._half_ways(column, curves, facts), self._view(column)
+        every = zip(map(write, levels.tolist()), curves, facts, halves, strict=True)
+        for level, curve, fact, half in every:
+            where = f"{'it' if found else say.names[other]} is {level}"
+            text = f"{fact.predicate} by {say.amount(*fact.ends)}{half}"
             if fact.predicate in ("hardly changes", OPEN):
-                text = f"{fact.predicate} ({say.between(fact.low, fact.high)}) {ends}"
+                text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
+            if " then " in fact.predicate:
+                fact, text = say.turn(fact, curve, axis, view)
+            else:
+                fact = say.measured(fact)
             text = perhaps(f"{text} where {where}", fact.probability)
-            begin = "" if found else f"along {axis.name}, {say.y_name} "
-            found.append(say.measured(fact).said(f"{begin}{text}"))
-        return found
+            fact = replace(fact, subject=f"{axis.name}, where {say.names[other]} is {level}")
+            found.append(fact.said(f"{begin * (not found)}{text}"))
+        if any(one.predicate in WAVES or " then " in one.predicate for one in facts):
+            return found
+        changes = [float(quantity(one.mean[None])[0]) for one in curves]
+        most, least = (curves[int(at(changes))].draws for at in (np.argmax, np.argmin))
+        drawn = quantity(most) - quantity(least)
+        if np.mean(drawn > 0) < SURE:
+            return []
+        size = max(changes) - min(changes), *interval(drawn).tolist()
+        differ = say.measured(replace(about, predicate="differ by").moved(*size))
+        by = f"{'up to ' * (len(curves) > 2)}{say.amount(*size)}"
+        found[-1] = found[-1].said(f"{found[-1].text}; the changes differ by {by}")
+        return [*found, differ]
 
-    def _steps(self, column: int, rows: FloatArray) -> FloatArray:
-        """Return places (n_steps,) along a column between some rows, in one phase of a season."""
-        (low, high), parts = central(rows, rows), self._explained.parts
-        periods = [one.period for one in parts if one.column == column and one.is_season]
-        if periods and high - low >= max(periods):
-            return low + max(periods) * np.arange(np.floor((high - low) / max(periods)) + 1)
-        return np.linspace(low, high, 33)
+    def _common_curves(
+        self, column: int, other: int, ends: tuple[float, float], levels: FloatArray
+    ) -> tuple[list[Curve], Quantity, str]:
+        """Return a curve for each level, what is measured of it, and the begin of the clauses.
 
-    def _between_levels(
-        self, column: int, other: int, ends: Sequence[FloatArray], levels: FloatArray
-    ) -> list[Fact]:
+        Along a season, these are the waves of the last cycle if they differ more than what changes
+        from the first cycle to the last.
+        """
+        say, axis, explained = self._say, self._say.axes[column], self._explained
+        own = [one for one in explained.parts if one.column == column]
+        steps, season = explained.steps(own[0], 33, ends), ""
+        period = max((one.period for one in own if one.is_season), default=np.inf)
+        n_cycles = int((ends[1] - ends[0]) / period + STILL)
+        if n_cycles:
+            steps = np.linspace(ends[0], ends[0] + period * n_cycles, n_cycles + 1)
+            season = ", apart from its season"
+        curves = self._curves(column, other, steps, levels)
+        if n_cycles:
+            cycle = ends[1] - period * np.linspace(1, 0, POINTS_OF_CYCLE + 1)
+            waves = self._curves(column, other, cycle, levels)
+            swings, changes = (
+                np.ptp([quantity(one.mean[None]) for one in some])
+                for some, quantity in ((waves, swings_of), (curves, changes_of))
+            )
+            if swings > changes:
+                length = duration(axis.extent * period, unit=axis.unit)
+                return waves, swings_of, f"within {length} of {axis.name}, {say.y_name} "
+        first, last = map(axis.end, ends)
+        begin = f"from {first} to {last} of {axis.name}{season}, {say.y_name} "
+        if len(np.unique(explained.X[:, column])) == 2:
+            first, last = (say.one_of_two(column, one) for one in ends)
+            begin = f"with {axis.name} {last} instead of {first}, {say.y_name} "
+        return curves, changes_of, begin
+
+    def _view(self, column: int) -> Scale:
+        """Return the scale on which the largest part along a column acts."""
+        part = next(one for one in self._explained.parts if one.column == column)
+        return self._explained.view(part)
+
+    def _half_ways(self, column: int, curves: Sequence[Curve], facts: Sequence[Fact]) -> list[str]:
+        """Say until where half of each rise or fall happens, if these places surely differ."""
+        axis, view = self._say.axes[column], self._view(column)
+        halves = [half_way(curve, axis.name) for curve in curves]
+        known = [one for one in halves if one is not None and np.isfinite(one.low)]
+        is_one_way = len({one.predicate for one in facts}) == 1 and facts[0].predicate in WAYS
+        if not is_one_way or len(known) < len(curves):
+            return [""] * len(curves)
+        if max(one.low for one in known) <= min(one.high for one in known):
+            return [""] * len(curves)
+        return [f", half of it until {placed(one, axis, view)[1]}," for one in known]
+
+    def _between_levels(self, column: int, other: int, levels: FloatArray) -> list[Fact]:
         """Say how much the change along a column differs between the levels of a category."""
-        say, curves = self._say, self._curves(column, other, ends, levels)
+        say, (lows, highs) = self._say, self._ranges(column, other, levels, 0.0).T
+        low, high = (np.quantile(*one, method="nearest") for one in ((lows, 0.75), (highs, 0.25)))
+        kept = levels[(lows <= low) & (highs >= high)]
+        if len(kept) < HALF * len(levels) or not low < high:
+            return self._untold(column, other)
+        ends = np.array([low, high])
+        curves = self._curves(column, other, ends, kept)
         spreads = np.std([changes_of(one.draws) for one in curves], axis=0)
         size = float(np.median(spreads)), *interval(spreads).tolist()
         fact = replace(self._about, predicate="changes differ").moved(*size)
-        first, last = map(say.axes[column].end, ends[0].tolist())
+        first, last = map(say.axes[column].end, ends.tolist())
         text = f"the change of {say.y_name} from {first} to {last} of {say.names[column]} differs"
         by = f"with a standard deviation of {say.amount(*size)}"
         return [say.measured(fact).said(f"{text} between levels of {say.names[other]}, {by}")]
@@ -691,29 +833,33 @@ class InteractionFacts:
         return found
 
     def _curves(
-        self, column: int, other: int, steps: Sequence[FloatArray], levels: FloatArray
+        self, column: int, other: int, steps: FloatArray, levels: FloatArray
     ) -> list[Curve]:
-        """Compute a curve along a column at each level of another one, which has its steps."""
-        explained, lengths, both = self._explained, [*map(len, steps)], effect_of((column, other))
-        points = np.column_stack([np.concatenate(steps), np.repeat(levels, lengths)])
-        ends = np.cumsum(lengths)[:-1]
-        means = np.split(explained.in_unit(explained.mean(both, points)), ends)
-        drawn = explained.in_unit(explained.draws(both, points, N_DRAWS))
-        return list(map(Curve, steps, means, np.split(drawn, ends, axis=1)))
+        """Compute a curve along steps of a column at each level of another one."""
+        explained, both, n = self._explained, effect_of((column, other)), len(levels)
+        points = np.column_stack([np.tile(steps, n), np.repeat(levels, len(steps))])
+        mean, drawn = map(explained.in_unit, explained.draws(both, points, N_DRAWS))
+        every = zip(np.split(mean, n), np.split(drawn, n, axis=1), strict=True)
+        return [Curve(self._view(column).forward(steps), *one) for one in every]
 
 
-def _course(curve: Curve, about: Fact, *, reach: float) -> Fact:
-    """Say how a curve changes, by the ends or by the range.
+def _course(curve: Curve, about: Fact, *, reach: float, quantity: Quantity) -> Fact:
+    """Say how a curve changes, by the swing of a season, by the ends or by the range.
 
     A curve whose range is not larger than that of its errors goes up and down by chance. One that
     may rise or fall hardly changes if both are small for the largest ``reach`` of the curves.
     """
-    change, low, high = curve.measured(changes_of)
+    change, low, high = curve.measured(quantity)
+    if quantity is swings_of:
+        return replace(about, predicate="swings").moved(change, low, high)
     errors = np.ptp(curve.draws - curve.mean, axis=1)
     by_chance = np.quantile(errors, INTERVAL_ENDS[1])
     if abs(change) < HALF * curve.reach and curve.reach > by_chance:
         size = curve.measured(lambda curves: np.ptp(curves, axis=1))
         return replace(about, predicate="goes up and down").moved(*size)
+    turned = direction(curve, about.subject)
+    if " then " in turned.predicate:
+        return replace(turned, evidence=about.evidence)
     sure = curve.probability(lambda curves: change * changes_of(curves) > 0)
     word = "rises" if change > 0 else "falls"
     if low < 0 < high and max(-low, high) < HALF * reach:

@@ -183,6 +183,11 @@ class ExactPredictor(GlobalPredictor):
         except LinAlgError:
             return _factorise(expression, theta, rows)
 
+    def precision(self) -> FloatArray:
+        """Compute the inverse (n_knots, n_knots) of the covariance of the targets. O(n_knots^3)."""
+        half = self._cholesky.half_solve(np.eye(len(self.knots)))
+        return half.T @ half
+
     def _projected(self, cross: FloatArray) -> tuple[FloatArray, ...]:
         return (self._cholesky.half_solve(cross.T),)
 

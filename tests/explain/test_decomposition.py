@@ -1,5 +1,6 @@
 """The fitted function as a sum of components."""
 
+import re
 from dataclasses import replace
 from functools import cache
 
@@ -198,7 +199,9 @@ def test_effects_that_work_against_each_other_are_said_to_do_so(rng):
     first, second = model.decompose().components
     assert first.share > 0 > second.share
     assert first.share + second.share == pytest.approx(1)
-    assert "offsets other effects (share -" in model.describe()
+    text = model.describe()
+    assert text.count("which other effects offset: ") == 2
+    assert not re.search(r"-\S+ %", text)
 
 
 @pytest.mark.parametrize(

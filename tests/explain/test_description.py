@@ -197,10 +197,11 @@ def test_components_are_described_with_their_parts_of_a_column(text, params, exp
 def test_a_turn_has_a_size_that_the_noise_does_not_explain():
     y = 1.0 * (T > 4) + 0.3 * np.exp(-2 * T**2)
     texts = [
-        described("SE[time]", [0.06, 1.0], y, spread=1e-3, noise=noise) for noise in (0.02, 0.15)
+        described("SE[time]", [0.06, 1.0], y, spread=1e-3, noise=noise) for noise in (0.02, 2.0)
     ]
-    assert re.search(r"falls by \S+ litres until 1953\.", texts[0])
+    assert re.search(r"falls by \S+ litres until 1953\.\S+ .+ and rises by \S+ litres", texts[0])
     assert "rises by 0." in texts[1]
+    assert "falls" not in texts[1]
 
 
 def words_of_components(model):
@@ -294,9 +295,9 @@ def test_an_interaction_is_described_by_the_effect_at_each_level():
     model = refitted("LIN[dose] * LIN[smoker]", X, 2 + 0.8 * X["dose"] * X["smoker"] + 0.2 * e)
     text = model.describe({"dose": "mg"})
     assert re.search(
-        r"dose and smoker interact, which explains \S+ % of the variance of the fit: along dose, "
-        r"the target hardly changes \(-0\.\d+ to 0\.\d+\) from 0\.\d+ to 9\.\d+ where smoker is 0 "
-        r"and rises by 7\.[6789]\d* \(\S+ to \S+\) from 0\.\d+ to 9\.\d+ where smoker is 1",
+        r"dose and smoker interact, which explains \S+ % of the variance of the fit: from 0\.\d+ "
+        r"to 9\.\d+ of dose, the target hardly changes \(-0\.\d+ to 0\.\d+\) where smoker is 0 and "
+        r"rises by 7\.[6789]\d* \(\S+ to \S+\) where it is 1; the changes differ by 7\.\d+ \(",
         text,
     ), text
 
@@ -613,15 +614,21 @@ def test_residuals_are_compared_with_categories_that_no_kernel_uses(rng):
     assert said not in refitted("LIN[x] + CAT[shop]", X, y).describe()
 
 
-def test_an_interaction_is_told_where_rows_of_a_level_are(rng):
+def test_levels_are_compared_over_the_values_that_both_have(rng):
     X = pd.DataFrame({"dose": rng.uniform(0, 8, 80), "drug": np.repeat(["old", "new"], 40)})
     X.loc[X["drug"] == "new", "dose"] /= 4  # up to 2
     y = X["dose"] * np.where(X["drug"] == "new", 3.0, 1.0) + 0.1 * rng.normal(size=80)
     text = refitted("CAT[drug] * LIN[dose]", X, y).describe()
-    (last,) = numbers(r"from \S+ to (\S+) where drug is new", text)
-    assert last <= 2
-    (last,) = numbers(r"from \S+ to (\S+) where drug is old", text)
-    assert last > 7
+    begin, end, of_new, of_old = numbers(
+        r"from (\S+) to (\S+) of dose, .+? by (\S+) \(.+ where drug is new .+? by (\S+) \(", text
+    )
+    assert end <= 2
+    assert of_new / (end - begin) == pytest.approx(3, abs=0.1)
+    assert of_old / (end - begin) == pytest.approx(1, abs=0.1)
+    X.loc[X["drug"] == "old", "dose"] += 3
+    y = X["dose"] * np.where(X["drug"] == "new", 3.0, 1.0) + 0.1 * rng.normal(size=80)
+    text = refitted("CAT[drug] * LIN[dose]", X, y).describe()
+    assert "the data cannot tell how, as rows that differ in drug have no range of dose" in text
 
 
 def test_levels_within_levels_have_no_interaction(rng):

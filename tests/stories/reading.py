@@ -7,6 +7,7 @@ rows, and averages the predictions of the best kernel.
 
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import NamedTuple
 
 import numpy as np
 import pandas as pd
@@ -14,6 +15,7 @@ from scipy.special import expit, logit
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.explain.decomposition import ExplainedFunction
+from autokernel.expression import Expression
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import MixtureComponent, MixturePredictor
 
@@ -25,8 +27,7 @@ AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
 SOME = rf"(?:a factor of )?-?[\d.]+(?:e[+-]?\d+)?{UNIT}"  # an amount without groups
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
 P = r"(?P<bound>less than |more than )?(?P<p>-?[\d.]+) %"
-OFFSETS = r"offsets other effects \(share (?:-|less than )[\d.]+ %\)"
-LEAD = rf"(?:explains {P} of the variance of the fit|{OFFSETS}): "
+LEAD = rf"(?: explains {P} of the variance of the fit|, which other effects offset): "
 WHERE = r"(?:Until|From|Nowhere|(?:where|Where) \S+ is) .+?, "  # a part of a column
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data
@@ -43,6 +44,14 @@ INVERSES: Mapping[str, Callable[[np.ndarray], np.ndarray]] = {
     "logit": expit,
 }
 Match = re.Match[str]
+
+
+class Kernel(NamedTuple):
+    """A kernel with parameters, conditioned on the data."""
+
+    weight: float
+    expression: Expression
+    predictor: ExactPredictor
 
 
 def period_in(text: str) -> float:
@@ -66,14 +75,22 @@ class Reader:
             for number, name in enumerate(X)
             if X[name].dtype.kind not in "iufM"
         }
-        best = self.fitted.evaluation
-        self.best = ExactPredictor(best.expression, best.theta, self.fitted.mixture.data)
+        best, data = self.fitted.evaluation, self.fitted.mixture.data
+        self.best = [
+            Kernel(1.0, best.expression, ExactPredictor(best.expression, best.theta, data))
+        ]
         self.scale = best.expression.target  # on which the words are
         self.explained = ExplainedFunction(self.fitted)  # for parts of what a column does
+        drawn = self.explained.posterior
+        on_scale = (one for one in drawn if one.expression.target == self.scale)
+        self.kernels = [
+            Kernel(one.weight, one.expression, ExactPredictor(one.expression, one.theta, data))
+            for one in on_scale
+        ]
         self.parts = self.explained.parts
         self.subject = rf"(?i:{re.escape(self.target)})"
         self.lead = (
-            rf"(?P<x>{'|'.join(map(re.escape, self.names))})(?: \([^)]+\))? {LEAD}(?P<what>.+)"
+            rf"(?P<x>{'|'.join(map(re.escape, self.names))})(?: \([^)]+\))?{LEAD}(?P<what>.+)"
         )
         self.paragraphs = model.describe().split("\n\n")
         self.shown = [
@@ -176,32 +193,41 @@ class Reader:
         average = scale(self.y[self.fitted.rows]).mean()
         return inverse(average + values) - inverse(average)
 
-    def fit(self, points: np.ndarray) -> np.ndarray:
-        """Predict rows (n, n_features) by the best kernel on its scale, up to a constant."""
-        return self.fitted.scale.width * self.best.mean(self.fitted.scaled(points))
+    def fit(self, points: np.ndarray, kernels: Sequence[Kernel] | None = None) -> np.ndarray:
+        """Predict rows (n, n_features) by the best kernel, or others, up to a constant."""
+        kernels, X = kernels or self.best, self.fitted.scaled(points)
+        weights, means = [one.weight for one in kernels], [one.predictor.mean(X) for one in kernels]
+        return self.fitted.scale.width * np.average(means, axis=0, weights=weights)
 
-    def average(self, **places: np.ndarray) -> np.ndarray:
+    def average(self, kernels: Sequence[Kernel] | None = None, **places: np.ndarray) -> np.ndarray:
         """Average over the rows in which some columns are set to values (n_places,)."""
         n_places = len(next(iter(places.values())))
         points = np.tile(self.rows, (n_places, 1, 1))
         for name, values in places.items():
             points[:, :, self.names.index(name)] = np.asarray(values)[:, None]
-        fit = self.fit(points.reshape(-1, len(self.names)))
-        return fit.reshape(n_places, -1).mean(axis=1) - self.fit(self.rows).mean()
+        fit = self.fit(points.reshape(-1, len(self.names)), kernels)
+        return fit.reshape(n_places, -1).mean(axis=1) - self.fit(self.rows, kernels).mean()
 
     def effect(self, numbers: Sequence[int], places: np.ndarray) -> np.ndarray:
-        """Compute the sum of parts along a column as changes that a sentence is about."""
-        return self.in_unit(self.effect_on_scale(numbers, places))
+        """Compute the sum of parts as changes that a sentence is about, by kernels that have it."""
+        column = self.parts[numbers[0]].column
+        kernels = [one for one in self.kernels if column in one.expression.columns]
+        return self.in_unit(self.effect_on_scale(numbers, places, kernels))
 
-    def effect_on_scale(self, numbers: Sequence[int], places: np.ndarray) -> np.ndarray:
+    def effect_on_scale(
+        self, numbers: Sequence[int], places: np.ndarray, kernels: Sequence[Kernel] | None = None
+    ) -> np.ndarray:
         """Compute the sum of parts along a column; that of all parts is the effect of it."""
         name = self.name(numbers[0])
         if len(numbers) == sum(self.name(number) == name for number in range(len(self.parts))):
-            return self.average(**{name: places})
+            return self.average(kernels, **{name: places})
         column = self.fitted.columns[self.names.index(name)]
         values = (np.asarray(places) - column.low) / column.extent
-        means = [self.explained.mean(self.parts[number], values) for number in numbers]
-        return np.sum(means, axis=0)
+        parts = [self.parts[number] for number in numbers]
+        if kernels is None:
+            return np.sum([self.explained.mean(part, values) for part in parts], axis=0)
+        drawn = (self.explained.means_of_draws(part, values) for part in parts)
+        return np.sum([weights @ means for weights, means in drawn], axis=0)
 
     def share(self, effect: np.ndarray) -> float:
         """Compute the share of the variance of the fit that an effect (n,) of the rows explains."""
@@ -272,9 +298,9 @@ def says(match: Match, value: float, rel: float = 0.05) -> bool:
 
 
 def is_share(match: Match, share: float) -> bool:
-    """Whether a share is what is written in per cent, up to its last digit, or is negative."""
+    """Whether a share is what is written in per cent, up to its last digit, or is no share."""
     if match["p"] is None:
-        return share < 0
+        return share < 0 or share > 1
     number, decimals = float(match["p"]), len(match["p"].partition(".")[2])
     if match["bound"]:
         return (100 * share < number) == match["bound"].startswith("less")
@@ -400,33 +426,87 @@ def levels(reader: Reader, match: Match) -> bool:
 
 def courses(reader: Reader, match: Match) -> bool:
     """Whether the fit changes along a column by what is written at the values of another one."""
-    name = match["along"]
-    found = [re.fullmatch(COURSE, one) for one in re.split(NEXT_COURSE, match["courses"])]
-    if not all(found):
+    name, found = match["along"], list(re.finditer(COURSE, match["courses"]))
+    if "".join(one[0] for one in found) != match["courses"]:
         return False
-    levels = reader.levels.get(found[0]["z"], {})
+    z = found[0]["z"]
+    levels = reader.levels.get(z, {})
     is_complete = {one["at"] for one in found} <= {*levels} if levels else len(found) == 2
-    return is_complete and all(has_course(reader, name, one) for one in found)
-
-
-def has_course(reader: Reader, name: str, match: Match) -> bool:
-    level = reader.place(match["z"], match["at"])
-    first, last = (reader.place(name, match[end]) for end in ("first", "last"))
-    has_level = reader.values(match["z"]) == level
-    if match["z"] in reader.levels and not is_central(reader.values(name)[has_level], first, last):
+    curves = [curve_at(reader, match, name, z, one["at"]) for one in found]
+    if not is_complete or any(curve is None for curve in curves):
         return False
+    pairs = zip(curves, found, strict=True)
+    if not all(has_course(reader, *curve, one["what"]) for curve, one in pairs):
+        return False
+    if match["differ"] is None:
+        return True
+    size = np.ptp([width(y) if match["cycle"] else y[-1] - y[0] for _, y in curves])
+    return says(re.fullmatch(rf"{AMOUNT}{RANGE}", match["differ"]), reader.written(size), 0.1)
+
+
+def curve_at(
+    reader: Reader, match: Match, name: str, z: str, at: str
+) -> tuple[np.ndarray, np.ndarray] | None:
+    """Compute the fit along the values that are written, which rows of this level have too."""
+    level, rows = reader.place(z, at), reader.values(name)
     number, n_places = reader.names.index(name), N_GRID
     periods = [p.period for p in reader.parts if p.is_season and p.column == number]
-    if periods:  # in one phase of a season
-        n_places = round((last - first) / (max(periods) * reader.fitted.columns[number].extent)) + 1
-    places, other = np.linspace(first, last, n_places), np.full(n_places, level)
-    y = reader.in_unit(reader.average(**{name: places, match["z"]: other}))
-    if match["between"]:
-        low, high = (float(match[name]) for name in ("least", "most"))
-        return low <= reader.written(y[-1] - y[0]) <= high
-    if match["way"] == "goes up and down":
-        return says(match, reader.written(np.ptp(y)), 0.1)
-    return says(match, reader.written(y[-1] - y[0], sign(match)), 0.1)  # ends in three digits
+    period = max(periods, default=np.nan) * reader.fitted.columns[number].extent
+    if match["cycle"]:
+        end = common_end(reader, name, z)
+        first, last, n_places = end - period, end, 33
+    else:
+        first, last = (reader.place(name, match[end]) for end in ("first", "last"))
+        if periods:  # in one phase of a season
+            n_places = int((last - first) / period + 1e-9) + 1
+            last = first + (n_places - 1) * period
+    has_level = reader.values(z) == level
+    if z in reader.levels and not is_central(rows[has_level], first, last):
+        return None
+    places = np.linspace(first, last, n_places)
+    view = "identity" if periods else next(p.scale for p in reader.parts if p.column == number)
+    if view != "identity":
+        places = INVERSES[view](np.linspace(*SCALES[view](np.array([first, last])), n_places))
+    other = np.full(n_places, level)
+    y = reader.in_unit(reader.average(reader.kernels, **{name: places, z: other}))
+    return places, y
+
+
+def common_end(reader: Reader, name: str, z: str) -> float:
+    """Return the last value of a column that rows of all levels of another one reach."""
+    codes = np.unique(reader.values(z))
+    return min(reader.values(name)[reader.values(z) == code].max() for code in codes)
+
+
+def width(y: np.ndarray) -> float:
+    """Return the range of a cycle, without the line through its ends."""
+    return float(np.ptp(y - np.linspace(0, y[-1] - y[0], len(y))))
+
+
+def has_course(reader: Reader, places: np.ndarray, y: np.ndarray, what: str) -> bool:
+    """Whether a curve (n_places,) does what a clause says."""
+    change = y[-1] - y[0]
+    if flat := re.fullmatch(FLAT, what):
+        low, high = (float(flat[name]) for name in ("least", "most"))
+        return low <= reader.written(change) <= high
+    if turned := re.fullmatch(TURN, what):
+        way = sign(turned)
+        top = way * np.max(way * y)
+        before, after = (re.fullmatch(AMOUNT, turned[name]) for name in ("before", "after"))
+        return says(before, reader.written(top - y[0], way), 0.1) and says(
+            after, reader.written(y[-1] - top, -way), 0.1
+        )
+    match = re.fullmatch(CHANGE, what)
+    if match is None:
+        return False
+    if match["half"]:
+        at = float(np.interp(float(match["half"]), places, y))
+        if abs(at - (y[0] + y[-1]) / 2) > 0.1 * np.ptp(y):
+            return False
+    sizes = {"goes up and down": np.ptp(y), "swings": width(y)}
+    size = sizes.get(match["way"])
+    written = reader.written(change, sign(match)) if size is None else reader.written(size)
+    return says(match, written, 0.1)  # ends in three digits
 
 
 def is_central(x: np.ndarray, first: float, last: float) -> bool:
@@ -437,16 +517,19 @@ def is_central(x: np.ndarray, first: float, last: float) -> bool:
 def changes_of_levels(reader: Reader, match: Match) -> bool:
     """Whether the change along a column has this standard deviation between levels of another."""
     name, other = match["along"], match["z"]
-    codes = np.unique(reader.known(other))
-    low, high = reader.known(name).min(), reader.known(name).max()
-    first, last = (
-        reader.in_unit(reader.average(**{name: np.full(len(codes), end), other: codes}))
-        for end in (low, high)
+    codes, first, last = (
+        np.unique(reader.known(other)),
+        *(reader.place(name, match[end]) for end in ("first", "last")),
     )
-    spread = np.std(last - first)  # that of the mean, which is less than that of draws
+    x, z = reader.values(name), reader.values(other)
+    codes = [one for one in codes if is_central(x[z == one], first, last)]
+    before, after = (
+        reader.in_unit(reader.average(reader.kernels, **{name: places, other: codes}))
+        for places in (np.full(len(codes), first), np.full(len(codes), last))
+    )
+    spread = np.std(after - before)  # that of the mean, which is less than that of draws
     near = reader.written(0.5 * spread) <= float(match["n"]) <= reader.written(2 * spread)
-    ends = [reader.place(name, match[end]) for end in ("first", "last")]
-    return near and bool(np.allclose(ends, [low, high], rtol=0.006, atol=0.5e-6))
+    return near and len(codes) >= 0.5 * len(np.unique(z))
 
 
 def of_two_categories(reader: Reader, match: Match) -> bool:
@@ -471,17 +554,29 @@ def of_two_categories(reader: Reader, match: Match) -> bool:
     return True
 
 
+VERB = "(?:rises|falls|goes|hardly|may|swings) "
 COURSE = (
-    r"(?:(?P<way>rises|falls|goes up and down) by "
-    rf"{AMOUNT}{RANGE}|(?:hardly changes|may rise or fall) "
-    r"(?P<between>\((?:a factor of )?(?P<least>\S+)"
-    rf"{UNIT} to (?P<most>\S+?){UNIT}\))) from (?P<first>\S+) to (?P<last>\S+) "
-    rf"where (?P<z>.+?) is (?P<at>.+?){PERHAPS}"
+    rf"(?P<what>{VERB}.+?) where (?P<z>.+?) is (?P<at>.+?){PERHAPS}"
+    rf"(?:$|(?:, | and )(?={VERB}))"
+)
+TURN = (
+    rf"(?P<way>rises|falls) by (?P<before>{SOME}) until \S+.* and (?:rises|falls) by "
+    rf"(?P<after>{SOME}) until \S+"
+)
+CHANGE = (
+    rf"(?P<way>rises|falls|goes up and down|swings) by {AMOUNT}{RANGE}"
+    r"(?:, half of it until (?P<half>[\d.]+).*,)?"
+)
+FLAT = (
+    r"(?:hardly changes|may rise or fall) \((?:a factor of )?(?P<least>\S+)"
+    rf"{UNIT} to (?P<most>\S+?){UNIT}\)"
 )
 FROM = r"from (?P<first>\S+) to (?P<last>\S+) of (?P<along>.+?)"
-NEXT_COURSE = "(?:, | and )(?=(?:rises|falls|goes|hardly|may) )"
 HOW = {
-    r"along (?P<along>.+?), .+? (?P<courses>(?:rises|falls|goes|hardly|may) .+)": courses,
+    r"(?:from (?P<first>\S+) to (?P<last>\S+) of|within (?P<cycle>.+?) of|with) (?P<along>.+?)"
+    r"(?: (?P<high>\S+) instead of (?P<low>\S+))?(?:, apart from its season)?, .+? "
+    r"(?P<courses>(?:rises|falls|goes|hardly|may|swings) .+?)"
+    r"(?:; the changes differ by (?:up to )?(?P<differ>.+))?": courses,
     r".+? exceeds what both effects give most (?P<highest>where .+) \((?P<most>.+)\) and falls "
     r"short of it most (?P<lowest>where .+) \((?P<least>.+)\)": of_two_categories,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
@@ -515,7 +610,7 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     r"(?:, most of it around (?P<jump>-?[\d.]+).*|, nearly (?P<near>[\w ]+) of .+"
     r"|, half of it until (?P<half>-?[\d.]+)(?:\D.*)?)?": change,
     rf"{WAY}(?: by (?P<before>{SOME}))? until {N}{UNIT}{RANGE} and (?P<then>rises|falls)"
-    rf"(?: by (?P<after>{SOME}))? from there on{PERHAPS}": turn,
+    rf"(?: by (?P<after>{SOME}))? until \S+{PERHAPS}": turn,
     rf"{WAY} by {AMOUNT}{RANGE} from (?P<first>\S+) to (?P<last>\S+?){PERHAPS}, and its course "
     r"elsewhere is uncertain": change_between,
     rf"goes up and down by {AMOUNT}{RANGE}(?:, lowest at (?P<lowest>\S+) and highest at "
@@ -803,9 +898,8 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         growth,
     ),
     (
-        rf"(?P<a>.+?) and (?P<b>.+?) interact, which (?:has a share of )?(?:explains )?{P}"
-        r"(?: of the variance of the fit)?"
-        rf"{PERHAPS}(?:: (?P<how>.+)|, in a way that is uncertain)\.",
+        rf"(?P<a>.+?) and (?P<b>.+?) interact, which (?:explains {P} of the variance of the fit|"
+        rf"other effects offset){PERHAPS}(?:: (?P<how>.+)|, in a way that is uncertain)\.",
         interact,
     ),
     (rf"It explains {P} of the variance of the fit\.", share),
