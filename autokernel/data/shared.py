@@ -1,5 +1,6 @@
 """What some rows of a table share: a level, a weekday, or a day of the year."""
 
+from collections import defaultdict
 from collections.abc import Iterator
 from datetime import date, timedelta
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from autokernel.data.columns import Inputs
 from autokernel.data.dates import parts_of_year
 from autokernel.typing import BoolArray, FloatArray
 
+ORDINALS = ("first", "second", "third", "fourth")  # weeks of a month
 N_RANDOM_SETS, N_BLOCKS = 9999, 99  # of rows, with which some are compared
 MIN_PROBABILITY = 1e-3  # of as much in common by chance
 
@@ -21,12 +23,31 @@ class Shared(NamedTuple):
     kind: str  # "level", "weekday" or "day"
     groups: FloatArray
 
-    def names(self, numbers: FloatArray) -> list[str]:
-        """Name weekdays or days of the year."""
-        if self.kind == "weekday":
-            return [f"{date(1970, 1, 1) + timedelta(int(one)):%A}" for one in numbers]
-        days = [date(2000, int(one) // 31 + 1, int(one) % 31 + 1) for one in numbers]  # a leap year
-        return [f"{one.day} {one:%B}" for one in days]
+
+def shared_days(dates: FloatArray) -> tuple[list[str], int]:
+    """Name the days that several dates (n,), in days since 1970, share, and count these dates.
+
+    They are days that recur in other years, a day of a month such as 25 December, or of its weeks
+    such as the fourth Thursday or the last Monday, and otherwise days of several dates.
+    """
+    every = [date(1970, 1, 1) + timedelta(int(one)) for one in np.floor(np.round(dates, 6))]
+    by_name, names, left = defaultdict[str, set[date]](set), list[str](), {*every}
+    for day in sorted(left):
+        weeks = [*ORDINALS[(day.day - 1) // 7 :][:1]]
+        weeks += ["last"] * ((day + timedelta(7)).month != day.month)
+        for name in (f"{day.day} {day:%B}", *(f"the {one} {day:%A of %B}" for one in weeks)):
+            by_name[name].add(day)
+    while True:
+        years = {name: len({one.year for one in own & left}) for name, own in by_name.items()}
+        best = max(years, key=lambda name: years[name], default="")
+        if years.get(best, 0) < 2:
+            break
+        names.append(best)
+        left = left - by_name[best]
+    if not names:
+        left = {day for day in left if every.count(day) < 2}
+        names = [str(day) for day in sorted({*every} - left)]
+    return names, sum(day not in left for day in every)
 
 
 def shared_by(inputs: Inputs, is_chosen: BoolArray, seed: int) -> Shared | None:

@@ -6,6 +6,7 @@ from the rows before it too: these residuals are independent if the best kernel 
 means that every check has passed.
 """
 
+import calendar
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
@@ -15,11 +16,11 @@ from scipy.stats import kruskal, norm, skewtest, spearmanr
 
 from autokernel.data import NoiseTerm
 from autokernel.data.noise import GAP, LEVELS
-from autokernel.data.shared import shared_by
+from autokernel.data.shared import shared_by, shared_days
 from autokernel.explain.axes import Axis
 from autokernel.explain.facts import N_GRID, Fact
 from autokernel.explain.sentences import SCALE_WORDS
-from autokernel.explain.words import SECONDS, capital, duration, listing, number
+from autokernel.explain.words import INTERVAL_ENDS, SECONDS, capital, duration, listing, number
 from autokernel.expression import IDENTITY
 from autokernel.inference import ExactPredictor, one_blas_thread
 from autokernel.inference.covariance import cross_covariance
@@ -33,7 +34,12 @@ MOST_DEVIATIONS = 8.0  # that are distinguished
 FACTOR_FOR_LOG = 3.0  # between the largest and the smallest target, from which a log changes much
 LEAST_DEVIATION = 1e-3  # of residuals, most of which are zero
 N_LAGS = 24  # of residuals before; half-hours, hours and months have seasons of 12 or 24
-MAX_NAMED = 6  # rows
+MIN_OF_LEVEL = 5  # rows of a level whose noise is compared
+MAX_NAMED, MIN_SHARED = 6, 3  # rows, and those that share a day
+NOT_CHECKED = (
+    "Residuals were only compared with the columns: rows are too many, or predictions are "
+    "approximate."
+)
 MASKING = "They mask the other rows; remove them if they are errors and refit."
 NOISE, BEFORE = "noise", "residuals from the rows before"
 
@@ -43,39 +49,36 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
 
     The ``advice`` is what to try if large residuals are above the predictions.
     """
-    n, tail = len(model.mixture.data.y), norm.cdf(-MOST_DEVIATIONS)
-    if n > MAX_ROWS or not all(isinstance(one, ExactPredictor) for one in model.mixture.predictors):
-        how = f"predictions: {model.approximation}, {n} rows"
-        text = (
-            "Residuals were only compared with the columns: rows are too many, or predictions are "
-            "approximate."
-        )
-        yield Fact(NOISE, "is not checked", evidence=how, text=text)
-        rows = model.transformed
-        medians = model.mixture.quantiles(rows.X, np.array([0.5]))[:, 0]
-        yield from _with_columns(rows.y - model.scale.forward(medians), model, axes)
+    data, width = model.mixture.data, model.target.width
+    are_exact = all(isinstance(one, ExactPredictor) for one in model.mixture.predictors)
+    if len(data.y) > MAX_ROWS or not are_exact:
+        yield Fact(NOISE, "is not checked", evidence=model.approximation, text=NOT_CHECKED)
+        medians = model.mixture.quantiles(data.X, np.array([0.5]))[:, 0]
+        residuals = model.transformed.y - model.scale.forward(medians)
+        yield from _with_columns(residuals, width * (data.u - medians), model, axes)
         return
     probabilities, errors = model.mixture.leave_one_out()
-    residuals = _apart(norm.ppf(np.clip(probabilities, tail, 1 - tail)), model)
+    residuals = _apart(np.clip(norm.ppf(probabilities), -MOST_DEVIATIONS, MOST_DEVIATIONS), model)
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < 0.5 else residuals  # outliers widen the noise
     near = ~_is_far(residuals)
     yield from _shared_by_far_rows(judged, model, axes)
     if _stand_apart(judged):
         yield from _far_rows(judged, model.given_rows)
-        is_little = np.mean(errors**2) > 0.5 * np.var(model.mixture.data.y)  # the fit is poor
+        is_little = np.mean(errors**2) > 0.5 * np.var(data.y)  # the fit is poor
         if is_little and near[_is_far(judged)].any():
-            how = "median of the residuals"
-            yield Fact("fit", "is hidden", deviation, evidence=how, text=MASKING)
+            yield Fact("fit", "is hidden", deviation, evidence="residuals", text=MASKING)
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals, model.given_rows)
     else:
-        spread = _changing_spread(residuals, near, model, axes)
         largest = residuals[np.argmax(np.abs(residuals))]
-        shape = [*spread, *_skewness(residuals[near], advice, largest=largest)]
-        yield from shape or _far_rows(residuals, model.given_rows)  # such noise has rows far off
+        shape = _changing_spread(residuals, near, model, axes)
+        shape += _skewness(residuals[near], advice, largest=largest)
+        yield from shape  # such noise has rows far off, but none of the farthest
+        yield from _far_rows(residuals, model.given_rows, least=MOST_DEVIATIONS * bool(shape))
         if near.all():  # rows far off distort the residuals of their neighbours
-            yield from _left_over(residuals, model, axes)
+            yield from _with_columns(residuals, width * errors, model, axes)
+            yield from _left_over(model, axes)
 
 
 def _apart(residuals: FloatArray, model: FittedModel) -> FloatArray:
@@ -138,18 +141,20 @@ def _is_far(residuals: FloatArray) -> BoolArray:
     return np.abs(residuals) > norm.isf(FALSE_ALARM / (2 * len(residuals)))
 
 
-def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Fact]:
-    far = np.argsort(-np.abs(residuals), kind="stable")[: _is_far(residuals).sum()]
+def _far_rows(residuals: FloatArray, numbers: IntArray, least: float = 0.0) -> Iterator[Fact]:
+    size, is_far = np.abs(residuals), _is_far(residuals)
+    far = np.argsort(-size, kind="stable")[: np.sum(is_far & (size >= least - 1e-6))]
     if not len(far):
         return
     rows = listing([str(row) for row in numbers[far[:MAX_NAMED]].tolist()])
     if len(far) > MAX_NAMED:
         rows = f"{rows}, and {len(far) - MAX_NAMED} more,"
-    most = min(float(np.abs(residuals[far[0]])), MOST_DEVIATIONS)
-    by = f"{number(most)}{' or more' if most == MOST_DEVIATIONS else ''} standard deviations off"
-    subject, are = f"row {rows}", "is an outlier:"
+    most = min(float(size[far[0]]), MOST_DEVIATIONS)
+    subject, are, by = f"row {rows}", "is an outlier:", f"{number(most)} standard deviations off"
     if len(far) > 1:
-        subject, are = f"rows {rows}", "are outliers: up to"
+        subject, are, by = f"rows {rows}", "are outliers:", f"up to {by}"
+    if most == MOST_DEVIATIONS:
+        by = f"more than {MOST_DEVIATIONS:g} standard deviations off"
     text = f"{capital(subject)} {are} {by} (rows are counted from 0)."
     yield Fact(subject, "does not fit", most, evidence="leave-one-out residuals", text=text)
 
@@ -157,25 +162,31 @@ def _far_rows(residuals: FloatArray, numbers: IntArray) -> Iterator[Fact]:
 def _shared_by_far_rows(
     residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]
 ) -> Iterator[Fact]:
-    """Say what rows far off have in common, if that is no accident: they are likely to recur."""
-    is_far = _is_far(residuals)
-    shared = shared_by(model.mixture.data.inputs, is_far, seed=0) if is_far.any() else None
-    if shared is None:
+    """Say what rows far off have in common, if that is no accident: they are likely to recur.
+
+    The farthest may share days of the year.
+    """
+    is_far, inputs = _is_far(residuals), model.mixture.data.inputs
+    n, how = int(is_far.sum()), "leave-one-out residuals"
+    farthest = np.argsort(-np.abs(residuals), kind="stable")[: min(2 * MAX_NAMED, n)]
+    for column in inputs.columns.dates if n > 1 else ():
+        days, n_shared = shared_days(inputs.raw(column)[farthest])
+        if n_shared >= max(MIN_SHARED, len(farthest) / 2):
+            subject = f"{n_shared} of the {len(farthest)} rows that are farthest off"
+            fact = Fact(subject, "share a day", n_shared / len(farthest), evidence=how)
+            yield fact.said(f"{capital(subject)} are on {listing(days)}.")
+            return
+    shared = shared_by(inputs, is_far, seed=0) if n else None
+    if shared is None or shared.kind == "day":
         return
     known = shared.groups[is_far & ~np.isnan(shared.groups)]
     found, counts = np.unique(known, return_counts=True)
-    order, axis = np.argsort(-counts, kind="stable"), axes[shared.column]
-    if shared.kind == "day":
-        n, most = counts[counts > 1].sum(), order[: min(MAX_NAMED, (counts > 1).sum())]
-        days = listing(shared.names(found[most]))
-        text = f"share a day of the year with another one: {days}"
-    else:
-        n, first = counts[order[0]], found[order[:1]]
-        text = f"are of {axis.name} {axis.names_of(first)[0]}"
-        if shared.kind == "weekday":
-            text = f"are on a {shared.names(first)[0]}"
-    subject, how = f"{n} of the {is_far.sum()} rows that are far off", "leave-one-out residuals"
-    fact = Fact(subject, f"share a {shared.kind}", float(n / is_far.sum()), evidence=how)
+    most, axis = found[[np.argmax(counts)]], axes[shared.column]
+    text = f"are of {axis.name} {axis.names_of(most)[0]}"
+    if shared.kind == "weekday":
+        text = f"are on a {calendar.day_name[int(most[0] + 3) % 7]}"  # 1970 began on a Thursday
+    subject = f"{counts.max()} of the {n} rows that are far off"
+    fact = Fact(subject, f"share a {shared.kind}", float(counts.max() / n), evidence=how)
     yield fact.said(f"{capital(subject)} {text}.")
 
 
@@ -235,9 +246,8 @@ def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Fac
     return _alarm(found.pvalue, fact, text)
 
 
-def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]:
-    """Say whether residuals still rise or fall along a column, repeat, or follow each other."""
-    yield from _with_columns(residuals, model, axes)
+def _left_over(model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]:
+    """Say whether residuals still repeat, or follow each other."""
     for column, axis in enumerate(axes):
         is_time = len(axes) == 1 or axis.origin is not None
         if is_time and not axis.levels and np.ptp(model.mixture.data.inputs.filled[:, column]) > 0:
@@ -248,23 +258,34 @@ def _left_over(residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]) 
 
 
 def _with_columns(
-    residuals: FloatArray, model: FittedModel, axes: Sequence[Axis]
+    residuals: FloatArray, errors: FloatArray, model: FittedModel, axes: Sequence[Axis]
 ) -> Iterator[Fact]:
-    """Say whether residuals still rise or fall along a column, or differ between levels."""
+    """Say whether residuals still rise or fall along a column, or differ between levels.
+
+    The size is that of the average errors (n,) in the highest level or third from the lowest.
+    """
     every = enumerate(zip(axes, model.mixture.data.inputs.filled.T, strict=True))
     varying = {column: one for column, one in every if np.ptp(one[1]) > 0}
     used = model.evaluation.expression.columns
     for column, (axis, x) in varying.items():
         n_alike = sum((one in used) == (column in used) for one in varying)
         if axis.levels:
-            found = kruskal(*(residuals[x == level] for level in np.unique(x)))
-            word, how = f"differ between levels of {axis.name}", "Kruskal-Wallis test of residuals"
+            groups = [x == level for level in np.unique(x)]
+            found = kruskal(*(residuals[one] for one in groups))
+            word, how = "differ between levels of", "Kruskal-Wallis test of residuals"
+            groups = [one for one in groups if one.sum() >= MIN_OF_LEVEL] or groups
         else:
             found = spearmanr(residuals, x)
-            word = f"{'rise' if found.statistic > 0 else 'fall'} with {axis.name}"
+            word = f"{'rise' if found.statistic > 0 else 'fall'} with"
             how = "rank correlation of residuals with the column"
-        fact = Fact("residuals", word, float(found.statistic), evidence=how)
-        yield from _alarm(found.pvalue * n_alike, fact, f"The residuals still {word}.")
+            groups = [x <= np.quantile(x, 1 / 3), x >= np.quantile(x, 2 / 3)]
+        size = float(np.ptp([errors[one].mean() for one in groups]))
+        fact = Fact("residuals", f"{word} {axis.name}", size, evidence=how)
+        text = f"The residuals still {word} {axis.name}, by {number(size, 2)}."
+        if column not in model.used_columns:
+            its = "differ between its levels" if axis.levels else f"{word} it"
+            text = f"{axis.name} is not used, but residuals still {its}, by {number(size, 2)}."
+        yield from _alarm(found.pvalue * n_alike, fact, text)
 
 
 def _repeating(x: FloatArray, residuals: FloatArray, axis: Axis) -> list[Fact]:
@@ -327,18 +348,24 @@ def _about_noise(model: FittedModel) -> str:
 
 
 def of_varying_noise(model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]:
-    """Say how the noise of the best kernel varies, with a sentence for each term."""
+    """Say how the noise of the best kernel varies, with a sentence for each sure term."""
     for term in model.transformed.noise_function.terms:
-        yield _of_term(term, axes[term.column], _about_noise(model))
+        x = model.transformed.inputs.raw(term.column)
+        fact = _of_term(term, axes[term.column], _about_noise(model), x[~np.isnan(x)])
+        yield from [fact] if fact.low > 1 else []
 
 
-def _of_term(term: NoiseTerm, axis: Axis, noise: str) -> Fact:
-    """Compare the noise where it is largest with that where it is smallest."""
+def _of_term(term: NoiseTerm, axis: Axis, noise: str, x: FloatArray) -> Fact:
+    """Compare the noise where it is largest with that where it is smallest, with several rows."""
     values, name = term.knots, axis.name
     if term.form == GAP:
         values = np.array([np.nan, axis.low])
     elif term.form == "smooth":
-        values = np.linspace(values[0], values[-1], N_GRID)
+        low, high = np.quantile(x, INTERVAL_ENDS)
+        values = np.linspace(low, high, N_GRID)
+    elif term.form == LEVELS:
+        n_rows = np.sum(x[:, None] == values, axis=0)
+        values = values[n_rows >= min(MIN_OF_LEVEL, np.sort(n_rows)[-2])]
     log_noise = term.basis(values) @ term.coefficients
     most, least = values[[np.argmax(log_noise), np.argmin(log_noise)]].tolist()
     ratio = term.ratio(most, least)

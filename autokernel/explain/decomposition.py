@@ -38,6 +38,7 @@ from autokernel.typing import FloatArray
 
 INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
 SMALL = 0.01  # share of parts that explain little
+FOLDED = 0.2  # of the variance of a product of cycles, which the shorter one does not explain
 DRAWS_OF_STD, MAX_PLACES = 8, 128  # of deviations, between whose places they are interpolated
 TEXT_OF_REST = (
     "What is left: averages over other kernels and parameters, and interactions without a sentence."
@@ -521,10 +522,19 @@ class ExplainedFunction:
         low, high = self.ends(part.column)
         if low == high:
             return replace(part, period=np.nan, is_season=False)
-        if part.is_season or np.isnan(part.period):
+        if np.isnan(part.period):
             return part
         if region := part.region(high):
             low, high = region.longest
+        for period in (one for one in part.every_period if one < part.period):
+            cycles = low + period * np.arange(min(int((high - low) / period), 100))  # are enough
+            if len(cycles) > 1:
+                values = self.mean(part, np.add.outer(cycles, period * np.arange(16) / 16).ravel())
+                waves = values.reshape(len(cycles), -1)
+                if (waves - waves.mean(axis=0)).var() < FOLDED * waves.var():
+                    return replace(part, period=period, is_season=True)
+        if part.is_season:
+            return part
         n_periods = (high - low) / part.period
         if n_periods < 1:  # no average over a period
             return part

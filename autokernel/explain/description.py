@@ -46,11 +46,18 @@ from autokernel.explain.words import (
     with_unit,
 )
 from autokernel.expression import IDENTITY
-from autokernel.model import PRIOR_LAW, SERIES_LAW, FittedModel, share_explained
+from autokernel.model import (
+    PRIOR_LAW,
+    SERIES_LAW,
+    FittedModel,
+    KernelPosterior,
+    share_explained,
+)
 from autokernel.typing import FloatArray, IntArray
 
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
 SAME_COLUMN = 1 - 1e-9  # correlation of two columns that differ in their units
+OPEN_SHARE = 0.1  # of the variance, below which an effect without a direction has no sentence
 TINY = np.finfo(float).tiny
 MUCH_OF_ONE = 0.1  # of the share that is explained, if one row is left out
 USED = "kernels that use the column"
@@ -141,7 +148,9 @@ class Description:
         """
         if self._is_rough:
             return []
-        large = self.explained.parts[: self.explained.n_large]
+        large = [
+            one for one in self.explained.parts[: self.explained.n_large] if not self._is_open(one)
+        ]
 
         def changes(effect: Part | Interaction) -> float:
             own = (isinstance(effect, Part) and self.interactions) or []
@@ -149,6 +158,10 @@ class Description:
             return float(np.linalg.norm([effect.size, *with_it]))
 
         return sorted([*large, *self.interactions], key=changes, reverse=True)
+
+    def _is_open(self, part: Part) -> bool:
+        """Whether a part that explains little has no certain direction."""
+        return part.share < OPEN_SHARE and self.facts(part)[0].predicate == "is open"
 
     def text(self, effect: Part | Interaction) -> str:
         """Describe an effect in one sentence."""
@@ -251,15 +264,17 @@ class Description:
         if self._is_rough:
             return
         parts, n_large = self.explained.parts, self.explained.n_large
-        small, how, of = parts[n_large:], "covariance with the fit", "of the variance of the fit."
+        small = [*filter(self._is_open, parts[:n_large]), *parts[n_large:]]
+        how, of = "covariance with the fit", "of the variance of the fit."
         if small:
             columns = sorted({part.column for part in small})
-            names, share = listing([self.names[c] for c in columns]), sum(p.share for p in small)
+            names = listing([self.names[c] for c in columns])
+            share = max(0.0, sum(part.share for part in small))
             which = f"{capital(counted(len(small), 'smaller component'))} of {names}"
             verb = "explains" if len(small) == 1 else "together explain"
             text = f"{which} {verb} {percent(share)} {of}"
             yield Fact(names, "share", share, evidence=how, text=text)
-            large = {part.column for part in parts[:n_large]}
+            large = {part.column for part in self.shown if isinstance(part, Part)}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])
         more = 1 - sum(one.share for one in self.effects)
@@ -334,8 +349,24 @@ class Description:
         for name, p in unsure:
             yield Fact(name, "may matter", probability=p, evidence=USED, text=text)
             text = ""  # which the first of them has
-        unused = [name for name, p in rows if p <= EXCLUDED]
+        left = [one.text for one in self._residuals]  # of which it is said there
+        unused = [
+            name
+            for name, p in rows
+            if p <= EXCLUDED and not any(one.startswith(f"{name} is not used") for one in left)
+        ]
         yield from _are(unused, "not used by the kernels of weight")
+        yield from self._codes()
+
+    def _codes(self) -> Iterator[Fact]:
+        """Say which whole numbers are taken for levels, and how to have them so always."""
+        for column, (axis, name) in enumerate(zip(self.axes, self.names, strict=True)):
+            sure = sum(one.probability for one in self.model.kernels if _has_levels(one, column))
+            if sure > EXCLUDED and not axis.levels:
+                text = f"{name} has whole numbers that are taken for levels without an order"
+                text = f"{perhaps(text, sure)}; categorical_features=[{name!r}] always does so."
+                how = "kernels that have CAT on the column"
+                yield Fact(name, "has levels", probability=sure, evidence=how, text=text)
 
     def _averaging(self) -> Iterator[Fact]:
         """Say how much averaging changes the predictions, if it is worth a sentence."""
@@ -445,15 +476,37 @@ class Description:
         if len(varying) < 2:
             return
         r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])
-        how, near = "least correlation of the columns", "can hardly be distinguished in these data"
-        alike = [(*one, "are one column in different units") for one in _groups(r, SAME_COLUMN)]
-        alike += [(*one, near) for one in _groups(r, 0.95) if one[1] <= SAME_COLUMN]
-        for group, least, what in alike:
+        how = "least correlation of the columns"
+        for group, least in _groups(r, SAME_COLUMN):
+            main, *others = sorted(names[group].tolist(), key=self._rank_of)
+            own = [varying[name] for name in names[group]]
+            what = "are one column in different units"
+            if all(len(np.unique(x)) == 2 for x in own):
+                what = "separate the rows in the same way"
+            if all(np.array_equal(x, own[0]) for x in own):
+                what = "have the same values"
+            text = f"{listing(names[group].tolist())} {what}: leave out {listing(others)}."
+            yield Fact(listing([main, *others]), "are alike", least, evidence=how, text=text)
+        for group, least in _groups(r, 0.95):
             subject = listing(names[group].tolist())
+            if least > SAME_COLUMN:
+                continue
             size = f"{least:.2f}{' or more' * (len(group) > 2)}" if least <= 0.995 else "above 0.99"
-            text = f"{subject} {what} (their correlation is {size})"
+            text = (
+                f"{subject} can hardly be distinguished in these data (their correlation is {size})"
+            )
             text = f"{text}: what is said of one may be due to another."
             yield Fact(subject, "are alike", least, evidence=how, text=text)
+
+    def _rank_of(self, name: str) -> tuple[float, int]:
+        """Order columns by how probable it is that the kernels use them."""
+        column = self.names.index(name)
+        return -np.nan_to_num(self._used[column]), column
+
+
+def _has_levels(kernel: KernelPosterior, column: int) -> bool:
+    leaves = kernel.evaluation.expression.leaves
+    return any(leaf.column == column and leaf.kernel.is_categorical for leaf in leaves)
 
 
 def _in_one(facts: Iterable[Fact]) -> str:

@@ -24,7 +24,7 @@ N_DRAWS = 200
 N_GRID = 65  # points of a curve over the data
 BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
-POINTS_OF_CYCLE = 32
+POINTS_OF_CYCLE, POINTS_OF_LEVEL = 32, 16  # of a wave, and of an average over one
 OUTSIDE = 0.025  # share of the rows at each end of a column for which a few extreme ones stand
 NEARLY_LINE = 0.95  # share of the variance of a curve along the log or the root of a column
 SURE = 0.9  # probability of a component below which none is named
@@ -375,7 +375,7 @@ def level_of(explained: ExplainedFunction, part: Part) -> Curve:
     taken to be a straight line.
     """
     begin, end = explained.ends(part.column)
-    offsets = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period
+    offsets = (np.arange(POINTS_OF_LEVEL) + 0.5) / POINTS_OF_LEVEL * part.period
     n_starts = int(min(17, max(3, 2 * (end - begin) / part.period)))  # averages
     starts = np.linspace(begin, end - part.period, n_starts)
     curve = curve_of(explained, part, (starts[:, None] + offsets).ravel())
@@ -385,7 +385,7 @@ def level_of(explained: ExplainedFunction, part: Part) -> Curve:
     apart = np.diff(middles)
 
     def averages(drawn: FloatArray) -> FloatArray:
-        inside = drawn.reshape(len(drawn), n_starts, POINTS_OF_CYCLE).mean(axis=2)
+        inside = drawn.reshape(len(drawn), n_starts, POINTS_OF_LEVEL).mean(axis=2)
         steps = np.diff(inside, axis=1)
         first = inside[:, :1] - apart[0] / apart[1] * steps[:, :1]
         last = inside[:, -1:] + apart[-1] / apart[-2] * steps[:, -1:]
@@ -404,7 +404,7 @@ def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     ahead = NEAR_BEYOND * (end - begin)
     cycle = np.zeros(1)
     if np.isfinite(part.period):
-        cycle = (np.arange(POINTS_OF_CYCLE) + 0.5) / POINTS_OF_CYCLE * part.period - part.period
+        cycle = (np.arange(POINTS_OF_LEVEL) + 0.5) / POINTS_OF_LEVEL * part.period - part.period
     places = np.array([end - ahead, end, end + ahead])
     curve = curve_of(explained, part, (places[:, None] + cycle).ravel())
 

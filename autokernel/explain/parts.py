@@ -74,6 +74,11 @@ class Part:
         ]
 
     @property
+    def every_period(self) -> list[float]:
+        """Its periods in the unit interval, also those that it only repeats with for a while."""
+        return sorted({float(np.exp(self.theta_of_all[entry])) for _, entry in self.periods})
+
+    @property
     def expression(self) -> Tree:
         """The kernel along the column, in which equal factors occur once."""
         first, *others = {one.expression.canonical: one.expression for one in self.group}.values()
@@ -152,7 +157,7 @@ class Part:
         A season has those with its period, and what is confined to regions those of the same ones.
         """
         if self.is_season:
-            return other.repeats_like(self, 0.05)  # of another kernel
+            return any(abs(one / self.period - 1) < 0.05 for one in other.every_period)
         if self.regions:
             return self.regions == other.regions
         rivals = [one for one in parts if not (one.is_free or (self.is_whole and one.is_season))]

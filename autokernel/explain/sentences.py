@@ -8,6 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from autokernel.data.scales import LARGEST_LOG, Scale
+from autokernel.data.shared import shared_days
 from autokernel.explain.axes import MAX_VALUES, Axis
 from autokernel.explain.decomposition import SMALL, ExplainedFunction, Interaction
 from autokernel.explain.effects import effect_of
@@ -60,6 +61,7 @@ from autokernel.typing import FloatArray
 SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit": "logit"}
 
 UNNAMED = "the target"
+FAR_AROUND = 1.5  # the range of a trend in that of its averages, from which it is said instead
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
 MAX_LEVELS, MAX_WITH_INTERVALS = 6, 4  # of a category whose differences are listed
@@ -240,7 +242,8 @@ class ComponentFacts:
         if self._shows_period(part, region):
             return self._repeating(region)
         if self._whole is not part:
-            said = [self._curve(*self._level())]
+            curve, fact = self._level()
+            said = self._around(curve) or [self._curve(curve, fact)]
         else:
             said = self._along((region and region.inner) or WHOLE_COLUMN)
         said = self._in_groups(said)
@@ -474,6 +477,25 @@ class ComponentFacts:
         curve = level_of(self._explained, self._whole)
         return curve, direction(curve, self._subject)
 
+    def _around(self, level: Curve) -> list[Fact]:
+        """Say how far a trend is from its averages, if much farther than these are from each other.
+
+        Its six lowest days or rows may be days of the year, such as holidays.
+        """
+        x = np.unique(self._x)
+        values, say = self._explained.in_unit(self._explained.mean(self._part, x)), self._say
+        if np.ptp(values) <= FAR_AROUND * level.reach:
+            return []
+        low, high = (self._axis.place(x[at(values)]) for at in (np.argmin, np.argmax))
+        size, where = float(np.ptp(values)), f"lowest at {low} and highest at {high}"
+        if self._axis.origin is not None:
+            moments = self._axis.low + self._axis.extent * x[np.argsort(values, kind="stable")]
+            days, n = shared_days(np.array([*dict.fromkeys(np.floor(moments).tolist())][:6]))
+            where = f"lowest on {listing(days)}" if n >= 4 else where
+        fact = Fact(self._subject, "goes up and down", size, evidence="values at the rows")
+        text = f"{self._changes} goes up and down by {say.amount(size)}, {where}."
+        return [say.measured(fact).said(text)]
+
     def _drift(self) -> Iterator[Fact]:
         """Say how far a level wanders from one row to the next, if it is a random walk."""
         drift = self._explained.drift(self._part, self._regular_step)
@@ -542,6 +564,7 @@ class ComponentFacts:
             said += self._level_of_cycle(swing.value * max(1.0, 1 / grows.value))
         # otherwise the first and the last cycle are alike
         changes = max(grows.value, 1 / grows.value) >= 1.25 and grows.probability >= SURE
+        changes &= self._part.every_period[-1] < 1.02 * self._part.period  # no longer one bends it
         if changes:
             text = f" from {self._say.amount(swing.value / grows.value)} in the first cycle"
             if self._is_log:
@@ -572,23 +595,24 @@ class ComponentFacts:
             how = f" {'that' if word else 'and'} changes {say.y_name} by {factors}"
             amounts += ends
         text = perhaps(f"a {noun}{how} in its last cycle", swing.probability)
-        named = [axis.name_in(word.strip(), place) for place in self._extremes()]
-        if named and all(named):
+        if named := self._extremes(word.strip()):
             low, high = named
             text = f"{text}, highest {high} and lowest {low}"
         return [self._begun(period, text, begin), *map(say.measured, amounts)]
 
-    def _extremes(self) -> list[float]:
-        """Return where the last cycle is lowest and highest, without a place if rows are few."""
+    def _extremes(self, word: str) -> list[str]:
+        """Name when the last cycle is lowest and highest on average, if rows are not few."""
         end, period = float(self._x.max()), self._part.period
         rows = np.unique(self._x[self._x > end - period * (1 - STILL)])
-        if not (self._regular_step and len(rows) >= 4):  # rows in one cycle
+        names = [self._axis.name_in(word, place) for place in rows.tolist()]
+        if not (all(names) and self._regular_step and len(rows) >= 4):  # rows in one cycle
             return []
-        first, last, *values = self._explained.mean(
-            self._part, np.array([end - period, end, *rows])
-        )
+        ends = np.array([end - period, end])
+        first, last, *values = self._explained.mean(self._part, np.append(ends, rows))
         wave = np.array(values) - (last - first) * (rows - end) / period
-        return [float(rows[np.argmin(wave)]), float(rows[np.argmax(wave)])]
+        known, number, counts = np.unique(names, return_inverse=True, return_counts=True)
+        means = np.bincount(number, wave) / counts
+        return [str(known[np.argmin(means)]), str(known[np.argmax(means)])]
 
     def _period(self, swing: Fact) -> Fact:
         part, axis, ends = self._part, self._axis, (np.nan, np.nan)
@@ -725,7 +749,7 @@ class InteractionFacts:
         for level, curve, fact, half in every:
             where = f"{'it' if found else say.names[other]} is {level}"
             text = f"{fact.predicate} by {say.amount(*fact.ends)}{half}"
-            if fact.predicate in ("hardly changes", OPEN):
+            if fact.predicate in ("hardly changes", "hardly swings", OPEN):
                 text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
             if " then " in fact.predicate:
                 fact, text = say.turn(fact, curve, axis, view)
@@ -739,12 +763,13 @@ class InteractionFacts:
         changes = [float(quantity(one.mean[None])[0]) for one in curves]
         most, least = (curves[int(at(changes))].draws for at in (np.argmax, np.argmin))
         drawn = quantity(most) - quantity(least)
-        if np.mean(drawn > 0) < SURE:
-            return []
+        if np.mean(drawn > 0) < CERTAIN:
+            return found if any(halves) else []
         size = max(changes) - min(changes), *interval(drawn).tolist()
         differ = say.measured(replace(about, predicate="differ by").moved(*size))
         by = f"{'up to ' * (len(curves) > 2)}{say.amount(*size)}"
-        found[-1] = found[-1].said(f"{found[-1].text}; the changes differ by {by}")
+        what = "swings" if quantity is swings_of else "changes"
+        found[-1] = found[-1].said(f"{found[-1].text}; the {what} differ by {by}")
         return [*found, differ]
 
     def _common_curves(
@@ -851,7 +876,8 @@ def _course(curve: Curve, about: Fact, *, reach: float, quantity: Quantity) -> F
     """
     change, low, high = curve.measured(quantity)
     if quantity is swings_of:
-        return replace(about, predicate="swings").moved(change, low, high)
+        word = "swings" if change > HALF**2 * reach else "hardly swings"
+        return replace(about, predicate=word).moved(change, low, high)
     errors = np.ptp(curve.draws - curve.mean, axis=1)
     by_chance = np.quantile(errors, INTERVAL_ENDS[1])
     if abs(change) < HALF * curve.reach and curve.reach > by_chance:

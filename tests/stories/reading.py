@@ -650,11 +650,10 @@ def season(reader: Reader, match: Match) -> bool:
         rows = x[x > end - period * (1 - 1e-9)]
         first, last, *values = reader.effect(reader.numbers[:1], [end - period, end, *rows])
         wave = np.array(values) - (last - first) * (rows - end) / period
-        dates = [
-            pd.Timestamp(0) + pd.Timedelta(rows[at(wave)], "D") for at in (np.argmax, np.argmin)
-        ]
-        named = [f"{date:in %B on %A at %H:%M}" for date in dates]
-        if not (match["highest"] in named[0] and match["lowest"] in named[1]):
+        dates = pd.Timestamp(0) + pd.to_timedelta(rows, "D")
+        names = {"in": "in %B", "on": "on %A", "at": "at %H:%M"}
+        means = pd.Series(wave).groupby(dates.strftime(names[match["highest"][:2]])).mean()
+        if (match["highest"], match["lowest"]) != (means.idxmax(), means.idxmin()):
             return False
     places = np.linspace(end - period, end, 33)
     y = reader.effect(reader.numbers[:1], places)
@@ -877,7 +876,12 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"It is uncertain whether (?P<names>.+) matters?\.", matters),
     (r"(?P<names>.+?) (?:is|are) not used by .+\.", matters),
     (r"(?P<names>.+?) (?:is|are) constant(?: in the \d+ rows of the fit)?\.", is_constant),
-    (r"(?P<names>.+?) (?:are one column in|can hardly be dist).+", alike),
+    (
+        r"(?P<names>.+?) (?:are one column in different units|separate the rows in the same way|"
+        r"have the same values): leave out .+\.",
+        alike,
+    ),
+    (r"(?P<names>.+?) can hardly be dist.+", alike),
     (rf"Predictions average .+ by {AMOUNT} \(root mean.+", averaging),
     (rf"This describes the best kernel, (?P<kernel>.+?); its probability .+? is {N}\.", kernels),
     (r"The search was cut .+", is_said),
