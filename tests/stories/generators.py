@@ -4,19 +4,24 @@ A fact is a kind of claim, the columns that it is about, and a number or a sign:
 fitted model says, without its words. The facts of a story are those that must be claimed, and
 those that may be; every other fact is false. The truth is the function that the data are drawn
 from, and what it does beyond the data; what no data can decide may be claimed. To say that
-something is open claims nothing.
+something is open claims nothing, unless it is said that the data cannot tell it.
 """
 
 import re
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from inspect import isfunction, signature
 from itertools import combinations
 
 import numpy as np
 import pandas as pd
 
-ACCURACY = {"noise": 1 / 3, "outlier": 0.0}  # relative difference that is allowed, by kind
+ACCURACY = {  # relative difference that is allowed, by kind
+    "noise": 1 / 3,
+    "outlier": 0.0,
+    "carried": 0.0,
+    "half way": 1 / 4,
+}
 NUMBER = 0.1  # the same for other kinds
 YEAR = 365.25  # days
 
@@ -38,6 +43,7 @@ class Story:
 
 UP, DOWN, NONE = 1.0, -1.0, 0.0  # the number of a fact
 VALUE, SIGN = np.nan, np.inf  # it is the value of the claim, or its sign
+ANY = np.nan  # a known fact with each number
 KINDS = {
     "noise": ("noise", VALUE),
     "rises": ("direction", UP),
@@ -51,6 +57,13 @@ KINDS = {
     "is higher": ("difference", UP),
     "is lower": ("difference", DOWN),
     "interact": ("interaction", NONE),
+    "differ by": ("differ", NONE),
+    "swings": ("swings", NONE),
+    "cannot be told": ("untold", NONE),
+    "rises within groups": ("within", UP),
+    "falls within groups": ("within", DOWN),
+    "rises between groups": ("between", UP),
+    "falls between groups": ("between", DOWN),
     "repeats beyond": ("lasts", NONE),
     "fades beyond": ("fades", NONE),
     "continues beyond": ("beyond", SIGN),
@@ -58,6 +71,8 @@ KINDS = {
     "returns beyond": ("returns", NONE),
     "matters": ("matters", NONE),
     "is not used": ("does not matter", NONE),
+    "is carried by a row": ("carried", NONE),
+    "share a day": ("days", NONE),
     "are alike": ("alike", NONE),
     "does not fit": ("outlier", NONE),
     "excluded": ("outlier", NONE),
@@ -82,6 +97,7 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         predicate = re.sub(of_scale, r"\1", predicate)
         no_change = 1.0 if claim.unit.startswith("factor") else 0.0
         predicate = re.sub("^(grows|shrinks) with .*", r"\1 with the prediction", predicate)
+        predicate = re.sub("^(rises|falls) (within|between) .*", r"\1 \2 groups", predicate)
         if predicate == "noise" and claim.unit.startswith("factor"):
             predicate = "grows with the prediction"
         kind, number = KINDS.get(predicate, ("", NONE))
@@ -92,18 +108,31 @@ def facts_of(claims: pd.DataFrame) -> Iterator[tuple[Fact, float]]:
         elif np.isinf(number):
             number = float(np.sign(claim.value - no_change))
         columns = columns_of(subject)
-        names = re.split(r", | and ", subject)
         if claim.predicate.endswith(" linearly"):
             yield ("line", columns, NONE), claim.probability
-        if kind == "outlier":
-            found = [(kind, "", float(row)) for row in re.findall(r"\d+", subject)]
-        elif kind in ("matters", "does not matter"):
-            found = [(kind, name, number) for name in names]
-        elif kind == "alike":
-            found = [(kind, ",".join(pair), number) for pair in combinations(sorted(names), 2)]
-        else:
-            found = [(kind, columns, number)]
-        yield from ((fact, claim.probability) for fact in found)
+        if kind == "interaction" and (ratio := ratio_of_half_ways(claim.text)) > 1:
+            yield ("half way", columns, ratio), claim.probability
+        yield from ((one, claim.probability) for one in said_of(kind, subject, number, claim.text))
+
+
+def said_of(kind: str, subject: str, number: float, text: str) -> list[Fact]:
+    """Return the facts of one kind: of a row, a column or a pair each, or of the whole subject."""
+    names = re.split(r", | and ", subject)
+    if kind in ("outlier", "carried"):
+        named = re.sub(r"^\d+ rows|and \d+ more", "", subject)
+        rows = re.findall(r"\d+", named) if kind == "outlier" else re.findall(r"Row (\d+)", text)
+        return [(kind, "", float(row)) for row in rows]
+    if kind in ("matters", "does not matter"):
+        return [(kind, name, number) for name in names]
+    if kind == "alike":
+        return [(kind, ",".join(pair), number) for pair in combinations(sorted(names), 2)]
+    return [(kind, "" if kind == "days" else columns_of(subject), number)]
+
+
+def ratio_of_half_ways(text: str) -> float:
+    """Return the ratio of the places until which half of each change happens, one without them."""
+    places = [float(one) for one in re.findall(r"half of it until (\d+(?:\.\d+)?)", text)]
+    return max(places) / min(places) if len(places) > 1 and min(places) > 0 else 1.0
 
 
 def columns_of(subject: str) -> str:
@@ -119,7 +148,21 @@ def agrees(fact: Fact, known: Facts) -> bool:
     kind, columns, value = fact
     accuracy = ACCURACY.get(kind, NUMBER)
     numbers = (v for k, c, v in known if (k, c) == (kind, columns))
-    return any(abs(value - v) <= accuracy * max(abs(value), abs(v)) for v in numbers)
+    sizes = ((v, accuracy * max(abs(value), abs(v))) for v in numbers)
+    return any(np.isnan(v) or abs(value - v) <= most for v, most in sizes)
+
+
+def ways_to_interact(known: Facts) -> Facts:
+    """Return what may be said of how columns interact, where the data can tell it."""
+    of_kind = {kind: {c for one, c, _ in known if one == kind} for kind, *_ in known}
+    pairs, halves, seasons = (
+        of_kind.get(one, set()) for one in ("interaction", "half way", "repeats")
+    )
+    pairs = pairs - of_kind.get("untold", set())
+    waves = {pair for pair in pairs if seasons & {*pair.split(",")}}
+    others = pairs - halves  # curves that are half way elsewhere may change as much
+    ways = {"differ": others, "half way": others, "swings": waves}
+    return frozenset((kind, columns, ANY) for kind, every in ways.items() for columns in every)
 
 
 def rng_of(name: str, seed: int) -> np.random.Generator:
@@ -679,6 +722,131 @@ def seasons_of_two_stations(rng):
     return story_of({"date": np.tile(month, 2), "station": station}, y, true, optional)
 
 
+# Groups that differ, and columns that are more or less than they seem
+
+
+def a_hump_by_age(rng):
+    X = {"age": rng.uniform(20, 75, 200), "school": rng.uniform(8, 18, 200)}
+    y = 30 - 0.02 * (X["age"] - 45) ** 2 + 1.2 * X["school"] + 2 * rng.normal(size=200)
+    true = matter(X) | facts("turn", "age", UP) | rises("school") | noise(2)
+    return story_of(X, y, true, line("school", UP) | facts("beyond", "age", DOWN))
+
+
+def two_drugs_of_one_curve(rng):
+    drug, dose = rng.choice(["alpha", "beta"], 160), 10 ** rng.uniform(-1, 2, 160)
+    half = np.where(drug == "alpha", 1.5, 4.5)
+    y = 10 / (1 + (half / dose) ** 1.5) + 0.4 * rng.normal(size=160)
+    X = {"dose": dose, "drug": drug}
+    true = matter(X) | rises("dose") | facts("difference", "drug", DOWN) | noise(0.4)
+    true |= facts("interaction", "dose,drug") | facts("half way", "dose,drug", 3)
+    true |= rises("dose,drug")
+    return story_of(X, y, true, facts("beyond", "dose", UP))
+
+
+def groups_without_a_common_range(rng):
+    is_old = np.repeat([False, True], 60)
+    load = np.where(is_old, rng.uniform(20, 30, 120), rng.uniform(0, 10, 120))
+    y = np.where(is_old, 26 - 0.5 * load, 2 + 0.8 * load) + 0.8 * rng.normal(size=120)
+    X = {"load": load, "model": np.where(is_old, "old", "new")}
+    # a curve of the load alone does the same, and no row shows what else would
+    optional = facts("interaction", "load,model") | facts("untold", "load,model")
+    optional |= facts("turn", "load", UP) | facts("wiggles", "load") | line("load", UP)
+    optional |= line("load", DOWN) | matter(["model"]) | idle(["model"])
+    optional |= facts("difference", "model", UP, DOWN)
+    return story_of(X, y, matter(["load"]) | noise(0.8), optional)
+
+
+def a_panel_of_firms(rng):
+    firm, year = np.repeat(np.arange(20), 8), np.tile(np.arange(2010.0, 2018.0), 20)
+    usual = rng.normal(20, 4, 20)[firm]
+    price = usual + 1.5 * rng.normal(size=160)
+    y = 100 + 3 * usual - 2 * (price - usual) + 0.8 * (year - 2010) + 1.5 * rng.normal(size=160)
+    X = {"firm": [f"f{one:02d}" for one in firm], "year": year, "price": price}
+    true = matter(X) | rises("year") | noise(1.5)
+    true |= facts("within", "price", DOWN) | facts("between", "price", UP)
+    return story_of(X, y, true, line("year", UP) | line("price", DOWN))
+
+
+def causes_that_offset_each_other(rng):
+    staff, drawn = rng.normal(size=(2, 200))
+    X = {"staff": 40 + 8 * staff, "rent": 25 + 5 * (0.8 * staff + 0.6 * drawn)}
+    y = 10 + 0.5 * X["staff"] - 0.6 * X["rent"] + 2 * rng.normal(size=200)
+    true = matter(X) | rises("staff") | falls("rent") | noise(2)
+    return story_of(X, y, true, line("staff", UP) | line("rent", DOWN))
+
+
+def a_row_that_carries_an_effect(rng):
+    X = {"area": rng.uniform(40, 160, 150), "pools": rng.uniform(0, 0.5, 150)}
+    row = int(rng.integers(150))
+    X["pools"][row] = 12.0
+    y = 5 + 0.1 * X["area"] + X["pools"] + 1.5 * rng.normal(size=150)
+    true = matter(["area"]) | rises("area") | noise(1.5) | facts("carried", "", row)
+    # it may as well be an error
+    optional = line("pools", UP) | matter(["pools"]) | facts("outlier", "", row)
+    return story_of(X, y, true, optional | line("area", UP))
+
+
+def a_wrong_reading(rng):
+    date = pd.date_range("2023-04-03", periods=192, freq="h")
+    t, row = np.arange(192.0), int(rng.integers(10, 182))
+    drawn = 0.1 * rng.normal(size=192)
+    y = 3 + 5 * np.exp(-(((t - 90) / 35) ** 2)) + drawn
+    y[row] += 4
+    true = facts("turn", "date", UP) | facts("outlier", "", row) | noise(0.1)
+    far = facts("outlier", "", *np.flatnonzero(np.abs(drawn) > 0.35))
+    return story_of({"date": date}, y, true, anything_beyond("date") | far)
+
+
+def days_of_holidays(rng):
+    date, t = dates("2016-11-01", 990, "D")
+    is_fixed = ((date.month == 12) & (date.day == 25)) | ((date.month == 1) & (date.day == 1))
+    is_fourth = (date.month == 11) & (date.weekday == 3) & ((date.day - 1) // 7 == 3)
+    is_free = np.asarray(is_fixed | is_fourth)
+    y = 200 + 10 * wave(t, 7) - 60 * is_free + 4 * rng.normal(size=990)
+    true = season("date", 7) | facts("days")
+    # they are the same days of each year, or nearly
+    optional = season("date", YEAR) | facts("outlier", "", *np.flatnonzero(is_free))
+    optional |= noise(4) | noise(np.sqrt(16 + 60**2 * is_free.mean()))
+    return story_of({"date": date}, y, true, optional)
+
+
+def a_code_without_an_order(rng):
+    X = {"site": rng.integers(1, 6, 150), "area": rng.uniform(40, 160, 150)}
+    levels = np.array([14.0, 22.0, 10.0, 20.0, 12.0])
+    y = levels[X["site"] - 1] + 0.1 * X["area"] + 1.5 * rng.normal(size=150)
+    return story_of(X, y, matter(X) | rises("area") | noise(1.5), line("area", UP))
+
+
+def a_season_of_one_site(rng):
+    month, t = dates("2015-01-01", 72, "MS")
+    site, swing = np.repeat(["cellar", "roof"], 72), np.repeat([0.0, 8.0], 72)
+    y = np.repeat([11.0, 14.0], 72) + swing * np.tile(wave(t, YEAR), 2) + rng.normal(size=144)
+    true = matter(["date", "site"]) | season("date", YEAR) | noise(1)
+    true |= facts("interaction", "date,site") | facts("difference", "site", UP)
+    optional = facts("wiggles", "date,site")
+    return story_of({"date": np.tile(month, 2), "site": site}, y, true, optional)
+
+
+def days_of_failure(rng):
+    date, t = dates("2021-03-01", 365, "D")
+    rows = rng.choice(365, 8, replace=False)
+    y = 300 + 0.3 * t + 6 * rng.normal(size=365)
+    y[rows] -= rng.uniform(80, 160, 8)
+    with_dips = np.sqrt(36 + 8 / 365 * np.mean(np.square([80, 120, 160])))
+    optional = line("date", UP) | facts("outlier", "", *rows) | facts("skew", "", DOWN)
+    return story_of({"date": date}, y, rises("date"), optional | noise(6) | noise(with_dips))
+
+
+def columns_twice(rng):
+    dose, male = rng.uniform(0, 10, 120), rng.integers(0, 2, 120)
+    X = {"dose": dose, "amount": dose, "male": male, "female": 1 - male}
+    y = 3 + 0.5 * dose + 1.5 * male + 0.6 * rng.normal(size=120)
+    pairs = ["dose", "amount"], ["male", "female"]
+    optional = either_of(pairs[0], "dose", UP) | matter(pairs[1]) | idle(pairs[1])
+    optional |= facts("difference", "male", UP) | facts("difference", "female", DOWN)
+    return story_of(X, y, alike(pairs[0]) | alike(pairs[1]) | noise(0.6), optional)
+
+
 # Noise that is not normal
 
 
@@ -734,4 +902,6 @@ STORIES: Mapping[str, Callable[[np.random.Generator], Story]] = {
 
 def story(name: str, seed: int) -> Story:
     """Draw the data of a story."""
-    return STORIES[name](rng_of(name, seed))
+    found = STORIES[name](rng_of(name, seed))
+    ways = ways_to_interact(found.true | found.optional)
+    return replace(found, optional=found.optional | ways)

@@ -25,6 +25,8 @@ RANGE = r"(?: \((?P<low>-?[\d.e+-]+) to (?P<high>-?[\d.e+-]+)(?:; probability [0
 ENDS = r"\((?P<low>[\d.]+) to (?P<high>[\d.]+)\)\."
 AMOUNT = rf"(?:(?P<factor>a factor of) )?{N}{UNIT}"
 SOME = rf"(?:a factor of )?-?[\d.]+(?:e[+-]?\d+)?{UNIT}"  # an amount without groups
+PLACE = r"\S+(?: \d\d:\d\d)?"  # a number, a date or a time
+ABOUT = r"(?: \(\S+(?: \d\d:\d\d)? to [^)]+\))?"  # an interval of places
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
 P = r"(?P<bound>less than |more than )?(?P<p>-?[\d.]+) %"
 LEAD = rf"(?: explains {P} of the variance of the fit|, which other effects offset): "
@@ -376,8 +378,8 @@ def are_ends(reader: Reader, name: str, first: str, last: str) -> bool:
 def turn(reader: Reader, match: Match) -> bool:
     places, y = reader.curve()
     top, at = int(np.argmax(sign(match) * y)), SCALES[reader.view]
-    away = at(places[top]) - at(float(match["n"]))
-    if not (says(match, places[top], 0) or abs(away) < 0.05 * np.ptp(at(places))):
+    written = reader.place(reader.column, match["top"])
+    if abs(at(places[top]) - at(written)) > 0.05 * np.ptp(at(places)):
         return False
     if match["then"] == match["way"] or not match["before"]:
         return match["then"] != match["way"]
@@ -409,9 +411,9 @@ def difference(reader: Reader, match: Match) -> bool:
 
 def levels(reader: Reader, match: Match) -> bool:
     """Whether the levels are in order, and differ from the average by what is written."""
-    name = reader.column
-    texts = {code: text for text, code in reader.levels[name].items()}
-    codes = np.unique(reader.x)
+    name, codes = reader.column, np.unique(reader.x)
+    of_numbers = {f"{code:g}": code for code in codes}  # whole numbers that are taken for levels
+    texts = {code: text for text, code in reader.levels.get(name, of_numbers).items()}
     heights = reader.effect(reader.numbers, codes)
     order = np.argsort(-heights, kind="stable")
     if int(match["count"] or len(order)) != len(order):
@@ -488,7 +490,7 @@ def has_course(reader: Reader, places: np.ndarray, y: np.ndarray, what: str) -> 
     change = y[-1] - y[0]
     if flat := re.fullmatch(FLAT, what):
         low, high = (float(flat[name]) for name in ("least", "most"))
-        return low <= reader.written(change) <= high
+        return low <= reader.written(width(y) if "swings" in what else change) <= high
     if turned := re.fullmatch(TURN, what):
         way = sign(turned)
         top = way * np.max(way * y)
@@ -555,6 +557,39 @@ def of_two_categories(reader: Reader, match: Match) -> bool:
 
 
 VERB = "(?:rises|falls|goes|hardly|may|swings) "
+
+
+def within_and_between(reader: Reader, match: Match) -> bool:
+    """Whether predictions have these slopes within groups, and from the mean of one to the next."""
+    groups = reader.data[re.split(", | and ", match["groups"])].iloc[reader.fitted.rows]
+    frame = groups.assign(x=reader.values(reader.column), y=reader.model.predict(reader.data))
+    frame["y"] = np.log(frame["y"]) if reader.scale == "log" else frame["y"]
+    means = frame.groupby([*groups])[["x", "y"]].transform("mean")
+    slopes = (np.polyfit(one["x"], one["y"], 1)[0] for one in (frame[["x", "y"]] - means, means))
+    ways = (1 if match[one] == "rises" else -1 for one in ("way", "then"))
+    texts = (re.match(AMOUNT, match[one]) for one in ("within", "between"))
+    steps = (re.search(r" per (\d\S*) of", match[one]) for one in ("within", "between"))
+    return all(
+        says(text, reader.written(slope * float(step[1] if step else 1), way), 0.1)
+        for text, slope, way, step in zip(texts, slopes, ways, steps, strict=True)
+    )
+
+
+def carries(reader: Reader, match: Match) -> bool:
+    """Whether the component is less than half as large by a predictor without this row."""
+    row, fitted = reader.fitted.given_rows.tolist().index(int(match["row"])), reader.fitted
+    best, data, x = fitted.evaluation, fitted.mixture.data, reader.values(reader.column)
+    others = np.delete(np.arange(len(data.y)), row)
+    without = ExactPredictor(best.expression, best.theta, data.take(others))
+    kernels = [Kernel(1.0, best.expression, without)]
+    left = np.delete(reader.average(kernels, **{reader.column: x}), row)
+    return bool(left.std() < 0.5 * reader.average(**{reader.column: x}).std())
+
+
+def are_codes(reader: Reader, match: Match) -> bool:
+    return bool(np.all(reader.known(match["code"]) % 1 == 0))
+
+
 COURSE = (
     rf"(?P<what>{VERB}.+?) where (?P<z>.+?) is (?P<at>.+?){PERHAPS}"
     rf"(?:$|(?:, | and )(?={VERB}))"
@@ -568,7 +603,7 @@ CHANGE = (
     r"(?:, half of it until (?P<half>[\d.]+).*,)?"
 )
 FLAT = (
-    r"(?:hardly changes|may rise or fall) \((?:a factor of )?(?P<least>\S+)"
+    r"(?:hardly changes|hardly swings|may rise or fall) \((?:a factor of )?(?P<least>\S+)"
     rf"{UNIT} to (?P<most>\S+?){UNIT}\)"
 )
 FROM = r"from (?P<first>\S+) to (?P<last>\S+) of (?P<along>.+?)"
@@ -576,7 +611,7 @@ HOW = {
     r"(?:from (?P<first>\S+) to (?P<last>\S+) of|within (?P<cycle>.+?) of|with) (?P<along>.+?)"
     r"(?: (?P<high>\S+) instead of (?P<low>\S+))?(?:, apart from its season)?, .+? "
     r"(?P<courses>(?:rises|falls|goes|hardly|may|swings) .+?)"
-    r"(?:; the changes differ by (?:up to )?(?P<differ>.+))?": courses,
+    r"(?:; the (?:changes|swings) differ by (?:up to )?(?P<differ>.+))?": courses,
     r".+? exceeds what both effects give most (?P<highest>where .+) \((?P<most>.+)\) and falls "
     r"short of it most (?P<lowest>where .+) \((?P<least>.+)\)": of_two_categories,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
@@ -603,14 +638,16 @@ def interact(reader: Reader, match: Match) -> bool:
 WAY = "(?P<way>rises|falls)"
 EXTREMES = "(?:, highest (?P<highest>(?:in|on|at) .+) and lowest (?P<lowest>(?:in|on|at) .+))?"
 CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
+    rf"[Ww]ithin each (?P<groups>.+?), .+? {WAY} by (?P<within>{SOME}.*?), and from one to the "
+    rf"next it (?P<then>rises|falls) by (?P<between>{SOME}.*)": within_and_between,
     rf"{WAY}(?: exponentially,)? by {AMOUNT} per (?P<step>\d\S*)?[^(]*?{RANGE}{PERHAPS}": slope,
     rf"{WAY} (?:in proportion to the|exponentially with the|as a) (?P<view>[\w ]+) of .+, by "
     rf"{AMOUNT}{RANGE} (?:with each doubling of .+?|per unit of this root){PERHAPS}": slope_on_view,
     rf"{WAY} by {AMOUNT}{RANGE}(?: from (?P<first>\S+) to (?P<last>\S+?))?{PERHAPS}"
     r"(?:, most of it around (?P<jump>-?[\d.]+).*|, nearly (?P<near>[\w ]+) of .+"
     r"|, half of it until (?P<half>-?[\d.]+)(?:\D.*)?)?": change,
-    rf"{WAY}(?: by (?P<before>{SOME}))? until {N}{UNIT}{RANGE} and (?P<then>rises|falls)"
-    rf"(?: by (?P<after>{SOME}))? until \S+{PERHAPS}": turn,
+    rf"{WAY}(?: by (?P<before>{SOME}))? until (?P<top>{PLACE}){UNIT}{ABOUT} and "
+    rf"(?P<then>rises|falls)(?: by (?P<after>{SOME}))? until {PLACE}{PERHAPS}": turn,
     rf"{WAY} by {AMOUNT}{RANGE} from (?P<first>\S+) to (?P<last>\S+?){PERHAPS}, and its course "
     r"elsewhere is uncertain": change_between,
     rf"goes up and down by {AMOUNT}{RANGE}(?:, lowest at (?P<lowest>\S+) and highest at "
@@ -945,6 +982,11 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"(?P<does>(?:[Ww]here|.+ the average).+)\.", does),
     (r"It does not vary over the data\.", is_said),
     (rf"(?:{WHERE})?It hardly changes\.", is_flat),
-    (r"(?:The residuals still|Intervals are too|Residuals were not) .+", is_said),
+    (r"(?:The residuals still|Intervals are too|Residuals were only) .+", is_said),
+    (r".+ is not used, but residuals still .+", is_said),
+    (r"(?P<code>.+?) has whole numbers that are taken for levels .+ always does so\.", are_codes),
+    (r"\d+ of the \d+ rows that are far(?:thest)? off are .+\.", is_said),
+    (r"(?P<does>[Ww]ithin each .+)\.", does),
+    (r"Row (?P<row>\d+), where .+ carries this effect: .+ [\d.]+ % of it is left\.", carries),
 )
 """What a description says, and how it is checked: the first pattern that a sentence has counts."""
