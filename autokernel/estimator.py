@@ -732,6 +732,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         check_is_fitted(self, "best_kernel_")
         inputs = check_inputs(self, X, self._fitted.columns)
         self._fitted.warn_beyond_scales(inputs)
+        self._fitted.warn_of_levels(inputs)
         return inputs
 
     def __sklearn_tags__(self) -> Tags:

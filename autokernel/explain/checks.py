@@ -357,15 +357,7 @@ def of_varying_noise(model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]
 
 def _of_term(term: NoiseTerm, axis: Axis, noise: str, x: FloatArray) -> Fact:
     """Compare the noise where it is largest with that where it is smallest, with several rows."""
-    values, name = term.knots, axis.name
-    if term.form == GAP:
-        values = np.array([np.nan, axis.low])
-    elif term.form == "smooth":
-        low, high = np.quantile(x, INTERVAL_ENDS)
-        values = np.linspace(low, high, N_GRID)
-    elif term.form == LEVELS:
-        n_rows = np.sum(x[:, None] == values, axis=0)
-        values = values[n_rows >= min(MIN_OF_LEVEL, np.sort(n_rows)[-2])]
+    values, name = _values_of_term(term, axis, x), axis.name
     log_noise = term.basis(values) @ term.coefficients
     most, least = values[[np.argmax(log_noise), np.argmin(log_noise)]].tolist()
     ratio = term.ratio(most, least)
@@ -388,3 +380,16 @@ def _of_term(term: NoiseTerm, axis: Axis, noise: str, x: FloatArray) -> Fact:
     how = "terms of the log of the noise variance"
     fact = Fact("noise", f"{does} with {name}", *ratio, evidence=how)
     return fact.said(f"{text} ({low} to {high}).")
+
+
+def _values_of_term(term: NoiseTerm, axis: Axis, x: FloatArray) -> FloatArray:
+    """Return values of a column with rows at or near them, or levels of several rows."""
+    if term.form == GAP:
+        return np.array([np.nan, axis.low])
+    if term.form == "smooth":
+        low, high = np.quantile(x, INTERVAL_ENDS)
+        return np.linspace(low, high, N_GRID)
+    if term.form == LEVELS:
+        n_rows = np.sum(x[:, None] == term.knots, axis=0)
+        return term.knots[n_rows >= min(MIN_OF_LEVEL, np.sort(n_rows)[-2])]
+    return term.knots

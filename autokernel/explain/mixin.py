@@ -12,7 +12,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.explain.decomposition import Decomposition
 from autokernel.explain.description import Description
-from autokernel.explain.questions import average_slopes, compared, contributions
+from autokernel.explain.questions import (
+    average_slopes,
+    compared,
+    contributions,
+    slopes_at,
+)
 from autokernel.explain.tables import Table, Text, leaderboard, parameter_table
 from autokernel.model import FittedModel
 from autokernel.search import CUT, MEANINGS
@@ -61,32 +66,25 @@ class ExplainMixin:
         return self.explanation(units).decompose(inputs)
 
     def explain(self, X: npt.ArrayLike) -> Table:
-        """Split the prediction of one row into the contributions of the columns.
+        """Split predictions into the contributions of the columns.
 
         Parameters
         ----------
-        X : array-like of shape (1, n_features)
-            Inputs of one row, such as ``table.iloc[[7]]``.
+        X : array-like of shape (n_samples, n_features)
+            Inputs of one row or more, such as ``table.iloc[[7]]``.
 
         Returns
         -------
         Table
-            ``effect``: first the ``"constant"``, then columns and pairs of columns that interact,
-            the largest first, then the ``"rest"``, if there is one, and last their sum, the
-            ``"prediction"``; their ``contribution``, as in :meth:`decompose`, with the central 90 %
-            interval from ``low`` to ``high`` of the posterior, without noise. The rest has none. If
-            the best kernel is on the log scale of the target, contributions are factors, whose
-            product is the ``"median"``; on another scale they add up to the median on this scale.
-
-        Raises
-        ------
-        ValueError
-            If there is more than one row.
+            ``row``, the place of a row in ``X``, if there are several; ``effect``: first the
+            ``"constant"``, then columns and pairs of columns that interact, the largest first, then
+            the ``"rest"``, if there is one, and last their sum, the ``"prediction"``; their
+            ``contribution``, as in :meth:`decompose`, with the central 90 % interval from ``low``
+            to ``high`` of the posterior, without noise. The rest has none. If the best kernel is on
+            the log scale of the target, contributions are factors, whose product is the
+            ``"median"``; on another scale they add up to the median on this scale.
         """
-        inputs = self._check_inputs(X)
-        if len(inputs) != 1:
-            raise ValueError(f"explain takes one row, such as X.iloc[[7]], got {len(inputs)} rows")
-        description = self.explanation()
+        inputs, description = self._check_inputs(X), self.explanation()
         found = description.decompose(inputs, has_words=False)
         return contributions(found, description.explained, self._fitted.scaled(inputs))
 
@@ -104,18 +102,26 @@ class ExplainMixin:
             The rows ``"A"`` and ``"B"`` have the means of ``predict``, ``"A - B"`` their
             difference, and ``"A / B"`` their ratio, if the best kernel is on the log scale. Besides
             the ``estimate`` there are the central 90 % interval from ``low`` to ``high``, in the
-            unit of y, and the ``probability`` that the difference has the sign of the estimate, or
-            that the ratio is on its side of one, nan if there is no difference. Intervals are those
-            of the function, without noise, by 2000 joint draws of at most 500 rows of each group. A
-            row of both groups, with its missing values, is the same in both.
+            unit of y, the one from ``new_low`` to ``new_high`` of averages of new observations at
+            these rows, and the ``probability`` that the difference has the sign of the estimate, or
+            that the ratio is on its side of one, nan if there is no difference. If each group has
+            one value of some column, such as a gender, ``"A - B, only gender"`` is the difference
+            all else equal: between all rows of both groups with the value of A, and with that of B.
+            Intervals are those of the function by 2000 joint draws of at most 500 rows of each
+            group; a row of both groups, with its missing values, is the same in both.
         """
         first, second = self._check_inputs(A), self._check_inputs(B)
         return compared(self._fitted, first, second)
 
     def slopes(
-        self, column: str | int, X: npt.ArrayLike | None = None, *, by: str | int | None = None
+        self,
+        column: str | int,
+        X: npt.ArrayLike | None = None,
+        *,
+        by: str | int | None = None,
+        at: npt.ArrayLike | None = None,
     ) -> Table:
-        """Compute the average change of the prediction per unit of a column of numbers or dates.
+        """Compute how the prediction changes per unit of a column of numbers or dates.
 
         Parameters
         ----------
@@ -126,22 +132,29 @@ class ExplainMixin:
         by : str or int, default=None
             A column, for each value or level of which the average is taken; None for all rows
             together.
+        at : array-like of shape (n_samples, n_features), default=None
+            Rows at each of which the derivative is computed, instead of averages.
 
         Returns
         -------
         Table
-            ``rows``, the value or level of ``by``, or ``"all"``; the ``estimate`` in the unit of y
-            per unit of the column, per day for dates, between neighbouring values if there are at
-            most 20, the central 90 % interval from ``low`` to ``high``, and the ``probability`` of
-            the sign of the estimate. A column that no kernel uses has zeros, and nan for it.
+            ``rows``, the value or level of ``by``, ``"all"``, or the places of rows in ``at``; the
+            ``estimate`` in the unit of y per unit of the column, per day for dates, between the
+            values on both sides if the column has at most 20, the central 90 % interval from
+            ``low`` to ``high``, and the ``probability`` of the sign of the estimate. A column that
+            no kernel uses has zeros, and nan for it.
 
         Raises
         ------
         ValueError
             If the column holds categories, which have no slope: :meth:`compare` takes two groups of
-            rows.
+            rows; or if ``at`` is given with ``X`` or ``by``.
         """
         check_is_fitted(self, "best_kernel_")
+        if at is not None:
+            if X is not None or by is not None:
+                raise ValueError("slopes takes at=rows for derivatives, or X and by for averages")
+            return slopes_at(self._fitted, self._check_inputs(at), column)
         inputs = self.X_train_ if X is None else self._check_inputs(X)
         return average_slopes(self._fitted, inputs, column, by)
 

@@ -10,6 +10,7 @@ from itertools import count
 
 import numpy as np
 from scipy.stats import norm
+from sklearn.utils import gen_batches
 
 from autokernel.explain.axes import MAX_VALUES, axes_of
 from autokernel.explain.decomposition import Decomposition, ExplainedFunction
@@ -26,17 +27,48 @@ ESTIMATE = "estimate", "low", "high", "probability"
 
 
 def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
-    """Compare the average predictions at rows A (n, n_features) and B (m, n_features)."""
-    (first, of_first), (second, of_second) = _averages(model, [A, B])
-    rows = [
-        ("A", first, *interval(of_first).tolist(), np.nan),
-        ("B", second, *interval(of_second).tolist(), np.nan),
-        ("A - B", *_signed(first - second, of_first - of_second)),
-    ]
-    if model.scale.name == "log" and not model.scale.offset:  # where predictions are positive
-        *ends, probability = _signed(np.log(first / second), np.log(of_first / of_second))
-        rows.append(("A / B", *np.exp(ends).tolist(), probability))
-    return Table.of_rows(("quantity", *ESTIMATE), rows)
+    """Compare the average predictions at rows A (n, n_features) and B (m, n_features).
+
+    If each group has one value of some columns, all rows with both values are compared as well.
+    """
+    rows, is_log = list[tuple[object, ...]](), model.scale.name == "log" and not model.scale.offset
+
+    def add(pair: Sequence[FloatArray], suffix: str) -> None:
+        (first, of_first), (second, of_second) = _averages(model, pair)
+        rng, drawn = np.random.default_rng(0), [of_first, of_second]
+        new = [
+            one + _noise(model, X) * rng.normal(size=N_DRAWS)
+            for one, X in zip(drawn, pair, strict=True)
+        ]
+        if not suffix:
+            for name, mean, *both in zip("AB", (first, second), drawn, new, strict=True):
+                rows.append((name, *_signed(mean, *both)[:-1], np.nan))
+        every = [one[0] - one[1] for one in (drawn, new)]
+        rows.append((f"A - B{suffix}", *_signed(first - second, *every)))
+        if is_log:  # where predictions are positive
+            log, *logs = (np.log(one[0] / one[1]) for one in ((first, second), drawn, new))
+            *ends, probability = _signed(float(log), *logs)
+            rows.append((f"A / B{suffix}", *np.exp(ends).tolist(), probability))
+
+    add([A, B], "")
+    is_one = (np.ptp(A, axis=0) == 0) & (np.ptp(B, axis=0) == 0) & (A[0] != B[0])
+    columns = [one for one in np.flatnonzero(is_one).tolist() if one in model.used_columns]
+    every = np.concatenate([A, B])
+    if columns and len(np.unique(np.delete(every, columns, axis=1), axis=0)) > 1:
+        pair = [every.copy(), every.copy()]
+        for X, given in zip(pair, (A, B), strict=True):
+            X[:, columns] = given[0, columns]
+        add(pair, f", only {', '.join(model.columns.names[one] for one in columns)}")
+    return Table.of_rows(
+        ("quantity", "estimate", "low", "high", "new_low", "new_high", "probability"), rows
+    )
+
+
+def _noise(model: FittedModel, X: FloatArray) -> float:
+    """Compute the standard deviation of the average noise of new observations (n,)."""
+    stds = [model.mean_and_std(X, noise=noise)[1] for noise in (True, False)]
+    variance = np.maximum(stds[0] ** 2 - stds[1] ** 2, 0.0)
+    return float(np.sqrt(variance.mean() / len(X)))
 
 
 def average_slopes(
@@ -44,25 +76,53 @@ def average_slopes(
 ) -> Table:
     """Compute the average slope of the mean along a column of numbers, over groups of rows.
 
-    Along a column of few values it is the change from each to the next: nothing is known between.
+    Along a column of few values it is the change between the values on both sides.
     """
-    number, rows = model.columns.index_of(column, argument="column"), list[tuple[object, ...]]()
+    number, rows = _column_of_slopes(model, column), list[tuple[object, ...]]()
+    for name, some in [("all", X)] if by is None else _rows_of_each(model, X, by):
+        if number not in model.used_columns:
+            rows.append((name, 0.0, 0.0, 0.0, np.nan))
+            continue
+        moved, widths = _moved(model, some, number)
+        (lower, of_lower), (upper, of_upper) = _averages(model, moved, 1 / widths)
+        rows.append((name, *_signed(upper - lower, of_upper - of_lower)))
+    return Table.of_rows(("rows", *ESTIMATE), rows)
+
+
+def slopes_at(model: FittedModel, X: FloatArray, column: str | int) -> Table:
+    """Compute the slope of the mean along a column of numbers at each row."""
+    number, found = _column_of_slopes(model, column), list[FloatArray]()
+    is_used = number in model.used_columns
+    for rows in gen_batches(len(X), MAX_ROWS // 2):
+        (lower, upper), widths = _moved(model, X[rows], number)
+        both = np.concatenate([lower, upper])
+        mean, draws = model.mean(both), model.draws_of_mean(both, N_DRAWS)
+        (first, second), drawn = np.split(mean, 2), np.split(draws, 2, axis=1)
+        of_rows = zip((second - first) / widths, ((drawn[1] - drawn[0]) / widths).T, strict=True)
+        found += [
+            np.array(_signed(*one) if is_used else (0.0, 0.0, 0.0, np.nan)) for one in of_rows
+        ]
+    names = zip(("rows", *ESTIMATE), [np.arange(len(X)), *np.array(found).T], strict=True)
+    return Table(dict(names))
+
+
+def _column_of_slopes(model: FittedModel, column: str | int) -> int:
+    number = model.columns.index_of(column, argument="column")
     if model.columns[number].levels is not None:
         raise ValueError(
             f"slopes takes a column of numbers or dates, got {column!r}, which holds "
             "categories: compare takes two groups of rows"
         )
-    is_used = any(number in one.expression.columns for one in model.mixture.components)
-    for name, some in [("all", X)] if by is None else _rows_of_each(model, X, by):
-        if not is_used:
-            rows.append((name, 0.0, 0.0, 0.0, np.nan))
-            continue
-        filled = model.filled(some)  # two draws of a missing value would differ
-        ends = _around(model, filled[:, number], number)
-        moved = [np.insert(np.delete(filled, number, 1), number, end, axis=1) for end in ends]
-        (lower, of_lower), (upper, of_upper) = _averages(model, moved, 1 / (ends[1] - ends[0]))
-        rows.append((name, *_signed(upper - lower, of_upper - of_lower)))
-    return Table.of_rows(("rows", *ESTIMATE), rows)
+    return number
+
+
+def _moved(model: FittedModel, X: FloatArray, number: int) -> tuple[list[FloatArray], FloatArray]:
+    """Return rows at both ends of a step along a column, and the lengths (n,) of the steps."""
+    filled = model.filled(X)  # two draws of a missing value would differ
+    lower, upper = _around(model, filled[:, number], number)
+    ends = (lower, upper)
+    moved = [np.insert(np.delete(filled, number, 1), number, end, axis=1) for end in ends]
+    return moved, upper - lower
 
 
 def _rows_of_each(
@@ -84,28 +144,32 @@ def _around(model: FittedModel, x: FloatArray, column: int) -> tuple[FloatArray,
     values = own.low + own.extent * np.unique(model.mixture.data.inputs.filled[:, column])
     if not 2 <= len(values) <= MAX_VALUES:
         return x - STEP * own.extent, x + STEP * own.extent
-    place = np.clip(np.searchsorted(values, x, side="right"), 1, len(values) - 1)
-    return values[place - 1], values[place]
+    last = len(values) - 1
+    before = np.clip(np.searchsorted(values, x, side="left") - 1, 0, last - 1)
+    return values[before], values[
+        np.clip(np.searchsorted(values, x, side="right"), before + 1, last)
+    ]
 
 
 def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatArray) -> Table:
-    """List the contributions of effects to the prediction of a scaled row, the largest first."""
+    """List the contributions of effects to the predictions of scaled rows, the largest first."""
     is_log = found.scale == "log"
-    n = len(found.components) - found.has_rest
-    every = [(one.name, float(one.mean[0]), float(one.std[0])) for one in found.components]
-    effects, rest = every[:n], [(name, mean, np.nan) for name, mean, _ in every[n:]]
-    effects.sort(key=lambda one: -abs(np.log(one[1]) if is_log else one[1]))
-    rows = [("constant", found.constant, explained.std_of_constant()), *effects, *rest]
-    means = [mean for _, mean, _ in rows]
-    whole = float(np.prod(means) if is_log else np.sum(means))
+    sizes = [np.abs(np.log(one.mean) if is_log else one.mean).mean() for one in found.components]
+    n = len(sizes) - found.has_rest
+    order = [*sorted(range(n), key=lambda one: -sizes[one]), *range(n, len(sizes))]
+    every, ones = [found.components[one] for one in order], np.ones(len(X))
+    means = np.array([found.constant * ones, *(one.mean for one in every)])
     named = {"identity": "prediction", "log": found.median}
-    last = named.get(found.scale, f"{found.scale} of median")
-    rows.append((last, whole, float(explained.std_of_fit(X)[0])))
-    names, values, stds = zip(*rows, strict=True)
-    ends = [norm.ppf(end) * np.array(stds) for end in INTERVAL_ENDS]
+    names = ["constant", *(one.name for one in every)]
+    names.append(named.get(found.scale, f"{found.scale} of median"))
+    stds = [explained.std_of_constant() * ones, *(one.std for one in every[:n])]
+    stds += [np.full(len(X), np.nan)] * found.has_rest + [explained.std_of_fit(X)]
+    values = np.vstack([means, np.prod(means, axis=0) if is_log else means.sum(axis=0)]).T
+    ends = (norm.ppf(end) * np.array(stds).T for end in INTERVAL_ENDS)
     low, high = (values * np.exp(end) if is_log else values + end for end in ends)
-    table = zip(names, values, low, high, strict=True)
-    return Table.of_rows(("effect", "contribution", "low", "high"), table)
+    columns = {"row": np.repeat(np.arange(len(X)), len(names))} if len(X) > 1 else {}
+    columns |= {"effect": np.tile(names, len(X)), "contribution": values.ravel()}
+    return Table(columns | {"low": low.ravel(), "high": high.ravel()})
 
 
 def _averages(
@@ -140,7 +204,7 @@ def _occurrences(X: FloatArray) -> IntArray:
     return np.array([next(before[row.tobytes()]) for row in X])
 
 
-def _signed(estimate: float, draws: FloatArray) -> tuple[float, ...]:
-    """Return an estimate with its interval, and the probability of its sign, nan if it is zero."""
-    sure = float(np.mean(draws * estimate > 0)) if estimate else np.nan
-    return estimate, *interval(draws).tolist(), sure
+def _signed(estimate: float, *draws: FloatArray) -> tuple[float, ...]:
+    """Return an estimate with its intervals, and the probability of its sign, nan if it is zero."""
+    sure = float(np.mean(draws[0] * estimate > 0)) if estimate else np.nan
+    return estimate, *(end for one in draws for end in interval(one).tolist()), sure

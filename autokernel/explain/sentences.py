@@ -76,6 +76,7 @@ _BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to 
 LEVELS = (0.1, 0.9), (0.25, 0.75)  # quantiles of a column at which the effect of another is shown
 LEAST_COMMON = 0.1  # part of a column, from which its values at levels of another are compared
 OPEN, WAYS, WAVES = "may rise or fall", ("rises", "falls"), ("goes up and down",)
+FLAT = ("hardly changes", "hardly swings", OPEN)
 
 
 class Sentences:
@@ -744,15 +745,15 @@ class InteractionFacts:
         about = replace(self._about, evidence="from {} to {}".format(*map(axis.end, ends)))
         reach, found = max(curve.reach for curve in curves), list[Fact]()
         facts = [_course(curve, about, reach=reach, quantity=quantity) for curve in curves]
-        halves, view = self._half_ways(column, curves, facts), self._view(column)
+        halves = self._half_ways(column, curves, facts)
         every = zip(map(write, levels.tolist()), curves, facts, halves, strict=True)
         for level, curve, fact, half in every:
             where = f"{'it' if found else say.names[other]} is {level}"
             text = f"{fact.predicate} by {say.amount(*fact.ends)}{half}"
-            if fact.predicate in ("hardly changes", "hardly swings", OPEN):
+            if fact.predicate in FLAT:
                 text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
             if " then " in fact.predicate:
-                fact, text = say.turn(fact, curve, axis, view)
+                fact, text = say.turn(fact, curve, axis, self._view(column))
             else:
                 fact = say.measured(fact)
             text = perhaps(f"{text} where {where}", fact.probability)
@@ -760,17 +761,25 @@ class InteractionFacts:
             found.append(fact.said(f"{begin * (not found)}{text}"))
         if any(one.predicate in WAVES or " then " in one.predicate for one in facts):
             return found
+        differ = self._differ(curves, about, quantity)
+        if differ is None:
+            return found if any(halves) else []
+        found[-1] = found[-1].said(f"{found[-1].text}; {differ.text}")
+        return [*found, differ.said("")]
+
+    def _differ(self, curves: Sequence[Curve], about: Fact, quantity: Quantity) -> Fact | None:
+        """Say by how much the largest change differs from the smallest, if that is certain."""
         changes = [float(quantity(one.mean[None])[0]) for one in curves]
         most, least = (curves[int(at(changes))].draws for at in (np.argmax, np.argmin))
         drawn = quantity(most) - quantity(least)
-        if np.mean(drawn > 0) < CERTAIN:
-            return found if any(halves) else []
+        sure = float(np.mean(drawn > 0))
+        if sure < CERTAIN:
+            return None
         size = max(changes) - min(changes), *interval(drawn).tolist()
-        differ = say.measured(replace(about, predicate="differ by").moved(*size))
-        by = f"{'up to ' * (len(curves) > 2)}{say.amount(*size)}"
+        fact = replace(about, predicate="differ by", probability=sure).moved(*size)
         what = "swings" if quantity is swings_of else "changes"
-        found[-1] = found[-1].said(f"{found[-1].text}; the {what} differ by {by}")
-        return [*found, differ]
+        by = f"{'up to ' * (len(curves) > 2)}{self._say.amount(*size)}"
+        return self._say.measured(fact).said(f"the {what} differ by {by}")
 
     def _common_curves(
         self, column: int, other: int, ends: tuple[float, float], levels: FloatArray

@@ -250,6 +250,19 @@ class FittedModel:
                     f"{value:g} (row {beyond[0]}): such a number counts as the smallest one of fit"
                 )
 
+    def warn_of_levels(self, X: FloatArray) -> None:
+        """Warn of rows in X (n, n_features) with levels that no row of the fit has."""
+        for column in sorted(self.used_columns):
+            levels = self.columns[column].levels
+            new = [] if levels is None else np.flatnonzero(X[:, column] >= len(levels.values))
+            if len(new):
+                warn_user(
+                    f"{len(new)} of {len(X)} rows have levels of column "
+                    f"{self.columns[column].name!r} that no row of fit has, row {new[0]} first: "
+                    "they are predicted as an average level with a wider interval, update or fit "
+                    "with rows of these levels to have their own"
+                )
+
     def scaled(self, X: FloatArray) -> FloatArray:
         """Scale new inputs (n, n_features), in which each NaN is another draw of its column."""
         changes = set().union(*(changes_along(one.expression) for one in self.mixture.components))

@@ -8,6 +8,7 @@ from scipy.stats import norm
 from tests.fits import small, tiny
 
 # the standard error of the quantile .05 of 2000 draws is .047 deviations
+HALVES = ("high", "low"), ("new_high", "new_low")
 ENDS = {"rtol": 0, "atol": 4 * 0.047}
 
 
@@ -174,31 +175,79 @@ def test_groups_that_differ_have_names_that_differ(values, names):
 
 
 def test_the_average_slope_is_the_mean_of_the_slopes_of_the_rows():
-    """Along few values, a row has the slope to a neighbour; here these are 1, 11 and 11."""
+    """Along few values, a row has the slope between its neighbours; here these are 1, 10 and 11."""
     x = np.repeat([0.0, 1.0, 10.0], 10)
     model = small().refit(x[:, None], x**2 + 1e-3 * np.tile([-1, 1], 15), kernel="SE[0]")
     table = model.slopes(0)
-    assert table["estimate"][0] == pytest.approx((1 + 11 + 11) / 3, rel=0.01)
-    assert table["low"][0] < (1 + 11 + 11) / 3 < table["high"][0]
+    assert table["estimate"][0] == pytest.approx(np.mean(2 * x), rel=0.01)  # of the derivatives
+    assert table["low"][0] < np.mean(2 * x) < table["high"][0]
     by = model.slopes(0, by=0)
-    np.testing.assert_allclose(by["estimate"], [1, 11, 11], rtol=0.01)
+    np.testing.assert_allclose(by["estimate"], [1, 10, 11], rtol=0.01)
     apart = model.compare([[10.0]], [[1.0]])  # over nine units
     width = np.ptp([apart["low"][2], apart["high"][2]]) / 9
     # the ends of both are quantiles of 2000 draws
-    np.testing.assert_allclose((by["high"] - by["low"])[1:], width, rtol=0.15)
-    some = model.slopes(0, [[0.0], [10.0], [10.0], [10.0]])["estimate"][0]
-    assert some == pytest.approx(np.mean([1, 11, 11, 11]), rel=0.01)
+    assert by["high"][2] - by["low"][2] == pytest.approx(width, rel=0.15)
+    some = model.slopes(0, [[0.0], [0.5], [10.0], [10.0]])["estimate"][0]
+    assert some == pytest.approx(np.mean([1, 1, 11, 11]), rel=0.01)
 
 
-def test_what_has_no_slope_and_several_rows_are_refused_with_what_to_do(of_plane):
+def test_derivatives_at_rows_are_those_of_the_predictions():
+    rng = np.random.default_rng(3)
+    X = rng.uniform(0, 6, size=(60, 2))
+    y = np.sin(X[:, 0]) * X[:, 1] + 0.01 * rng.normal(size=60)
+    model = small(base_kernels="auto").refit(X, y, kernel="SE[0] * SE[1]")
+    at = rng.uniform(1, 5, size=(260, 2))  # more than are drawn together
+    table = model.slopes(0, at=at)
+    ahead, behind = (model.predict(at + np.array([step, 0.0])) for step in (1e-4, -1e-4))
+    np.testing.assert_allclose(table["estimate"], (ahead - behind) / 2e-4, atol=1e-4)
+    truth = np.cos(at[:, 0]) * at[:, 1]
+    inside = np.mean((table["low"] < truth) & (truth < table["high"]))
+    assert inside > 0.8  # of 90 % intervals at 260 places of one function
+    np.testing.assert_array_equal(table["rows"], np.arange(260))
+    with pytest.raises(ValueError, match="slopes takes at=rows for derivatives, or X and by"):
+        model.slopes(0, at=at, by=1)
+
+
+def test_groups_are_also_compared_with_all_else_equal():
+    """Those with a loan are older, which hides what the loan does."""
+    rng = np.random.default_rng(6)
+    loan = np.repeat([0, 1], 40)
+    X = pd.DataFrame({"age": rng.uniform(20, 50, 80) + 20 * loan, "loan": loan})
+    y = 0.5 * X["age"] - 10 * X["loan"] + 0.5 * rng.normal(size=80)
+    model = small(base_kernels="auto").refit(X, y, kernel="LIN[age] + LIN[loan]")
+    A, B = X[loan == 1], X[loan == 0]
+    found = pd.DataFrame(model.compare(A, B)).set_index("quantity")
+    as_they_are = 0.5 * (A["age"].mean() - B["age"].mean()) - 10
+    difference, only = found.loc["A - B"], found.loc["A - B, only loan"]
+    assert difference["estimate"] == pytest.approx(as_they_are, abs=0.3)
+    assert only["estimate"] == pytest.approx(-10, abs=0.5)
+    exchanged = (model.predict(X.assign(loan=one)).mean() for one in (1, 0))
+    assert only["estimate"] == pytest.approx(np.subtract(*exchanged), rel=1e-6)
+    # a mean of forty new observations has the noise besides the function
+    function, new = (difference[high] - difference[low] for high, low in HALVES)
+    noise = 2 * norm.ppf(0.95) * np.sqrt(2 * model.noise_variance_ / 40)
+    assert new == pytest.approx(np.hypot(function, noise), rel=0.1)  # by 2000 draws
+    assert (
+        "A - B, only loan" not in model.compare(X[:1], X[-1:].assign(age=X["age"][0]))["quantity"]
+    )
+
+
+def test_what_has_no_slope_is_refused_with_what_to_do(of_plane):
     with pytest.raises(ValueError, match="'shop', which holds categories: compare takes two"):
         of_plane.slopes("shop")
     with pytest.raises(ValueError, match=r"column must be a column of X.*did you mean 'height'"):
         of_plane.slopes("hight")
     with pytest.raises(ValueError, match="by must be a column of X"):
         of_plane.slopes("height", by=7)
-    with pytest.raises(ValueError, match=r"explain takes one row, such as X\.iloc.*got 2 rows"):
-        of_plane.explain(plane()[0].iloc[:2])
+
+
+def test_several_rows_are_explained_as_each_of_them(of_plane):
+    X, _ = plane()
+    several = pd.DataFrame(of_plane.explain(X.iloc[[7, 3]]))
+    for number, row in enumerate((7, 3)):
+        one = pd.DataFrame(of_plane.explain(X.iloc[[row]])).set_index("effect")
+        own = several[several["row"] == number].drop(columns="row").set_index("effect")
+        pd.testing.assert_frame_equal(own.loc[one.index], one)
 
 
 @pytest.mark.parametrize("scale", ["identity", "log"])
