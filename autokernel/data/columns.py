@@ -119,14 +119,12 @@ class Columns:
 
     def with_places_of(self, X: FloatArray) -> "Columns":
         """Return the columns as they are, with what must be known of their values."""
-        every = []
-        for column, x in zip(self.every, X.T, strict=True):
-            known = x[~np.isnan(x)]
-            offset = log_offset(known)
-            own = {"log": Scale("log", offset, offset=offset)}
-            every.append(
-                replace(column, places=_places(known), scales=own) if len(known) else column
-            )
+        every = list(self.every)
+        for number, x in enumerate(X.T):
+            if len(known := x[~np.isnan(x)]):
+                offset = log_offset(known)
+                own = {"log": Scale("log", offset, offset=offset)}
+                every[number] = replace(every[number], places=_places(known), scales=own)
         return replace(self, every=tuple(every))
 
     def __getitem__(self, column: int) -> Column:
@@ -167,8 +165,7 @@ class Columns:
 
     def inputs(self, X: FloatArray, *, first_row: int | None = None) -> "Inputs":
         """Scale inputs (n, n_features), by default of new rows."""
-        low = np.array([column.low for column in self.every])
-        extent = np.array([column.extent for column in self.every])
+        low, extent = np.array([(column.low, column.extent) for column in self.every]).T
         return self.scaled((X - low) / extent, first_row=first_row)
 
     def scaled(self, values: FloatArray, *, first_row: int | None = None) -> "Inputs":
@@ -254,5 +251,4 @@ class Inputs:
 
 def _places(x: FloatArray) -> tuple[float, ...]:
     """Return quantiles of known values, for which a missing one may stand."""
-    levels = (np.arange(_N_PLACES) + 0.5) / _N_PLACES
-    return tuple(np.quantile(x, levels).tolist())
+    return tuple(np.quantile(x, (np.arange(_N_PLACES) + 0.5) / _N_PLACES).tolist())

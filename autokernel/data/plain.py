@@ -171,6 +171,5 @@ def _array(given: Any, key: str, *, is_whole: bool = False) -> Any:
         is_valid |= np.isnan(values)
     if not np.all(is_valid):
         what = "whole numbers" if is_whole else "numbers"
-        wrong = float(values[~is_valid][0])
-        raise refusal(key, f"{what} from {low:g} to {high:g}", wrong)
+        raise refusal(key, f"{what} from {low:g} to {high:g}", float(values[~is_valid][0]))
     return values.astype(np.intp) if is_whole else values

@@ -120,7 +120,7 @@ def to_numbers(
     columns of categories. New rows have the ``known`` columns of the fit. Levels that the fit has
     not met get numbers after those. The columns that are not of plain numbers are by their indices.
     """
-    found: dict[int, Reading] = {}
+    numbers, columns = dict[int, FloatArray](), dict[int, Column]()
     of_fit = dict(enumerate(() if known is None else known.every))
     for given in _columns_of(X, chosen or [n for n, one in of_fit.items() if one.levels]):
         number = given.number
@@ -130,11 +130,10 @@ def to_numbers(
         else:
             read = _read_as_known(given, column)
         if read is not None:
-            found[number] = read
+            numbers[number], columns[number] = read
     if len(getattr(X, "columns", "x")) == 0:
         raise ValueError("X must have a column, got a data frame without columns")
-    numbers = {number: values for number, (values, _) in found.items()}
-    return _with(X, numbers), {number: column for number, (_, column) in found.items()}
+    return _with(X, numbers), columns
 
 
 def _read_column(given: _Given, is_chosen: bool | None) -> Reading | None:
@@ -181,8 +180,7 @@ def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, Float
             return "", "", np.empty(0)
         kind, dates = kind_of(given.counts, given.name, may_be_levels=may_be_levels)
         if kind == CATEGORY:
-            origin = WHOLE_TEXTS if all(map(is_numeric, known)) else "texts"
-            return kind, origin, np.empty(0)
+            return kind, WHOLE_TEXTS if all(map(is_numeric, known)) else "texts", np.empty(0)
         origin = "texts of " * any(isinstance(one, str) for one in known) + f"{kind}s"
     if kind == DATE:
         moments = np.array(list(map(dates.get, present)), dtype="datetime64[us]")
@@ -238,8 +236,7 @@ def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
         if number in chosen or not kind.is_numeric() or kind == nw.Decimal:
             make = partial(_Given, str(values.name), number)
             if kind.is_temporal():
-                zone = str(getattr(kind, "time_zone", None) or "")
-                yield make(values.to_numpy(), zone=zone)
+                yield make(values.to_numpy(), zone=str(getattr(kind, "time_zone", None) or ""))
                 continue
             objects = np.empty(len(values), dtype=object)
             objects[:] = values.to_list()

@@ -131,8 +131,7 @@ class Evaluator:
             return Job(expression)
         best = max((evaluation.score for evaluation in known), default=-np.inf)
         best -= self.structure_prior(expression)
-        alternatives = tuple(tuple(together) for together in warm_starts)
-        return Job(expression, alternatives, best)
+        return Job(expression, tuple(map(tuple, warm_starts)), best)
 
     def run(self, job: Job, *, deadline: Deadline = NEVER) -> Evaluation:
         """Fit and score one kernel, or raise an ``OutOfTimeError``.

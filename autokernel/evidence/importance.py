@@ -26,8 +26,7 @@ def sobol_points(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatA
 
     They fill it evenly, and so do their projections on single axes.
     """
-    sequence = qmc.Sobol(n_axes, rng=rng)
-    points = sequence.random_base2(max(n_points - 1, 0).bit_length())[:n_points]
+    points = qmc.Sobol(n_axes, rng=rng).random_base2(max(n_points - 1, 0).bit_length())[:n_points]
     return np.clip(points, 1e-6, 1 - 1e-6)
 
 

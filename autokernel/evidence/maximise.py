@@ -107,8 +107,7 @@ def _leads_to(mode: Point, theta: FloatArray, value: float) -> bool:
         return False
     away = theta - mode.theta
     expected = 0.5 * float(away @ mode.curvature @ away)
-    mismatch = abs(mode.log_posterior - value - expected)
-    return expected < 2.0 and mismatch < 0.2 * expected
+    return expected < 2.0 and abs(mode.log_posterior - value - expected) < 0.2 * expected
 
 
 def _diagonal(hessian: FloatArray) -> FloatArray:
@@ -139,8 +138,7 @@ def expected_gain(posterior: LogPosterior, end: Point) -> float:
     if end.curvature is None:
         return 0.0
     _, gradient = posterior.value_and_gradient(end.theta)
-    free = _is_free(posterior, end.theta, gradient)
-    hessian, step = _newton_step(end.curvature, gradient, free)
+    hessian, step = _newton_step(end.curvature, gradient, _is_free(posterior, end.theta, gradient))
     in_units = float(np.abs(step / posterior.step_units(end.theta)).max())
     step *= _MAX_FIRST_STEP / max(_MAX_FIRST_STEP, in_units)
     return float(gradient @ step - 0.5 * step @ hessian @ step)
@@ -216,8 +214,7 @@ def _positive_definite(hessian: FloatArray) -> FloatArray:
     """Return a matrix like a Hessian, with the absolute value of each principal curvature."""
     std = standard_deviations(hessian)
     curvatures, axes = np.linalg.eigh(hessian * np.outer(std, std))
-    nearest = (axes * np.maximum(np.abs(curvatures), _MIN_CURVATURE)) @ axes.T
-    return nearest / np.outer(std, std)
+    return (axes * np.maximum(np.abs(curvatures), _MIN_CURVATURE)) @ axes.T / np.outer(std, std)
 
 
 def standard_deviations(hessian: FloatArray) -> FloatArray:

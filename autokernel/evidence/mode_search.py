@@ -93,12 +93,11 @@ def _refine(
     The best start with a known curvature is followed on all rows too: the subsample may lack the
     few rows that a mode explains.
     """
-    with_curvature = [start for start in starts if start.curvature is not None]
-    known = highest(posterior, with_curvature, 1)
+    known = highest(posterior, [start for start in starts if start.curvature is not None], 1)
     seen = _distinct_modes(highest(posterior, found, len(found)))
     n_short, n_long = n_runs
-    unknown = seen[: max(1, n_short - len(known))]
-    ends = _runs(posterior, [*known, *unknown], steps=_SCREENING_STEPS)
+    some = [*known, *seen[: max(1, n_short - len(known))]]
+    ends = _runs(posterior, some, steps=_SCREENING_STEPS)
     return _distinct_modes([*_runs(posterior, ends[:n_long]), *ends[n_long:]])
 
 

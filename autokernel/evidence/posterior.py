@@ -154,8 +154,7 @@ class LogPosterior:
         With steps measured in these units, a run needs half as many of them.
         """
         units = np.ones(len(theta))
-        periods = np.exp(theta[self.is_period])
-        fractions = 0.03 * periods / np.maximum(self._extents, 1e-9)
+        fractions = 0.03 * np.exp(theta[self.is_period]) / np.maximum(self._extents, 1e-9)
         units[self.is_period] = np.clip(fractions, 1e-4, 1.0)
         return units
 

@@ -69,8 +69,7 @@ class CoordinateScan:
         The grid is even in the number of cycles over the extent. Half a grid step changes the phase
         at the far end of the extent by one lengthscale, whatever the period.
         """
-        shortest = np.pi / self._magnitudes.n_samples  # a shorter one correlates no two points
-        length = max(length, shortest)
+        length = max(length, np.pi / self._magnitudes.n_samples)  # to correlate any two points
         period, in_cycle = _entry(leaf, Role.PERIOD), _entry(leaf, Role.CYCLE_LENGTHSCALE)
         assert period is not None  # the leaf is periodic
         extent = self._magnitudes.spacing_and_extent(_view(leaf))[1]

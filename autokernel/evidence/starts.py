@@ -66,8 +66,7 @@ def _periods(
         precision = precision_beside_walk(x, y, weights)
     elif len(known) < len(precision):
         precision = precision[np.ix_(known, known)]
-    others = proportional_to(np.delete(data.inputs.filled[known], view.column, axis=1))
-    amplitudes = [None, *others]
+    amplitudes = [None, *proportional_to(np.delete(data.inputs.filled[known], view.column, axis=1))]
     return periodogram_periods(
         x, y, within, weights=weights, precision=precision, amplitudes=amplitudes
     )
@@ -152,8 +151,7 @@ def warm_starts_from_similar(
 
     def dissimilarity(other: Evaluation) -> tuple[int, int, float, str]:
         shared = (ours & Counter(other.expression.leaves)).total()
-        text = other.expression.canonical
-        return (-shared, other.expression.n_leaves, -other.score, text)
+        return -shared, other.expression.n_leaves, -other.score, other.expression.canonical
 
     near = sorted(fitted, key=dissimilarity)[:12]
     aligned = ((align(expression, other.expression), other) for other in near)

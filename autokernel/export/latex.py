@@ -117,8 +117,7 @@ def _filled(kernel: BaseKernel, values: dict[str, str]) -> str:
 
 def _place(value: float, finest: float) -> str:
     """Write a place to a thousandth of the finest length that is measured from there."""
-    digits = math.ceil(math.log10(max(abs(value) / finest, 1.0))) + _DIGITS
-    return _number(value, digits)
+    return _number(value, math.ceil(math.log10(max(abs(value) / finest, 1.0))) + _DIGITS)
 
 
 def _symbol(name: str) -> str:

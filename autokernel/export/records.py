@@ -212,8 +212,7 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     n_of_fit = len(y) - int(np.sum(~np.isin(outcomes["row"], out)))
     _require(n_of_fit > 0, "record.X_train", "rows of the fit before those of outcomes", len(y))
     model = _with_settings(record["settings"])
-    fitted = _fitted_model(record, n_of_fit=n_of_fit)
-    model._set_fitted(fitted, target_name_=record["target_name"])
+    model._set_fitted(_fitted_model(record, n_of_fit=n_of_fit), target_name_=record["target_name"])
     search = record["search"]
     if search is not None:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
@@ -428,8 +427,7 @@ def _check_scales(scales: Mapping[str, Scale], known: Sequence[str], key: str) -
 def _check_kernel(one: Evaluation | MixtureComponent, record: Mapping[str, Any], key: str) -> None:
     """Check that a kernel has columns and a scale of the model, and a number for each parameter."""
     expression, n, text = one.expression, len(record["columns"]), str(one.expression)
-    has_columns = max(expression.columns, default=0) < n
-    _require(has_columns, key, f"a kernel of {n} columns", text)
+    _require(max(expression.columns, default=0) < n, key, f"a kernel of {n} columns", text)
     is_known = expression.target in record["target"].scales
     _require(is_known, key, "a kernel on a scale of the target", text)
     _check_shape(one.theta, (n_kernel_params(expression) + 1,), f"{key}.theta")

@@ -256,8 +256,7 @@ def _picture(model: AutoKernelGPRegressor, figure: "Figure", text: str) -> str:
     """Write a figure with a text in its place, and close it; one of many rows as pixels."""
     import matplotlib.pyplot as plt
 
-    has_many = len(model.X_train_) > 3000
-    form, kind = ("png", "png") if has_many else ("svg", "svg+xml")
+    form, kind = ("png", "png") if len(model.X_train_) > 3000 else ("svg", "svg+xml")
     file = io.BytesIO()
     figure.savefig(file, format=form, dpi=144)
     plt.close(figure)

@@ -81,8 +81,7 @@ class TrainingData:
         """Return ``n_rows`` random rows, in order; with one seed, more rows include the fewer."""
         if len(self.u) <= n_rows:
             return self
-        order = np.random.default_rng(seed).permutation(len(self.u))
-        return self.take(np.sort(order[:n_rows]))
+        return self.take(np.sort(np.random.default_rng(seed).permutation(len(self.u))[:n_rows]))
 
     def joined(self, other: "TrainingData") -> "TrainingData":
         """Return the data of these rows and of others after them, in the same units."""

@@ -221,8 +221,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
         maxiter=n_steps,
         M=LinearOperator(shape, matvec=precondition, dtype=float),
     )
-    data_fit = 0.5 * a @ noisy(a) - a @ y
-    bound = data_fit - 0.5 * (at.log_determinant + n * LOG_2PI)
+    bound = 0.5 * a @ noisy(a) - a @ y - 0.5 * (at.log_determinant + n * LOG_2PI)
     bound += data.noise.correction(theta[-1])
     return float(bound) if np.isfinite(bound) else np.inf
 

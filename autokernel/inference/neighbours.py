@@ -60,8 +60,7 @@ class NearestRows:
             correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
             correlation = np.where(candidates < 0, -1.0, correlation)
             chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
-            rows = np.take_along_axis(candidates, chosen, axis=1)
-            found[batch] = np.sort(rows, axis=1)
+            found[batch] = np.sort(np.take_along_axis(candidates, chosen, axis=1), axis=1)
         return found
 
     def _candidates(self, points: Inputs, n_near: int) -> IntArray:
@@ -92,8 +91,7 @@ class NearestRows:
             if view in of_categories:  # from a level to the next
                 step = float(np.diff(np.unique(self._X.known(View(view.column)))).min(initial=1.0))
             values = at.values.copy()
-            scale = columns.scale(view)
-            values[:, view.column] = scale.inverse(at.view(view) + step)
+            values[:, view.column] = columns.scale(view).inverse(at.view(view) + step)
             shifted = columns.scaled(values)
             there = diagonal_covariance(self._expression, shifted).forward(self._params)
             between = cross_covariance(self._expression, at, shifted).forward(self._params)
@@ -300,8 +298,6 @@ class NeighbourPredictor(Predictor):
 
     def _moments_of_block(self, X: Inputs) -> tuple[FloatArray, FloatArray]:
         rows = self._nearest.of(X, self._n_neighbours)
-        blocks = Blocks(self._expression, self._data, rows, X)
-        w = blocks.last_columns(np.exp(self._theta))
-        weighted = np.einsum("ij,ij->i", w[:, :-1], self._data.y[rows])
-        mean = -weighted / w[:, -1]
+        w = Blocks(self._expression, self._data, rows, X).last_columns(np.exp(self._theta))
+        mean = -np.einsum("ij,ij->i", w[:, :-1], self._data.y[rows]) / w[:, -1]
         return mean, 1 / w[:, -1] + (self.noise_at(X.values, mean) - self.noise_variance)

@@ -47,8 +47,7 @@ def unpack(packed: FloatArray, n: int) -> FloatArray:
 def packed_gram(features: FloatArray) -> FloatArray:
     """Compute ``F F^T`` in packed form, for features ``F`` of shape (n, k)."""
     n, k = features.shape
-    out = np.empty(n * (n + 1) // 2)
-    return dsfrk(n, k, 1.0, features, 0.0, out, uplo="L", overwrite_c=1)
+    return dsfrk(n, k, 1.0, features, 0.0, np.empty(n * (n + 1) // 2), uplo="L", overwrite_c=1)
 
 
 class PackedCholesky:

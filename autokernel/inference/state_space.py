@@ -289,8 +289,7 @@ class Filter:
             P0[n + 1] = A[n] @ P @ A[n].mT + Q[n]
         starts = [space.start(rows.in_order[0])]
         for block in range(n_blocks - 1):
-            P = starts[-1]
-            more = Phi[-1, block] @ _given_rows(P, J[-1, block]) @ Phi[-1, block].T
+            more = Phi[-1, block] @ _given_rows(starts[-1], J[-1, block]) @ Phi[-1, block].T
             starts.append(P0[-1, block] + more)
         self.P = P0[:-1] + Phi[:-1] @ _given_rows(np.array(starts), J[:-1]) @ Phi[:-1].mT
         self.f = np.where(self.observed, self.P @ level @ level + V, 1.0)

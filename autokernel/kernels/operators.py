@@ -152,8 +152,7 @@ class Multiply(Operator):
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
         """Yield the derivative times the other factors, without division as these may be zero."""
         for number in range(len(at.values)):
-            others = [*at.values[:number], *at.values[number + 1 :]]
-            yield reduce(np.multiply, others, adjoint)
+            yield reduce(np.multiply, [*at.values[:number], *at.values[number + 1 :]], adjoint)
 
 
 ADD, MULTIPLY = Add(), Multiply()

@@ -155,10 +155,8 @@ def _best_predictor(fit: Evaluation, rows: ManyRows) -> MakePredictor:
             break
         made, best = other, density
     rival = rows.approximation.rival
-    if rival is not None:
-        smooth = rival.predictors[0]
-        is_as_good = held_out_density(fit, smooth, rows) > best - 0.005  # nats per row
-        made = smooth if is_as_good else made
+    if rival and held_out_density(fit, rival.predictors[0], rows) > best - 0.005:  # nats per row
+        return rival.predictors[0]
     return made
 
 

@@ -89,8 +89,7 @@ class ManyRows:
 
     def fit_exactly(self, before: Evaluation) -> Evaluation:
         """Fit a kernel further by its exact likelihood on all rows; O(n_samples) for noise."""
-        exact = ExactLikelihood(before.expression, self.data)
-        return self._further(before, exact, completes=True)
+        return self._further(before, ExactLikelihood(before.expression, self.data), completes=True)
 
     def draw(self, fit: Evaluation) -> FloatArray:
         """Draw log parameters (n_draws, n_params) from Laplace's approximation.
@@ -171,8 +170,7 @@ class ManyRows:
         if isinstance(likelihood, NeighbourLikelihood):
             few = self._posterior(likelihood.with_fewer_blocks(500))
         with suppress(NotAMaximumError):
-            hessian = few.hessian(maximum.mode.theta, maximum.hessian)
-            measured = replace(maximum, hessian=hessian)
+            measured = replace(maximum, hessian=few.hessian(maximum.mode.theta, maximum.hessian))
             if np.isfinite(log_evidence_or_nothing(posterior, measured)):
                 return measured
         return maximum

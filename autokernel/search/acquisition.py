@@ -86,5 +86,4 @@ def expected_improvement(mean: FloatArray, std: FloatArray, *, best: float) -> F
     """Compute the expected improvements (n,) over ``best``, in the unit of the scores."""
     std = np.maximum(std, 1e-12)
     z = (mean - best) / std
-    density = np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi)
-    return std * (z * ndtr(z) + density)
+    return std * (z * ndtr(z) + np.exp(-0.5 * z**2) / np.sqrt(2 * np.pi))

@@ -182,8 +182,7 @@ class SurrogateGP:
         v = solve_triangular(self._L, cross.T, lower=True, check_finite=False)
         variance = np.exp(self.theta[_LOG_VARIANCE]) - np.einsum("ij,ij->j", v, v)
         mean = self._shift + self._scale * (self.theta[_MEAN] + cross @ self._alpha)
-        std = self._scale * np.sqrt(np.maximum(variance, 0.0))
-        return mean + self._offsets(items), std
+        return mean + self._offsets(items), self._scale * np.sqrt(np.maximum(variance, 0.0))
 
     def draw(self, rng: np.random.Generator) -> Callable[[Sequence[Expression]], FloatArray]:
         """Draw one function from the posterior, which returns values (n,) at n items.

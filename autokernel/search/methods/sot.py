@@ -141,8 +141,7 @@ class SOT(BayesianStrategy):
         neighbours = [task.grammar.random_neighbour(parent, rng) for parent in some]
         generation = judge([*task.grammar.random_walks(n_walks, rng), *neighbours])
         for _ in range(n_generations):
-            n_survivors = max(1, self.population_size // (N_OFFSPRING + 1))
-            survivors = best_first(generation)[:n_survivors]
+            survivors = best_first(generation)[: max(1, self.population_size // (N_OFFSPRING + 1))]
             offspring = [one for one in survivors for _ in range(N_OFFSPRING)]
             new = judge([task.grammar.random_neighbour(one, rng) for one in offspring])
             generation = survivors + new
