@@ -93,8 +93,7 @@ def rows_ahead(x: FloatArray, horizon: int, *, are_dates: bool, zone: str = "") 
     spacing is the step between neighbours that is most frequent. Rows may be missing, and numbers
     may be rounded.
     """
-    known = np.unique(x[~np.isnan(x)])
-    if len(known) < 2:
+    if len(known := np.unique(x[~np.isnan(x)])) < 2:
         raise ValueError("forecast needs rows at different values, got one value in all rows")
     if are_dates:
         moments = np.rint(known * MICROSECONDS_PER_DAY).astype(np.int64)

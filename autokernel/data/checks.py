@@ -279,8 +279,7 @@ def _check_of_rows(
             f"shape {given.shape}: give an array of shape ({n_rows},)"
         )
     array = np.broadcast_to(given, (n_rows,))
-    wrong = np.flatnonzero(~((array >= 0) & (array <= MAX_MAGNITUDE)))
-    if len(wrong):
+    if len(wrong := np.flatnonzero(~((array >= 0) & (array <= MAX_MAGNITUDE)))):
         raise ValueError(
             f"{argument} must hold numbers from zero to {MAX_MAGNITUDE:.0e}, got "
             f"{array[wrong[0]]:g} in row {wrong[0]}: leave out such rows"
@@ -418,8 +417,7 @@ def _check_y(y: npt.ArrayLike) -> None:
         numbers = np.ravel(values if values.dtype.kind in "fc" else values.astype(np.float64))
     except (TypeError, ValueError):  # no numbers, of which scikit-learn says more
         return
-    rows = np.flatnonzero(~np.isfinite(numbers))
-    if values.ndim and len(rows):
+    if values.ndim and len(rows := np.flatnonzero(~np.isfinite(numbers))):
         what = "NaN" if np.isnan(numbers[rows[0]]) else "infinity"
         raise ValueError(
             f"Input y contains {what}: {text_of_rows(rows)}. Leave such rows out of X and y: they "
@@ -440,8 +438,7 @@ def check_range(X: FloatArray, y: FloatArray) -> None:
         refuse_large(name, values)
         known = np.where(np.isnan(values).all(axis=0), 0.0, values)
         spreads = np.ravel(np.nanmax(known, axis=0) - np.nanmin(known, axis=0))
-        tiny = spreads[(spreads > 0) & (spreads < MIN_SPREAD)]
-        if len(tiny):
+        if len(tiny := spreads[(spreads > 0) & (spreads < MIN_SPREAD)]):
             raise ValueError(
                 f"{name} must not vary by less than {MIN_SPREAD:.0e}, got {tiny[0]:.3g}: "
                 "multiply it by a constant"
@@ -450,8 +447,7 @@ def check_range(X: FloatArray, y: FloatArray) -> None:
 
 def refuse_large(argument: str, values: FloatArray) -> None:
     """Refuse numbers whose squares overflow."""
-    largest = float(np.nanmax(np.abs(values), initial=0.0))
-    if largest > MAX_MAGNITUDE:
+    if (largest := float(np.nanmax(np.abs(values), initial=0.0))) > MAX_MAGNITUDE:
         raise ValueError(
             f"{argument} must not hold numbers above {MAX_MAGNITUDE:.0e}, got {largest:.3g}: "
             "divide it by a constant"
@@ -459,6 +455,5 @@ def refuse_large(argument: str, values: FloatArray) -> None:
 
 
 def _refuse_times(argument: str, values: Any) -> None:
-    array = np.asarray(values)
-    if array.dtype.kind in "mMO":
+    if (array := np.asarray(values)).dtype.kind in "mMO":
         refuse_times(argument, array.ravel())

@@ -216,8 +216,7 @@ class Inputs:
     @property
     def filled(self) -> FloatArray:
         """The values with medians of columns where they are missing."""
-        gaps = np.isnan(self.values)
-        if not gaps.any():
+        if not (gaps := np.isnan(self.values)).any():
             return self.values
         medians = [np.median(column.places) for column in self.columns.every]
         return np.where(gaps, medians, self.values)

@@ -47,8 +47,7 @@ def periodogram_periods(
     peak is high enough. There are none if there are too few distinct inputs, or too many cycles in
     the range for a quick periodogram.
     """
-    distinct = distinct_values(x)
-    if len(distinct) < _MIN_DISTINCT:
+    if len(distinct := distinct_values(x)) < _MIN_DISTINCT:
         return np.empty(0)
     extent = distinct[-1] - distinct[0]
     centred = (x - distinct[0]) / extent - 0.5
@@ -181,8 +180,7 @@ def seasons_of(x: FloatArray) -> tuple[float, ...]:
     They are those of :data:`SEASONS` with four rows in a cycle, by the median step between
     neighbours, that are not longer than :func:`longest_period`.
     """
-    known = np.unique(x[~np.isnan(x)])
-    if len(known) < 2:
+    if len(known := np.unique(x[~np.isnan(x)])) < 2:
         return ()
     step, longest = float(np.median(np.diff(known))), longest_period(known)
     return tuple(

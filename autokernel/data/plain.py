@@ -118,8 +118,7 @@ def _record(kind: Any, given: Any, key: str, parse: Parse) -> Any:
     """Read an object that has just the fields of a class; named tuples are lists."""
     hints = kind if isinstance(kind, dict) else get_type_hints(kind)
     if hasattr(kind, "_fields"):
-        items = _of_type(list, given, key, "a list")
-        if len(items) != len(hints):
+        if len(items := _of_type(list, given, key, "a list")) != len(hints):
             raise refusal(key, f"a list of {', '.join(hints)}", given)
         given = dict(zip(hints, items, strict=True))
     elif is_dataclass(kind):

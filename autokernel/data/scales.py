@@ -269,8 +269,7 @@ def log_offset(x: FloatArray) -> float:
     It is half of the smallest positive number, to one digit, for a column with zeros and without
     negative numbers, and zero for any other.
     """
-    positive = x[x > 0]
-    if not len(positive) or np.nanmin(x) != 0:
+    if not len(positive := x[x > 0]) or np.nanmin(x) != 0:
         return 0.0
     return float(f"{positive.min() / 2:.0e}")
 
@@ -301,8 +300,7 @@ def check_possible(
     if name == "log":
         offset = log_offset(values) if offset_of_target is None else offset_of_target
     has = (scale.has_slope if is_target else scale.has)(values + offset)
-    beyond = np.flatnonzero(~has & ~np.isnan(values))
-    if len(beyond):
+    if len(beyond := np.flatnonzero(~has & ~np.isnan(values))):
         row = beyond[0] if rows is None else rows[beyond[0]]
         may_be_zero = not is_target and (scale.has_low or name == "log")
         least = "not be below" if may_be_zero else "be above"

@@ -40,8 +40,7 @@ class Series(NamedTuple):
         for time in of_dates[:1] or [number for number in varying if number not in categories]:
             if deadline.has_passed:
                 break
-            found = groups_along(X[:, time], levels, are_dates=bool(of_dates))
-            if found is not None:
+            if (found := groups_along(X[:, time], levels, are_dates=bool(of_dates))) is not None:
                 return cls(time, tuple(categories[one] for one in found))
         return cls(next(iter(of_dates), None))
 

@@ -201,12 +201,10 @@ def _are_odd(given: _Given) -> bool:
 
 def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
     """Yield the columns that are not of plain numbers, and those that are chosen."""
-    table = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(table, nw.DataFrame):
+    if isinstance(table := nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
         yield from _columns_of_frame(table, chosen)
         return
-    array = refuse_one_dimension(X)
-    if isinstance(array, np.ndarray) and array.ndim == 2:
+    if isinstance(array := refuse_one_dimension(X), np.ndarray) and array.ndim == 2:
         every, is_plain = range(array.shape[1]), array.dtype.kind in "fiubc"
         for number in every if not is_plain else (one for one in every if one in chosen):
             yield _Given(f"x{number}", number, array[:, number], is_of_frame=False)
@@ -316,8 +314,7 @@ def _with(X: Any, numbers: Mapping[int, FloatArray]) -> Any:
     """Return a copy of X in which some columns are numbers, X itself if there are none."""
     if not numbers:
         return X
-    table = nw.from_native(X, eager_only=True, pass_through=True)
-    if isinstance(table, nw.DataFrame):
+    if isinstance(table := nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
         names, backend = table.columns, table.implementation
         changed = (nw.new_series(names[n], x, backend=backend) for n, x in numbers.items())
         return table.with_columns(*changed).to_native()

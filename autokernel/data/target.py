@@ -59,8 +59,7 @@ class Target:
         for name in TARGET_SCALES:
             offset = log_offset if name == "log" else 0.0
             has = SCALES[name].has_slope(y + offset)
-            t = SCALES[name].function(y[has] + offset)
-            if len(t) > 1 and np.ptp(t) > 0:
+            if len(t := SCALES[name].function(y[has] + offset)) > 1 and np.ptp(t) > 0:
                 centre, variance = mean_and_variance(t, weights[has])
                 spread = float(np.sqrt(variance))
                 found[name] = Scale(name, (shift + offset) / width, width, centre, spread, offset)
@@ -113,8 +112,7 @@ def resolution_of(y: FloatArray) -> float:
     Round steps are 1, 2 or 5 times a power of ten, and 1/2, 1/4 and 1/8. It is zero if there is no
     such step above a millionth of the range, or above the precision of the numbers.
     """
-    values = np.unique(np.delete(y, fill_rows(y)))
-    if len(values) < _MIN_DISTINCT:
+    if len(values := np.unique(np.delete(y, fill_rows(y)))) < _MIN_DISTINCT:
         return 0.0
     largest, extent = float(np.abs(values).max()), float(np.ptp(values))
     least = max(_MIN_STEP * extent, np.finfo(float).eps / _TOLERANCE * largest)

@@ -59,8 +59,7 @@ def kind_of(counts: Counter[Any], name: str, *, may_be_levels: bool) -> tuple[st
     Texts of whole numbers are levels, if there may be any. Texts of which most, but not all, are
     numbers or dates, or look like them, are refused.
     """
-    numbers = set(filter(is_numeric, counts))
-    if len(numbers) == len(counts):
+    if len(numbers := set(filter(is_numeric, counts))) == len(counts):
         are_levels = may_be_levels and all(_match(_WHOLE, one) for one in counts)
         return CATEGORY if are_levels else NUMBER, {}
     moments = read_dates(list(counts))

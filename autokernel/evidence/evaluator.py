@@ -344,8 +344,7 @@ def _rebuilt_evaluator(
     name: str, make: Callable[..., Evaluator], settings: Mapping[str, Any]
 ) -> Evaluator:
     """Rebuild a pickled evaluator, or return the one that was rebuilt before, with its caches."""
-    evaluator = _arrived.get(name)
-    if evaluator is None:
+    if (evaluator := _arrived.get(name)) is None:
         evaluator = make(**settings)
         for oldest in list(_arrived)[: 1 - _MAX_ARRIVED]:
             _arrived.pop(oldest, None)  # another thread may have dropped it

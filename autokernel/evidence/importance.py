@@ -68,8 +68,7 @@ def _fit_tail(ordered: FloatArray) -> tuple[float, float, int]:
         return -np.inf, 0.0, 0
     excess = ordered[-n_tail:] - ordered[-n_tail - 1]
     excess = excess[excess > 0]
-    n = len(excess)
-    if n < 5:
+    if (n := len(excess)) < 5:
         return np.inf, 0.0, 0
     n_grid = 30 + int(np.sqrt(n))
     quartile = excess[int(n / 4 + 0.5) - 1]
@@ -318,8 +317,7 @@ def importance_sample(
 
 def _estimate(pooled: list[FloatArray]) -> tuple[float, float]:
     """Estimate the log evidence from all batches, with its error by the delta method."""
-    highest = np.concatenate(pooled).max()
-    if not np.isfinite(highest):
+    if not np.isfinite(highest := np.concatenate(pooled).max()):
         raise NotAMaximumError(
             "the density must be positive and finite around its modes, "
             f"got {highest} as the largest log weight"

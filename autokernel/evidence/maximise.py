@@ -81,8 +81,7 @@ def maximise(
         if gain <= tolerance and 0.5 * in_units @ in_units <= _MAX_REAL_CURVATURE * tolerance:
             break
         step *= min(1.0, longest / float(np.abs(step / units).max()))
-        found = _search_along(posterior, (theta, value, gradient), step, gain=gain)
-        if found is None:
+        if (found := _search_along(posterior, (theta, value, gradient), step, gain=gain)) is None:
             diagonal = _diagonal(hessian)
             if gain < _ROUNDING_GAIN or np.array_equal(hessian, diagonal):
                 break

@@ -86,8 +86,7 @@ def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
     """
     maximum, longest = measure_maximum(posterior, mode), 1.0
     for _ in range(5):
-        steps = _steps_on(maximum, longest)
-        if not steps:
+        if not (steps := _steps_on(maximum, longest)):
             break
         thetas = (maximum.mode.theta + step for step in steps)
         starts = [Point(theta, curvature=maximum.hessian) for theta in thetas]
@@ -99,8 +98,7 @@ def find_maximum(posterior: LogPosterior, mode: Point) -> Maximum:
             longest *= 0.1
         else:  # the same steps would end at the same points
             break
-    gain = gain_left(maximum)
-    if gain > MIN_GAIN_OF_FAILURE:
+    if (gain := gain_left(maximum)) > MIN_GAIN_OF_FAILURE:
         raise NotAMaximumError(
             "the search of the maximum has not converged, a Newton step would still gain "
             f"{gain:.2g} nats"

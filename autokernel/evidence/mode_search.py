@@ -284,8 +284,7 @@ class ModeSearch:
         The ``nodes`` are those of the part in the whole. A part that has no parts is scanned.
         """
         tree, order = arrange(part)
-        kernel = whole.with_tree(tree)
-        if kernel not in self._parts:
+        if (kernel := whole.with_tree(tree)) not in self._parts:
             posterior = self._on_subsample(kernel, deadline)
             warm_starts, of_parts = self._from_parts(kernel, deadline)
             starts = self._starting_points(posterior, warm_starts, purpose="part")

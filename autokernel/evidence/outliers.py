@@ -108,8 +108,7 @@ def update_outliers(
         found = pursuit.settled(pursuit.at(kept, fit.theta))
         if len(known):
             of_all = pursue()
-            rival = of_all.thorough()
-            if rival.score > found.score:
+            if (rival := of_all.thorough()).score > found.score:
                 return of_all.outliers(of_all.settled(rival))
         return pursuit.outliers(found, known)
     return known
@@ -255,8 +254,7 @@ class _Pursuit:
             kept = self.rows & ~self._is_worth_it(fit)
             if np.array_equal(kept, fit.kept) or not self.is_possible(kept):
                 break
-            other = self._again(fit, kept)
-            if not other.score > fit.score:
+            if not (other := self._again(fit, kept)).score > fit.score:
                 break
             fit = other
         return fit
@@ -358,8 +356,7 @@ class _Pursuit:
         deviations[kept] = alpha / np.sqrt(np.diag(precision))
         freed = self.rows & ~kept
         score = point.log_posterior - self._price * freed.sum()
-        rest = freed & self.has_target
-        if rest.any():
+        if (rest := freed & self.has_target).any():
             errors, variance, noise = self._errors(rest, kept, given, theta)
             deviations[rest] = errors / np.sqrt(variance)
             others = _log_normal_at_best(np.maximum(errors**2, variance))

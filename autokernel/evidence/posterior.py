@@ -170,8 +170,7 @@ class LogPosterior:
 
     def value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
         """Compute the log posterior in nats, ``-inf`` if K has no factor, and its gradient."""
-        known = self._gradients.get(theta.tobytes())
-        if known is None:
+        if (known := self._gradients.get(theta.tobytes())) is None:
             with self._call(self.likelihood.work):
                 value, gradient = self.likelihood.value_and_gradient(theta)
             value += float(self.prior.log_density(theta))

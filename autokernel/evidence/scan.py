@@ -111,8 +111,7 @@ class CoordinateScan:
         axes: dict[int, FloatArray] = {}
         at: dict[int, FloatArray] = {}
         for entry, parameter in enumerate(leaf.node.parameters, start=leaf.entries.start):
-            values = self._grid_values(parameter, _view(leaf))
-            if len(values):
+            if len(values := self._grid_values(parameter, _view(leaf))):
                 (at if parameter.unit == Unit.NONE else axes)[entry] = values
         grid = np.meshgrid(*axes.values(), indexing="ij")
         shape = tuple(map(len, axes.values()))

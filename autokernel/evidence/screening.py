@@ -202,8 +202,7 @@ class Screening:
         gone = [before[n] for n in range(len(before)) if n not in shared.values()]
         lengths = list[int]()
         for node, entries in new:
-            same = [one for one in gone if one.node.column == node.column]
-            if not same:
+            if not (same := [one for one in gone if one.node.column == node.column]):
                 continue
             twin = min(same, key=lambda one: one.node.declared != node.declared)
             gone.remove(twin)
@@ -423,8 +422,7 @@ def _place_at_peaks(
     starts: FloatArray, leaf: Leaf, parameters: Sequence[KernelParameter], magnitudes: Magnitudes
 ) -> None:
     """Move the first starting points of a periodic leaf to the peaks of the periodogram."""
-    index = role_index(parameters, Role.PERIOD)
-    if index is None:
+    if (index := role_index(parameters, Role.PERIOD)) is None:
         return
     periods = magnitudes.periods(leaf.view, parameters[index].start)
     low, high = np.log([magnitudes.mean_square, magnitudes.largest_mean_square])

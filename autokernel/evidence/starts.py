@@ -49,8 +49,7 @@ class Magnitudes:
 
 def _spacing_and_extent(data: TrainingData, view: View) -> tuple[float, float]:
     """Return the median spacing and the extent of the distinct values of a view of a column."""
-    distinct = distinct_values(data.inputs.known(view))
-    if len(distinct) < 2:
+    if len(distinct := distinct_values(data.inputs.known(view))) < 2:
         return 0.1, 1.0
     return float(np.median(np.diff(distinct))), float(distinct[-1] - distinct[0])
 
@@ -229,8 +228,7 @@ def starting_points(
     for thetas, fits in zip(others, warm_starts, strict=True):
         starts += warm_points(posterior, thetas, fits)
     for fits in warm_starts:
-        new = set(range(n_nodes)).difference(*(fit.nodes for fit in fits))
-        if new:
+        if new := set(range(n_nodes)).difference(*(fit.nodes for fit in fits)):
             [point] = warm_points(posterior, posterior.centre[None], fits)
             starts.append(taken_from_noise(posterior, point, new, magnitudes=magnitudes))
     return starts

@@ -56,8 +56,7 @@ def update_noise(
     if not is_possible or np.any(counts != np.round(counts)):
         return known, least
     with fallback("how the noise varies is not judged"), one_blas_thread():
-        best = found.get(fit.expression.canonical)
-        if best is None:
+        if (best := found.get(fit.expression.canonical)) is None:
             terms = [*_candidates(data, columns)]
             best = _Search(fit, data, terms, priors, deadline).best(least - fit.score)
             if best.terms:  # constant noise may only mean that the search has ended early

@@ -213,8 +213,7 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     _require(n_of_fit > 0, "record.X_train", "rows of the fit before those of outcomes", len(y))
     model = _with_settings(record["settings"])
     model._set_fitted(_fitted_model(record, n_of_fit=n_of_fit), target_name_=record["target_name"])
-    search = record["search"]
-    if search is not None:
+    if (search := record["search"]) is not None:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
         _require(reason in MEANINGS, "record.search.stop_reason_", what, reason)
         model._tried = list(search["tried"])
@@ -228,8 +227,7 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
 
 def _with_settings(settings: Mapping[str, object]) -> AutoKernelGPRegressor:
     """Return an estimator with the parameters of a record, which must be valid."""
-    unread = [name for name in _NEVER_READ if settings.get(name) is not None]
-    if unread:
+    if unread := [name for name in _NEVER_READ if settings.get(name) is not None]:
         warn_user(f"from_dict does not read {', '.join(unread)}: set them yourself")
     model, known = AutoKernelGPRegressor(), AutoKernelGPRegressor().get_params(deep=False)
     for name, value in settings.items():
@@ -354,8 +352,7 @@ def _mixture(
     what = f"one to {len(FACTORS)} numbers that sum to one"
     _require(bool(is_right), f"{key}.law.shares", what, shares)
     inputs, targets = columns.inputs(X, first_row=0), target.forward(y)
-    rows = record["rows_of_model"]
-    if rows is not None:
+    if (rows := record["rows_of_model"]) is not None:
         _check_shape(rows["X"], (len(rows["X"]), X.shape[1]), f"{key}.rows_of_model.X")
         _check_shape(rows["y"], (len(rows["X"]),), f"{key}.rows_of_model.y")
         inputs, targets = columns.scaled(rows["X"], first_row=0), rows["y"]

@@ -154,8 +154,7 @@ class _Parser:
 
     def _target(self) -> str:
         """Read the name of the scale of the target, if the text begins with one."""
-        target = _TARGET.match(self.text)
-        if target is None:
+        if (target := _TARGET.match(self.text)) is None:
             return IDENTITY
         if target["name"] not in TARGET_SCALES:
             raise self._unknown_scale("target", target["name"], TARGET_SCALES, target.start("name"))
@@ -188,8 +187,7 @@ class _Parser:
             if not self._accept(")"):
                 raise self._error("expected ')'")
             return tree
-        match = _WORD.match(self.text, self.position)
-        if match is None:
+        if (match := _WORD.match(self.text, self.position)) is None:
             raise self._error("expected a base kernel such as SE[0], or '('")
         word, column = match[0], _COLUMN.match(self.text, match.end())
         if word in self.words:
@@ -205,8 +203,7 @@ class _Parser:
             known = ", ".join(self.base_kernels)
             hint = did_you_mean(word, self.base_kernels, aliases=KERNEL_ALIASES)
             raise self._error(f"unknown base kernel {word!r}, the known ones are {known}{hint}")
-        scale = self._scale(column)
-        if scale is not None and scale not in COLUMN_SCALES:
+        if (scale := self._scale(column)) is not None and scale not in COLUMN_SCALES:
             raise self._unknown_scale("column", scale, COLUMN_SCALES, column.start("scale"))
         leaf = Leaf(kernel, self._column(column), scale or IDENTITY)
         self.position = column.end()
@@ -239,8 +236,7 @@ class _Parser:
         self.position += len(operator.symbol)
         column = None
         if operator.acts_on_column:
-            match = _COLUMN.match(self.text, self.position)
-            if match is None:
+            if (match := _COLUMN.match(self.text, self.position)) is None:
                 raise self._error(f"expected the column of {operator.symbol} in square brackets")
             if self._scale(match) is not None:
                 raise self._error(

@@ -219,8 +219,7 @@ def addends(expression: Expression) -> list[Addend]:
     model is the sum of none. A ``ValueError`` is raised if there are more than
     :data:`MAX_ADDENDS`, whose number may grow exponentially.
     """
-    n_addends = fold_nodes(expression, lambda *_: 1, _n_addends)
-    if n_addends > MAX_ADDENDS:
+    if (n_addends := fold_nodes(expression, lambda *_: 1, _n_addends)) > MAX_ADDENDS:
         raise ValueError(
             f"a kernel must be a sum of at most {MAX_ADDENDS} products to be described, got "
             f"{float(n_addends):.3g} products of {expression.n_leaves} leaves: refit a simpler one"

@@ -51,8 +51,7 @@ def finished(run: Run, reason: StopReason) -> FittedModel:
 
     An ``EvaluationError`` is raised if no kernel could be fitted.
     """
-    best = run.best()
-    if best is None:
+    if (best := run.best()) is None:
         return model_of(run, _rough(run, reason))
     scored = run.stage.history.best_first()
     if best[0] is not scored[0]:

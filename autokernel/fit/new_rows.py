@@ -132,8 +132,7 @@ def _is_beyond(model: FittedModel, rows: TrainingData) -> BoolArray:
 def _say_beyond(
     model: FittedModel, given: FitData, is_beyond: BoolArray, *, excludes: bool
 ) -> None:
-    new = np.flatnonzero(is_beyond & ~np.isin(given.rows, model.outliers.rows))
-    if len(new):
+    if len(new := np.flatnonzero(is_beyond & ~np.isin(given.rows, model.outliers.rows))):
         text = (
             f"y has {given.y[new[0]]:g} in {text_of_rows(given.rows[new])}, where "
             f"{model.columns.text_of(model.evaluation.expression)} is not defined"

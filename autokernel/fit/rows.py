@@ -67,8 +67,7 @@ def outliers_before_search(
     kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
     data, n_rows = training_data(given), MAX_ROWS
     columns = data.inputs.columns
-    used = searched_columns(columns, arguments)
-    if len(used) > MAX_COLUMNS:
+    if len(used := searched_columns(columns, arguments)) > MAX_COLUMNS:
         used, n_rows = sorted(columns_by_effect(data, used)[:N_COLUMNS]), N_ROWS
     leaves = [Leaf(CATEGORICAL if columns[c].levels else SMOOTH, c) for c in used]
     smooth: Expression = reduce(mul, leaves) if leaves else NOISE

@@ -234,8 +234,7 @@ class Space:
     def checked(self, expression: Expression) -> Expression:
         """Return the form of a kernel in which the search evaluates it, if the space has it."""
         grammar = self.grammar
-        tidy = grammar.tidy(expression)
-        if tidy.n_leaves > grammar.max_leaves:
+        if (tidy := grammar.tidy(expression)).n_leaves > grammar.max_leaves:
             raise ValueError(
                 f"start_kernel must have at most max_leaves={grammar.max_leaves} base kernels, got "
                 f"{tidy.n_leaves}: raise max_leaves"

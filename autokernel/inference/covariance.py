@@ -227,8 +227,7 @@ def _node_of(tree: Tree, pairs: PairsOf, entries: Iterator[slice]) -> _Node:
     """
     if not tree.leaves:
         return _ZeroNode(pairs(View(0)))  # the pairs of any column have the shape of all
-    distinct = _distinct_lags([tree], pairs)
-    if distinct is not None:
+    if (distinct := _distinct_lags([tree], pairs)) is not None:
         lags = LagPairs(distinct.lags)
         return _ExpandedNode(_node_of(tree, lambda _: lags, entries), distinct.indices)
     if isinstance(tree, Leaf) and not _is_exponential(tree, pairs):

@@ -32,8 +32,7 @@ class LeafValues:
     def __call__(self, leaf: Leaf, params: FloatArray) -> FloatArray:
         """Compute the packed values of a leaf; do not overwrite them."""
         key = leaf.canonical, params.tobytes()
-        found = self._kept.get(key)
-        if found is None:
+        if (found := self._kept.get(key)) is None:
             self._kept[key] = found = self._covariance_of(leaf).forward(params)
             self._n_bytes += found.nbytes
             while self._n_bytes > MAX_LEAF_BYTES and len(self._kept) > 1:
@@ -72,8 +71,7 @@ class LeafValues:
 
         O(n_samples^3 / 3) for each.
         """
-        affine = self.without_leaf(expression, slots, node, thetas[0])
-        if affine is None:
+        if (affine := self.without_leaf(expression, slots, node, thetas[0])) is None:
             whole = ExactLikelihood(expression, self.data)
             return np.array([whole.value(theta) for theta in thetas])
         (constant, slope), (leaf, entries) = affine, slots[node]

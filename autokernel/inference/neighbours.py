@@ -239,8 +239,7 @@ class NeighbourLikelihood(Likelihood):
 
     def with_fewer_blocks(self, n_blocks: int) -> "NeighbourLikelihood":
         """Return the likelihood by some of the blocks, which stand for more rows each."""
-        step = -(-len(self._blocks) // n_blocks)
-        if step <= 1:
+        if (step := -(-len(self._blocks) // n_blocks)) <= 1:
             return self
         return NeighbourLikelihood(self.expression, self.data, self.head, self._blocks[::step])
 

@@ -101,8 +101,7 @@ def _entrants(best_first: Sequence[Evaluation]) -> tuple[list[Evaluation], list[
 
 def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> Sequence[Evaluation]:
     """Return the kernel that is best on all rows, the first one if none could be fitted."""
-    raced = _fitted(kernels, rows)
-    if raced and task is not None:
+    if (raced := _fitted(kernels, rows)) and task is not None:
         with_term = with_another_level if rows.approximation.is_exact else with_rough_term
         raced += _fitted(with_term(raced[0], rows.data, task), rows)
     return _best_on_held_out(_best_first(raced)[:3], rows) or kernels[:1]
@@ -150,8 +149,7 @@ def _best_predictor(fit: Evaluation, rows: ManyRows) -> MakePredictor:
         return ExactPredictor if seconds < rows.deadline.seconds_left else made
     best = held_out_density(fit, made, rows) if others else -np.inf
     for other in others:
-        density = held_out_density(fit, other, rows)
-        if not density > best + WORTHWHILE_GAIN:
+        if not (density := held_out_density(fit, other, rows)) > best + WORTHWHILE_GAIN:
             break
         made, best = other, density
     rival = rows.approximation.rival

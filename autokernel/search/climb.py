@@ -106,8 +106,7 @@ class Climb:
         for top in [one for one in designed if one.expression.n_leaves == 1][:N_CLIMBED_ALONE]:
             while True:
                 near = (known[text] for text in self._task.near(top.expression) if text in known)
-                best = max(near, key=lambda fit: fit.score, default=top)
-                if best.score <= top.score:
+                if (best := max(near, key=lambda fit: fit.score, default=top)).score <= top.score:
                     break
                 top = known.pop(best.expression.canonical)
             if top is not self._fits[0]:
@@ -127,8 +126,6 @@ class Climb:
         """Sort new neighbours of a fit that are expected to gain enough over a kernel."""
         new = [one for one in near if one.expression.canonical not in self._known]
         new = [one for one in new if np.isfinite(one.score)]
-        if not new:
-            return []
         scores, std = np.array([one.score for one in new]), np.full(len(new), ERROR_OF_ESTIMATES)
         gains = expected_improvement(scores, std, best=above.score)
         of_changes = tuple(sorted(self._new_gains.items()))

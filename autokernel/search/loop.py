@@ -149,8 +149,7 @@ class Search:
                 with closing(evaluate_all(batch.kernels, batch.known, until)) as evaluations:
                     for kernel in batch.kernels:
                         observer.begin(batch.phase)
-                        evaluation = next(evaluations)
-                        if evaluation is None:
+                        if (evaluation := next(evaluations)) is None:
                             observer.abandon()
                             self._was_short = True
                             if until is deadline or deadline.has_passed:
@@ -286,8 +285,7 @@ class Search:
         history, task = self._history, self.task
         timed = replace(task, deadline=until)
         for number in range(N_CHOICES if self._chooses else 0):
-            best = history.best
-            if best is None:
+            if (best := history.best) is None:
                 return
             terms = self._remembered("terms", history, partial(timed.with_one_more_term, best))
             used = best.expression.columns
@@ -369,8 +367,7 @@ class Search:
     ) -> list[Estimate]:
         """Read from the store which kernels followed these trials, or make and keep them."""
         key = digest(self._definition, what, *before.definition)
-        found = self._store.get(key, tuple[Estimate, ...], parse=self.task.parse)
-        if found is None:
+        if (found := self._store.get(key, tuple[Estimate, ...], parse=self.task.parse)) is None:
             found = tuple(make())
             self._store.put(key, found)
         return list(found)
@@ -409,16 +406,14 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
     them if that one is known. The best kernel on other scales counts as one of them, because the
     probabilities of scales need its score. If noise is best, the best kernel is tried on its scale.
     """
-    best = history.best
-    if best is None or not np.isfinite(best.score):
+    if (best := history.best) is None or not np.isfinite(best.score):
         return []
     if not best.expression.leaves:  # perhaps only because no other kernel is on its scale
         kernels = (one.expression for one in history.best_first() if one.expression.leaves)
         on_scale = (one.on(best.expression.target) for one in islice(kernels, 1))
         return history.without_known([one for one in on_scale if task.grammar.spans(one)])
     forms = [*simplifications(best.expression), *task.grammar.rescalings(best.expression)]
-    simpler = history.without_known([one for one in forms if task.grammar.spans(one)])
-    if not simpler:
+    if not (simpler := history.without_known([one for one in forms if task.grammar.spans(one)])):
         return []
     forms_of_best = [*task.simplifications(best), *task.on_other_scales(best)]
     known = {one.expression.canonical: one for one in forms_of_best}
@@ -447,8 +442,7 @@ def _without_useless(best: Evaluation, task: Task, history: History) -> list[Est
     texts = list(dict.fromkeys(text for gone in lacking for text in gone if leaves[text] == 1))
     joint: list[Expression] = []
     while len(texts) > 1:
-        left = without_leaves(best.expression.tree, frozenset(texts))
-        if left is not None:
+        if (left := without_leaves(best.expression.tree, frozenset(texts))) is not None:
             joint.append(normal_form(best.expression.with_tree(left)))
         texts = texts[: len(texts) // 2]
     return history.without_known(joint)

@@ -95,8 +95,7 @@ def _dense(
     matrix, foreign = np.zeros((len(lists), len(indices))), np.zeros(len(lists))
     for row, frequencies in enumerate(lists):
         for element, value in frequencies.items():
-            index = indices.get(element)
-            if index is None:
+            if (index := indices.get(element)) is None:
                 foreign[row] += abs(value)
             else:
                 matrix[row, index] = value

@@ -44,8 +44,7 @@ def evaluate_in_parallel(
     done: dict[int, Evaluation | None] = {}
     for number, (job, key) in enumerate(zip(jobs, keys, strict=True)):
         parse = partial(lambda own, _: own, job.expression)  # its text is known
-        one = store.get(key, Evaluation, parse=parse)
-        if one is not None:
+        if (one := store.get(key, Evaluation, parse=parse)) is not None:
             done[number] = evaluator.priced(one)
     left = [number for number in range(len(jobs)) if number not in done]
     with closing(_outcomes(evaluator, jobs, left, deadline, n_jobs)) as outcomes:

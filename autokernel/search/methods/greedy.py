@@ -42,8 +42,7 @@ class Greedy(Strategy):
         candidates: Sequence[Expression] = (*task.start, *task.grammar.bases)
         highest: float | None = None
         while True:
-            unknown = [e for e in candidates if e.canonical not in scores]
-            if unknown:
+            if unknown := [e for e in candidates if e.canonical not in scores]:
                 return [unknown[number] for number in rng.permutation(len(unknown))[:n_proposals]]
             best = max(candidates, key=lambda e: scores[e.canonical], default=None)
             if best is None or (highest is not None and scores[best.canonical] <= highest):

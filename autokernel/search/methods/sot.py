@@ -126,8 +126,7 @@ class SOT(BayesianStrategy):
         def judge(expressions: Iterable[Expression]) -> list[Expression]:
             """Compute the values of new expressions, one for each canonical text."""
             task.deadline.check()
-            new = {e.canonical: e for e in expressions if e.canonical not in met}
-            if new:
+            if new := {e.canonical: e for e in expressions if e.canonical not in met}:
                 met.update(new)
                 values.update(zip(new, acquisition(list(new.values())).tolist(), strict=True))
             return list(new.values())
@@ -169,8 +168,7 @@ class SOT(BayesianStrategy):
         values = acquisition.values(Belief(surrogate, 0.0, rng))
         focused = replace(task, grammar=task.focus(best.expression.columns))
         found = self._evolved(values, focused, history, N_GENERATIONS, rng)
-        found = [one for one in found if one.canonical not in known][:MAX_JUDGED]
-        if not found:
+        if not (found := [one for one in found if one.canonical not in known][:MAX_JUDGED]):
             return []
         surrogate = self._given_estimates(surrogate, found, estimates, task, history)
         gains = nats_to_gain(*surrogate.predict(found))
