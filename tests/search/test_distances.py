@@ -19,6 +19,7 @@ from autokernel.search.methods.arc import N_DEPTHS
 from autokernel.search.methods.boms import (
     JITTER,
     MAX_CACHED_EXPRESSIONS,
+    N_SAMPLES,
     N_SOBOL_DIMENSIONS,
     NOISE_VARIANCE,
     HellingerKernel,
@@ -253,17 +254,16 @@ def test_arc_distances_are_those_of_the_definition_at_every_position():
 # Hellinger, by the likelihood engine and from its definition.
 
 
-def hellinger_distances(*expressions, X=X, priors=PRESETS["default"], n_samples=100):
+def hellinger_distances(*expressions, X=X, priors=PRESETS["default"]):
     data = TrainingData(np.array(X), np.zeros(len(X)))
-    kernel_kernel = HellingerKernel(data, priors, n_samples=n_samples)
-    return kernel_kernel.distances(*expressions)[0]
+    return HellingerKernel(data, priors).distances(*expressions)[0]
 
 
 def hellinger(one, other, **options):
     return hellinger_distances(*pair(one, other), **options).item()
 
 
-def sampled_covariances(expression, n_samples):
+def sampled_covariances(expression, n_samples=N_SAMPLES, X=X):
     """Covariances (n_samples, n, n) with noise, by the likelihood engine, sample by sample."""
     arranged = arrange(expression.tree)[0]
     priors = [parameter.prior for node in arranged.nodes for parameter in node.parameters]
@@ -288,15 +288,22 @@ def test_the_distance_of_two_numbers_is_the_integral_of_its_definition():
         return prior * sqrt(2 * sqrt(a * b) / (a + b))
 
     expected = 1 - dblquad(integrand, 0, 12, 0, 130, epsabs=1e-6)[0]
-    computed = hellinger("LIN[0]", "SE[0]", X=[[1.0]], n_samples=4096)
-    assert computed == pytest.approx(expected, abs=1e-4)  # the quasi-Monte-Carlo error
+
+    def by_definition_at(n_samples):
+        one, other = (sampled_covariances(e, n_samples, np.array([[1.0]])) for e in kernels)
+        return squared_hellinger(one, other).mean()
+
+    kernels = [parse_expression(text) for text in ("LIN[0]", "SE[0]")]
+    assert by_definition_at(4096) == pytest.approx(expected, abs=1e-4)  # the error of so many
+    computed = hellinger("LIN[0]", "SE[0]", X=[[1.0]])
+    assert computed == pytest.approx(by_definition_at(N_SAMPLES), abs=1e-8)
 
 
 def test_hellinger_distances_are_those_of_the_definition():
     kernels = walks(8, seed=1)
-    K = [sampled_covariances(kernel, n_samples=10) for kernel in kernels]
+    K = [sampled_covariances(kernel) for kernel in kernels]
     expected = [[squared_hellinger(P, Q).mean() for Q in K] for P in K]
-    computed = hellinger_distances(kernels, n_samples=10)
+    computed = hellinger_distances(kernels)
     # determinants of twenty variances, which may be small: their roots cancel to eight digits
     np.testing.assert_allclose(computed, expected, atol=1e-8)
 
@@ -305,8 +312,8 @@ def test_hellinger_distances_do_not_depend_on_what_is_cached():
     kernels = list({kernel.canonical: kernel for kernel in walks(25, seed=9)}.values())
     many = [parse_expression(f"SE[{column}]") for column in range(MAX_CACHED_EXPRESSIONS + 100)]
     inputs = np.random.default_rng(0).uniform(size=(3, len(many)))
-    expected = hellinger_distances(kernels, X=inputs, n_samples=1)
-    known = HellingerKernel(TrainingData(inputs, np.zeros(3)), PRESETS["default"], n_samples=1)
+    expected = hellinger_distances(kernels, X=inputs)
+    known = HellingerKernel(TrainingData(inputs, np.zeros(3)), PRESETS["default"])
     known.distances(kernels[:8], kernels[:2])
     for some in np.array_split(np.array(many, dtype=object), 8):  # the first ones are dropped
         known.distances(list(some), kernels[3:8])

@@ -27,7 +27,8 @@ N_SOBOL_DIMENSIONS = 256  # further parameters reuse the first dimensions
 MIN_DRAW = 1e-50  # of a parameter; the largest is 1 / this: products of a few draws stay finite
 DISTANCE_OF_TARGETS = 0.1  # between kernels that differ only in the scale of the target
 MATRICES_PER_CALL = 800  # matrices factorised together; the CPU cache nearly holds them
-MAX_COVARIANCE_BYTES = 2**27  # of cached covariances: some 800 expressions at 100 samples
+N_SAMPLES = 100  # of the hyperparameters
+MAX_COVARIANCE_BYTES = 2**27  # of cached covariances: some 800 expressions
 MAX_CACHED_EXPRESSIONS = 2048  # in the distance table: at most 32 MB
 
 NOISE_VARIANCE = 1e-2
@@ -138,7 +139,7 @@ class HellingerKernel(KernelKernel):
     The parameter is the log of the squared lengthscale.
 
     The distances are BOMS eqs. 6 and 7 with zero means, for the latent function plus noise of
-    variance 0.01 at the inputs, or a random 20 of more. The expectation is taken over ``n_samples``
+    variance 0.01 at the inputs, or a random 20 of more. The expectation is taken over a hundred
     Sobol points that all expressions share: parameter i of an expression, with sums and products in
     canonical order, is the quantile of its prior at dimension i of the points. For one sample, the
     distance is half the squared L2 distance between the square roots of two densities; so the mean
@@ -154,23 +155,16 @@ class HellingerKernel(KernelKernel):
 
     bounds = (LOG_BOUNDS,)
 
-    def __init__(
-        self,
-        data: TrainingData,
-        priors: Priors,
-        *,
-        n_samples: int = 100,
-        deadline: Deadline = NEVER,
-    ) -> None:
+    def __init__(self, data: TrainingData, priors: Priors, *, deadline: Deadline = NEVER) -> None:
         rng = np.random.default_rng(0)  # of the choice of inputs, and that scrambles Sobol points
         n = len(data.y)
         self._data = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
         self._columns, self._rows = np.triu_indices(len(self._data.y))
-        self._priors, self._points = priors, sobol_points(n_samples, N_SOBOL_DIMENSIONS, rng)
-        self._n_samples, self._deadline = n_samples, deadline
-        self._max_kept = max(4, MAX_COVARIANCE_BYTES // (8 * len(self._rows) * n_samples))
+        self._priors, self._points = priors, sobol_points(N_SAMPLES, N_SOBOL_DIMENSIONS, rng)
+        self._max_kept = max(4, MAX_COVARIANCE_BYTES // (8 * len(self._rows) * N_SAMPLES))
         self._covariances_of = lru_cache(self._max_kept)(self._prior_covariances)
         self._draws_of = cache(self._draws)
+        self._deadline = deadline
         self._known: dict[str, int] = {}  # indices by canonical texts
         self._trees: list[Expression] = []  # arranged
         self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
@@ -185,7 +179,7 @@ class HellingerKernel(KernelKernel):
         low, high = np.minimum(rows[i], columns[j]), np.maximum(rows[i], columns[j])
         block = high // (self._max_kept // 2)  # whose covariances fit into the cache
         pairs = np.unique(np.stack([block, low, high], axis=1), axis=0)[:, 1:]
-        n_pairs = max(1, MATRICES_PER_CALL // self._n_samples)
+        n_pairs = max(1, MATRICES_PER_CALL // N_SAMPLES)
         targets = np.array([tree.target for tree in self._trees])
         for start in range(0, len(pairs), n_pairs):
             self._deadline.check()
@@ -234,7 +228,7 @@ class HellingerKernel(KernelKernel):
                 K = self._covariances(expression)
             except CustomPartError as error:
                 warn_of_part(error)
-                K = np.full((len(self._rows), self._n_samples), np.nan)
+                K = np.full((len(self._rows), N_SAMPLES), np.nan)
             diagonal = self._rows == self._columns
             K[diagonal] += NOISE_VARIANCE + JITTER * K[diagonal].mean(axis=0)
             return 0.5 * K, log_determinants(K)
