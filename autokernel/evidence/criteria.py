@@ -143,6 +143,7 @@ class BIC(Criterion):
         return self
 
 
+@dataclass(kw_only=True, eq=False, repr=False)  # for its __init__; the rest is of BaseEstimator
 class Importance(Criterion):
     """Log evidence by importance sampling around the best modes found.
 
@@ -163,11 +164,8 @@ class Importance(Criterion):
         "standard_error": [Interval(Real, 0, None, closed="neither")],
     }
 
-    def __init__(
-        self, *, max_draws: int = MAX_DRAWS, standard_error: float = STANDARD_ERROR
-    ) -> None:
-        self.max_draws = max_draws
-        self.standard_error = standard_error
+    max_draws: int = MAX_DRAWS
+    standard_error: float = STANDARD_ERROR
 
     def __call__(self, fit: KernelFit) -> Score:
         """Score by draws around all modes that may add to the evidence."""

@@ -30,18 +30,6 @@ def sobol_points(n_points: int, n_axes: int, rng: np.random.Generator) -> FloatA
     return np.clip(points, 1e-6, 1 - 1e-6)
 
 
-def pareto_shape(weights: FloatArray) -> float:
-    """Estimate the shape k of a generalised Pareto distribution of the largest weights (n_draws,).
-
-    Moments of the weights below the order ``1 / k`` exist. The shape is ``-inf`` for equal weights,
-    and ``inf`` if fewer than five weights lie above the start of the tail.
-
-    This is the estimate of Zhang & Stephens (2009, Technometrics 51) on the tail that Vehtari et
-    al. (2024, JMLR 25) use, with the latter's prior, worth ten draws at 0.5.
-    """
-    return _fit_tail(np.sort(weights))[0]
-
-
 def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
     """Replace the largest weights by quantiles of their Pareto distribution, and normalise.
 
@@ -52,7 +40,7 @@ def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
     """
     weights = np.exp(log_weights - log_weights.max())
     order = np.argsort(weights)
-    shape, spread, n = _fit_tail(weights[order])
+    shape, spread, n = fit_tail(weights)
     if n and np.isfinite(shape):
         probabilities = (np.arange(n) + 0.5) / n
         k = shape if abs(shape) > 1e-9 else 1e-9
@@ -61,9 +49,17 @@ def pareto_smoothed(log_weights: FloatArray) -> FloatArray:
     return weights / weights.sum()
 
 
-def _fit_tail(ordered: FloatArray) -> tuple[float, float, int]:
-    """Fit a generalised Pareto distribution: its shape, its scale, the number of weights fitted."""
-    n_tail = int(min(0.2 * len(ordered), 3 * np.sqrt(len(ordered))))
+def fit_tail(weights: FloatArray) -> tuple[float, float, int]:
+    """Fit a generalised Pareto distribution to the largest weights (n_draws,).
+
+    Returns its shape k, its scale, and the number of weights fitted. Moments of the weights below
+    the order ``1 / k`` exist. The shape is ``-inf`` for equal weights, and ``inf`` if fewer than
+    five weights lie above the start of the tail.
+
+    This is the estimate of Zhang & Stephens (2009, Technometrics 51) on the tail that Vehtari et
+    al. (2024, JMLR 25) use, with the latter's prior, worth ten draws at 0.5.
+    """
+    ordered, n_tail = np.sort(weights), int(min(0.2 * len(weights), 3 * np.sqrt(len(weights))))
     if ordered[-1] - ordered[0] <= 1e-10 * ordered[-1]:  # they differ by rounding only
         return -np.inf, 0.0, 0
     excess = ordered[-n_tail:] - ordered[-n_tail - 1]
@@ -194,12 +190,6 @@ def _mixture_around(maxima: Sequence[Maximum], *, lower: FloatArray, upper: Floa
     return [*zip(_shares(softmax(log_masses)), components, strict=True)]
 
 
-def _with_tails_of(first: Mixture, fitted: Mixture) -> Mixture:
-    """Give a tenth of a mixture to the first one, whose tails bound the weights."""
-    parts = (0.9, fitted), (0.1, first)
-    return [(times * share, one) for times, own in parts for share, one in own]
-
-
 def _draws_of(mixture: Mixture, n_draws: int, uniforms: Uniforms) -> FloatArray:
     """Draw points (n_draws, n_params), each from the component that its first uniform takes."""
     shares, components = zip(*mixture, strict=True)
@@ -282,7 +272,9 @@ def importance_sample(
     log_weights: list[FloatArray] = []  # of each batch, -inf outside the bounds
     n_draws = 0
     while True:
-        proposal = _with_tails_of(first, fitted) if thetas else first
+        # a tenth of later ones is the first one, whose tails bound the weights
+        parts = ((0.9, fitted), (0.1, first)) if thetas else ((1.0, first),)
+        proposal = [(times * share, one) for times, own in parts for share, one in own]
         n_more = max(FIRST_DRAWS, n_draws)
         if max_draws - n_draws - n_more < 20:  # too few for another batch
             n_more = max_draws - n_draws
@@ -300,7 +292,7 @@ def importance_sample(
         pooled = [logs + np.log(f) for logs, f in zip(log_weights, factors, strict=True)]
         log_evidence, error = _estimate(pooled)
         together = np.concatenate(pooled)
-        shape = pareto_shape(np.exp(together - together.max()))
+        shape, *_ = fit_tail(np.exp(together - together.max()))
         # below 0.5 the weights have the finite variance of the standard error
         if (shape < 0.5 and error < standard_error) or n_draws >= max_draws:
             break
