@@ -122,13 +122,12 @@ def check_fit_data(
     inputs, values, weights, errors = (one[rows] for one in (inputs, values, weights, errors))
     columns = _with_warnings(columns, inputs)
     resolution, name = resolution_of(values), getattr(y, "name", None)
-    target_name = str(name) if name not in (None, "", *(names or [])) else None
     return FitData(
         inputs,
         values,
         RowNoise.of_rows(inputs, values, weights, errors, resolution),
         columns=columns,
-        target_name=target_name,
+        target_name=str(name) if name not in (None, "", *(names or [])) else None,
         rows=rows,
         first_equal=first_equal,
         weightless=weightless,

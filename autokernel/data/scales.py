@@ -37,7 +37,6 @@ class _Map(NamedTuple):
     has_low: bool = False
 
     def has(self, x: FloatArray) -> BoolArray:
-        """Return which numbers the function has."""
         return ((x >= self.low) if self.has_low else (x > self.low)) & (x < self.high)
 
     def has_slope(self, x: FloatArray) -> BoolArray:
@@ -184,9 +183,9 @@ class Scale:
         a, b = self.shift + self.width * mean, self.width**2 * variance
         if self._is_exponential:
             return _covariance_of_exponentials(2 * a + b, self.width**2 * kept) / self.unit**2
-        coefficients = self._hermite_coefficients(mean, variance)
         powers = np.vander(kept / variance, _N_TERMS, increasing=True)
-        return np.sum((coefficients**2 * powers)[:, 1:], axis=1)
+        squares = self._hermite_coefficients(mean, variance) ** 2
+        return np.sum((squares * powers)[:, 1:], axis=1)
 
     def covariance(self, mean: FloatArray, covariance: FloatArray) -> FloatArray:
         """Compute the covariance (n, n) of ``u`` where ``t`` (n,) is jointly normal.

@@ -35,8 +35,6 @@ Reading = tuple[FloatArray, Column]
 
 @dataclass(frozen=True, eq=False)
 class _Given:
-    """A column as it is given."""
-
     name: str
     number: int
     values: npt.NDArray[Any]  # (n,)
@@ -74,7 +72,6 @@ class _Given:
 
     @cached_property
     def known(self) -> list[Any]:
-        """The distinct values that are not missing."""
         return [one for one in self.coded[0] if one is not None]
 
 

@@ -163,14 +163,13 @@ def record_fit(
     mode = point.mode if isinstance(point, Maximum) else point
     n_params = len(mode.theta)
     hessian = point.hessian if isinstance(point, Maximum) else np.full((n_params, n_params), np.nan)
-    log_prior = float(posterior.prior.log_density(mode.theta))
     order = np.arange(n_params)
     if posterior.expression != expression:
         order = np.argsort(theta_order(expression, arrange(expression.tree)[1]))
     return Evaluation(
         expression=expression,
         theta=mode.theta[order],
-        log_prior=log_prior,
+        log_prior=float(posterior.prior.log_density(mode.theta)),
         log_posterior=mode.log_posterior,
         log_evidence=log_evidence,
         score=score.value + log_structure_prior,

@@ -251,8 +251,7 @@ class Evaluator:
         with kernel_errors("no draws can be made"), one_blas_thread():
             posterior = self._posterior(evaluation.expression, deadline)
             maxima = [measure_maximum(posterior, mode, evaluation.hessian)]
-            others = modes_of_other_periods(posterior, mode)
-            for one in new_maxima(posterior, maxima, others):
+            for one in new_maxima(posterior, maxima, modes_of_other_periods(posterior, mode)):
                 maxima.append(one)
             rng = np.random.default_rng(0)  # always the same points
             return importance_sample(

@@ -122,10 +122,8 @@ def _newton_step(
     The first result is the Hessian, or its diagonal if rounding errors have cost it its positive
     definiteness.
     """
-    held = ~np.outer(free, free)
-    _, step, failed = dposv(
-        np.where(held, np.eye(len(free)), hessian), np.where(free, gradient, 0.0)
-    )
+    of_free = np.where(np.outer(free, free), hessian, np.eye(len(free)))
+    _, step, failed = dposv(of_free, np.where(free, gradient, 0.0))
     if failed:
         hessian = _diagonal(hessian)
         step = np.where(free, gradient / np.diag(hessian), 0.0)

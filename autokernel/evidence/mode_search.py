@@ -147,7 +147,6 @@ def _near(points: Iterable[Point], best: Point) -> list[Point]:
 
 
 def _new(points: Iterable[Point], known: Sequence[Point]) -> list[Point]:
-    """Return the points that are not close to a known one."""
     thetas = np.array([other.theta for other in known])
     return [one for one in points if np.abs(thetas - one.theta).max(axis=1).min() > 0.05]
 
@@ -194,11 +193,10 @@ class ModeSearch:
         self._parts: dict[Expression, tuple[list[Point], Mapping[str, int]]] = {}
         self._rows = np.random.default_rng(seed).permutation(len(data.y))
         self._has_subsample = len(data.y) > _MAX_FULL_ROWS
-        n_rows = {False: _SUBSAMPLE_ROWS, True: _SUBSAMPLE_ROWS_PERIODIC}
-        self._subsamples = {  # for kernels without and with many modes
-            many: data.take(self._rows[:n]) if self._has_subsample else data
-            for many, n in n_rows.items()
-        }
+        self._subsamples = [  # for kernels without and with many modes
+            data.take(self._rows[:n]) if self._has_subsample else data
+            for n in (_SUBSAMPLE_ROWS, _SUBSAMPLE_ROWS_PERIODIC)
+        ]
 
     def __call__(
         self, posterior: LogPosterior, warm_starts: WarmStarts = ()

@@ -78,8 +78,7 @@ def find_outliers(
     if not ends:
         return np.empty(0, dtype=int)
     best = max(ends, key=lambda end: end[0].score)
-    found = best[1].outliers(best[0])
-    for rival in rivals if len(found) else ():
+    for rival in rivals if len(best[1].outliers(best[0])) else ():
         with fallback(f"outliers are not judged by {rival}"), one_blas_thread():
             pursuit = pursue(rival.on(best[1].target))
             best = max(best, (pursuit.thorough(), pursuit), key=lambda end: end[0].score)
@@ -216,14 +215,12 @@ class _Pursuit:
         return self._of_all_rows(self._fit(kept, posterior, [rough], n_steps=25))
 
     def thorough(self) -> _Fit:
-        """Fit the kernel to all rows, with a search of all modes."""
         kept = self.rows & self.has_target
         posterior = self._posterior(kept)
         modes, _ = ModeSearch(posterior.data, priors=self._priors, seed=self._seed)(posterior)
         return self._fit(kept, posterior, modes[:1], n_steps=0)
 
     def at(self, kept: BoolArray, theta: FloatArray) -> _Fit:
-        """Return the fit at known parameters."""
         return self._fit(kept, self._posterior(kept), [Point(theta[self._order])], n_steps=0)
 
     def _again(self, fit: _Fit, kept: BoolArray) -> _Fit:
@@ -320,7 +317,6 @@ class _Pursuit:
         return (_gains(fit.deviations) > self._price) & ~may_fit & self._is_judged
 
     def _posterior(self, kept: BoolArray) -> LogPosterior:
-        """Return the posterior given some rows, by their standardised target."""
         data, priors = self._standardised(kept, kept), self._priors
         return LogPosterior.exact(self._expression, data, priors=priors, deadline=self._deadline)
 

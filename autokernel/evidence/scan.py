@@ -54,7 +54,6 @@ class CoordinateScan:
         return distinct_points(found, 0.02)
 
     def _periodic(self, theta: FloatArray, leaf: Slot) -> Iterator[Point]:
-        """Scan the period at several lengthscales."""
         base, variance = theta.copy(), _entry(leaf, Role.VARIANCE)
         if variance is not None:
             base[variance] = max(base[variance], np.log(0.1 * self._magnitudes.mean_square))

@@ -320,9 +320,8 @@ class Screening:
                 starts = draw_starts(posterior, self._magnitudes, n_starts, rng=rng)[:, :-1]
             else:
                 starts = self._starts_of(leaf, None)[0].copy()
-                parameters = self._data.parameters(leaf)
                 beside = self._magnitudes_beside(unpack(others, len(self._data.y)))
-                _place_at_peaks(starts, leaf, parameters, beside)
+                _place_at_peaks(starts, leaf, self._data.parameters(leaf), beside)
             self._starts[key] = starts, np.array([self._variance(leaf, one) for one in starts])
         return self._starts[key]
 

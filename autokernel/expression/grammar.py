@@ -78,7 +78,6 @@ class Grammar:
 
     @cached_property
     def _every_joint(self) -> list[_Joint]:
-        """The operations that join new leaves."""
         on_columns = [column for column in self.columns if column not in self.unchanging]
         return [
             (operator, column, place)
@@ -148,7 +147,6 @@ class Grammar:
         return [[grown], [*enumerate(expression.subtrees())], joints, [*leaves]]
 
     def _exchanges(self, expression: Expression) -> list[_Change]:
-        """List the exchanges of a leaf for a new one."""
         new, found = self._leaves_for(expression), list[_Change]()
         for place, tree in enumerate(expression.subtrees()):
             if isinstance(tree, Leaf):
@@ -164,8 +162,7 @@ class Grammar:
                 expression, lambda one: self._on_scale(one, scale) if one.column == column else one
             )
 
-        targets = [one for one in self.targets if one != expression.target]
-        found: list[_Change] = [(expression.on, one) for one in targets]
+        found: list[_Change] = [(expression.on, t) for t in self.targets if t != expression.target]
         first = {leaf.column: leaf for leaf in reversed(expression.leaves) if not leaf.has_period}
         return found + [
             (rescaled, column, scale)

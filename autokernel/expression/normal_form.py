@@ -44,9 +44,7 @@ def reduced(tree: Tree) -> Tree:
         # a product that is reduced to a sum, or a sum to a product, joins the terms of its parent
         parts = [part for term in parts for part in term.terms(tree.operator)]
     kept = _without_redundant(parts, tree.operator, recurring)
-    if len(kept) == len(terms) and all(map(is_, kept, terms)):
-        return tree
-    return tree.join(kept)
+    return tree if len(kept) == len(terms) and all(map(is_, kept, terms)) else tree.join(kept)
 
 
 def normal_form(expression: Expression) -> Expression:
@@ -96,7 +94,6 @@ def _everywhere(tree: Tree, change: Callable[[Tree], Iterator[Tree]]) -> Iterato
 
 
 def _factorings(tree: Tree) -> Iterator[Tree]:
-    """Yield the factorings of a sum itself."""
     if not isinstance(tree, Operation) or tree.operator != ADD:
         return
     for (place, one), (place_of_other, other) in permutations(enumerate(tree.children), 2):

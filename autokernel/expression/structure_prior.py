@@ -155,7 +155,6 @@ def _units(tree: Tree, grouping: Collection[Operator]) -> list[_Unit]:
 
 
 def _units_of_leaves(leaves: Sequence[Leaf], *, are_factors: bool) -> list[_Unit]:
-    """List the units of leaves that one operator joins."""
     numeric = [leaf for leaf in leaves if not leaf.kernel.is_categorical]
     columns: dict[tuple[str, int], list[int]] = {}
     for leaf in numeric:

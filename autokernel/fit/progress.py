@@ -204,4 +204,4 @@ def span_of(seconds: float) -> str:
     for unit, size in (("hours", 3600.0), ("minutes", 60.0)):
         if seconds >= 1.5 * size:
             return f"{seconds / size:.0f} {unit}"
-    return f"{max(1.0, seconds):.0f} seconds"
+    return f"{seconds:.0f} seconds"

@@ -136,7 +136,6 @@ class Space:
                     warn_user(f"the period {period:g} of {name} is {how}: {unit}")
 
     def _text_of(self, number: int) -> str:
-        """Return a column as the user counts or names it."""
         column = self._columns[number]
         return f"column {column.name!r}" if self._columns.has_names else f"column {number}"
 
@@ -290,14 +289,13 @@ class Space:
         arguments, scales = self._arguments, self._scales(used)
         limit, target = arguments.max_leaves, self._searched.target
         min_ratio = 1.0 if arguments.strategy.is_of_series else MIN_RATIO_OF_TARGET
-        differ = len(set(by_column)) > 1
         return Grammar(
             tuple(dict.fromkeys(chain(*by_column))),
             arguments.operators,
             tuple(used),
             max(10, 2 * len(used) + 4) if limit == AUTO else int(limit),
             reduces=arguments.structure_prior is not None,
-            by_column=tuple(by_column) if differ or arguments.periods else None,
+            by_column=tuple(by_column) if len(set(by_column)) > 1 or arguments.periods else None,
             scales=tuple(scales) if any(one != (IDENTITY,) for one in scales) else None,
             targets=targets_of(self._given, target, arguments.target_scale, min_ratio=min_ratio),
             unchanging=self._unchanging,

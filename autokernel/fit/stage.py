@@ -140,7 +140,6 @@ class Stage:
         return "\n".join(lines)
 
     def _evaluator_of(self, data: TrainingData) -> Evaluator:
-        """Build the evaluator of exact fits to data, or that of a search by bounds."""
         arguments = self._arguments
         settings: dict[str, Any] = {
             "priors": arguments.priors,

@@ -154,8 +154,6 @@ def _are_equal(params: FloatArray, others: FloatArray) -> bool:
 
 
 class _OperationNode(_Node):
-    """Nodes that are joined by an operator."""
-
     def __init__(
         self, operator: Operator, children: Sequence[_Node], pairs: Pairs | None, entries: slice
     ) -> None:
@@ -236,9 +234,8 @@ def _node_of(tree: Tree, pairs: PairsOf, entries: Iterator[slice]) -> _Node:
         return _node_of_product(tree.terms(MULTIPLY), pairs, entries)
     operator = tree.operator
     own = next(entries) if operator.parameters else slice(0, 0)
-    on_column = None if tree.view is None else pairs(tree.view)
     nodes = [_node_of(child, pairs, entries) for child in tree.children]
-    return _OperationNode(operator, nodes, on_column, own)
+    return _OperationNode(operator, nodes, None if tree.view is None else pairs(tree.view), own)
 
 
 def _node_of_product(factors: Sequence[Tree], pairs: PairsOf, entries: Iterator[slice]) -> _Node:

@@ -66,10 +66,8 @@ class PackedPairs(Pairs):
         balance = np.sqrt(max(1.0, float(np.abs(phase).max())))
         cosine, sine = np.cos(phase) * balance, np.sin(phase) * balance
         scaled = phase / balance**2
-        plus = np.stack([scaled * sine + cosine, scaled * cosine - sine], axis=1)
-        minus = np.stack([scaled * sine - cosine, scaled * cosine + sine], axis=1)
-        slope = packed_gram(plus)
-        slope -= packed_gram(minus)
+        slope = packed_gram(np.stack([scaled * sine + cosine, scaled * cosine - sine], axis=1))
+        slope -= packed_gram(np.stack([scaled * sine - cosine, scaled * cosine + sine], axis=1))
         return float(-0.25 * (weights @ slope))
 
     def matrix(self, kernel: Callable[[FloatArray, FloatArray], FloatArray]) -> FloatArray:

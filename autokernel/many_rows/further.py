@@ -97,7 +97,6 @@ class ManyRows:
         The likelihood of some rows, counted several times each, is not as sharp as it seems. What
         the data hardly determine stays within the bounds of a fit.
         """
-        rng = np.random.default_rng(_DRAW_STREAM)
         theta, hessian = fit.theta, fit.hessian / fit.rows_for_each
         if not np.all(np.isfinite(hessian)):
             return theta[None]
@@ -105,7 +104,7 @@ class ManyRows:
             L = cholesky(hessian, lower=True)
         except LinAlgError:  # a saddle
             return theta[None]
-        white = rng.normal(size=(len(theta), 100))
+        white = np.random.default_rng(_DRAW_STREAM).normal(size=(len(theta), 100))
         within = self._posterior(ExactLikelihood(fit.expression, self.evaluator.data))
         return np.clip(theta + np.linalg.solve(L.T, white).T, within.lower, within.upper)
 
@@ -201,6 +200,5 @@ def _scaled_hessian(
         return None
     of_prior = np.diag(posterior.prior.curvature(theta))
     curvatures, axes = np.linalg.eigh(hessian - of_prior)
-    of_rows = (axes * np.maximum(curvatures, 0.0)) @ axes.T
     roots = np.sqrt(np.broadcast_to(times, len(theta)))
-    return of_rows * np.outer(roots, roots) + of_prior
+    return (axes * np.maximum(curvatures, 0.0)) @ axes.T * np.outer(roots, roots) + of_prior

@@ -206,8 +206,7 @@ class Search:
         if self._has_converged():
             return StopReason.CONVERGED
         kernels = [one.expression for one in self._history.evaluations if one.expression.leaves]
-        is_exhausted = self.task.any_unknown(kernels) is None
-        return StopReason.EXHAUSTED if is_exhausted else StopReason.LOCAL_MAXIMUM
+        return StopReason.LOCAL_MAXIMUM if self.task.any_unknown(kernels) else StopReason.EXHAUSTED
 
     def _has_converged(self) -> bool:
         if self._history.has_converged(self.task.tol, max_steps=self._max_steps):
@@ -356,7 +355,6 @@ class Search:
                 self._pruned = best
 
     def _simpler(self, max_loss: float) -> list[Estimate]:
-        """Find the simpler forms of the best kernel, unless the time is over."""
         if self._strategy.is_of_series or self.task.deadline.has_passed:
             return []
         find = partial(simpler_than_best, self._history, self.task, max_loss=max_loss)
@@ -382,7 +380,6 @@ class Search:
         return digest(*self.task.definition, strategy, self._seed, self._batch_size)
 
     def _plain(self, expression: Expression) -> Expression:
-        """Return the normal form of an expression, if the grammar of the task reduces it."""
         return normal_form(expression) if self.task.grammar.reduces else expression
 
 

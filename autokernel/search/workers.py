@@ -126,7 +126,6 @@ def _running(
 def _evaluate(
     evaluator: Evaluator, number: int, job: Job, *, deadline: Deadline
 ) -> tuple[int, Evaluation | None]:
-    """Compute an evaluation, None if there was not enough time."""
     try:
         deadline.check()
         return number, evaluator.run(job, deadline=deadline)

@@ -53,9 +53,8 @@ class SeriesKernels(Strategy):
                 "base_kernels='auto' has them, operators must have '+', max_leaves be 2 or more, "
                 "and the column of time be on its own scale"
             )
-        has_effects = len(task.grammar.columns) > 1
         first = {one.target: one for one in reversed(found)}.values()
-        return tuple(reversed(first)) if has_effects else tuple(found)
+        return tuple(reversed(first)) if len(task.grammar.columns) > 1 else tuple(found)
 
     def propose(
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
@@ -86,8 +85,6 @@ class SeriesKernels(Strategy):
 
 
 class _Parts(NamedTuple):
-    """The terms of a kernel of series."""
-
     along: list[Tree]  # along time, without the seasons
     seasons: list[Tree]
     effects: list[Tree]  # of other columns

@@ -124,7 +124,6 @@ class SOT(BayesianStrategy):
         met: dict[str, Expression] = {}
 
         def judge(expressions: Iterable[Expression]) -> list[Expression]:
-            """Compute the values of new expressions, one for each canonical text."""
             task.deadline.check()
             if new := {e.canonical: e for e in expressions if e.canonical not in met}:
                 met.update(new)
@@ -233,12 +232,10 @@ def surrogate_below(
     others = np.linspace(n_best, len(kept) - 1, MAX_KNOWN - n_best).astype(int)
     kept = kept if len(kept) <= MAX_KNOWN else kept[:n_best] + [kept[n] for n in others]
     means = np.array([LOG_VARIANCE, *np.zeros(len(kernel.bounds)), LOG_NOISE, MEAN])
-    stds = np.array([0.5, *np.ones(len(kernel.bounds)), 0.5, 0.5])
-    errors = [STD_OF_ESTIMATES * isinstance(one, Estimate) for one in kept]
     return SurrogateGP(
         kernel,
         [one.expression for one in kept],
         warped(best, [one.score for one in kept]),
-        prior=(means, stds),
-        variances=np.square(errors),
+        prior=(means, np.array([0.5, *np.ones(len(kernel.bounds)), 0.5, 0.5])),
+        variances=np.square([STD_OF_ESTIMATES * isinstance(one, Estimate) for one in kept]),
     )
