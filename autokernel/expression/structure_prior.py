@@ -144,13 +144,9 @@ def _units(tree: Tree, grouping: Collection[Operator]) -> list[_Unit]:
     if not isinstance(tree, Operation):
         assert isinstance(tree, Leaf)  # the only other kind of tree
         return [_Unit(1, not tree.kernel.is_categorical, int(_is_line(tree)))]
-    units: list[_Unit] = []
-    grouped: list[Leaf] = []
-    for term in tree.children:
-        if tree.operator in grouping and isinstance(term, Leaf):
-            grouped.append(term)
-        else:
-            units += _units(term, grouping)
+    terms = tree.children if tree.operator in grouping else ()
+    grouped = [term for term in terms if isinstance(term, Leaf)]
+    units = [one for t in tree.children if t not in grouped for one in _units(t, grouping)]
     return units + _units_of_leaves(grouped, are_factors=tree.operator == MULTIPLY)
 
 

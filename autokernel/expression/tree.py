@@ -246,24 +246,14 @@ class OnScale(Expression):
 
 
 class Tree(Expression):
-    """A leaf, or an operation on trees, on no scale of the target.
-
-    Attributes
-    ----------
-    operands : tuple of Tree
-        Trees that the operator at the root joins; none for a leaf.
-    children : tuple of Tree
-        The terms of the operator at the root if it commutes, otherwise the operands.
-    column : int or None
-        Column on which the root itself acts, None if it acts on none.
-    """
+    """A leaf, or an operation on trees, on no scale of the target."""
 
     __slots__ = ()
 
     target = IDENTITY
-    operands: "tuple[Tree, ...]" = ()
-    children: "tuple[Tree, ...]" = ()
-    column: int | None
+    operands: "tuple[Tree, ...]" = ()  # that the operator at the root joins; none for a leaf
+    children: "tuple[Tree, ...]" = ()  # its terms if it commutes, otherwise the operands
+    column: int | None  # on which the root itself acts, None if it acts on none
     _has_parameters: bool = False  # whether an operator here or below has any
 
     @property

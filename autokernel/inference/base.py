@@ -192,15 +192,10 @@ class Predictor(ABC):
 
 
 class GlobalPredictor(Predictor):
-    """A predictor whose function everywhere follows from the function at the same rows.
+    """A predictor whose function everywhere follows from the function at the same rows, ``knots``.
 
-    Attributes
-    ----------
-    knots : Inputs
-        These rows.
-    weights : ndarray of shape (n_knots,)
-        By which the prior covariances of anything with the function at the knots are multiplied to
-        give its posterior mean.
+    Prior covariances of anything with the function there, times the ``weights`` (n_knots,), are its
+    posterior mean.
     """
 
     knots: Inputs
@@ -227,12 +222,8 @@ class GlobalPredictor(Predictor):
     def conditioned(self, cross: FloatArray, prior: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute mean (n,) and covariance (n, n) of linear functionals of the function.
 
-        Parameters
-        ----------
-        cross : ndarray of shape (n, n_knots)
-            Their prior covariances with the function at the knots, overwritten.
-        prior : ndarray of shape (n, n)
-            Their prior covariances.
+        Their prior covariances are ``prior`` (n, n) and, with the function at the knots, ``cross``
+        (n, n_knots), which is overwritten.
         """
         mean = cross @ self.weights
         explained, *left = self._projected(cross)

@@ -41,9 +41,8 @@ class TrainingData:
         self.target = Target.raw(u) if target is None else target
         self.varying = varying
         self.y, log_slopes = self.target.scales[scale].forward_and_log_slope(u)
-        self.noise = self.known_noise
-        if scale != IDENTITY:
-            self.noise = self.noise.on_scale(log_slopes)
+        known = self.known_noise
+        self.noise = known if scale == IDENTITY else known.on_scale(log_slopes)
         self.noise_function = varying.get(scale, CONSTANT)
         if self.noise_function.terms:
             self.noise = self.noise.changed(log_factors=self.noise_function.log_factors(inputs))

@@ -139,25 +139,17 @@ class Gaps:
     ``k(x*, x**) = E k(X, X')``, and the variance of the function there is ``E k(X, X)``. These are
     the second moments of ``f(X)``, so that the kernel is positive definite.
 
-    Parameters
-    ----------
-    pairs : Pairs
-        The pairs, with NaN for missing entries.
-    is_one_row : ndarray of bool
-        Whether both entries are those of one and the same row.
-    places : ndarray of shape (n_places,)
-        Values that are equally probable.
+    In the ``pairs`` missing entries are NaN; ``is_one_row`` says of which both are of the same row.
     """
 
     def __init__(self, pairs: Pairs, *, is_one_row: BoolArray, places: FloatArray) -> None:
         n_missing = pairs.sum(lambda x: np.isnan(x).astype(float))
         partners = pairs.outer(lambda x: np.where(np.isnan(x), 1.0, x))
         self._one, neither = n_missing == 1, n_missing == 2
-        self._same = neither & is_one_row
-        self._apart = neither & ~is_one_row
+        self._same, self._apart = neither & is_one_row, neither & ~is_one_row
         present, self._indices = np.unique(partners[self._one], return_inverse=True)
-        self._n_present, self._n_places = len(present), len(places)
-        n = len(places)
+        self._n_present = len(present)
+        n = self._n_places = len(places)
         self._with_places = BroadcastPairs(np.repeat(present, n), np.tile(places, len(present)))
         self._between_places = BroadcastPairs(np.repeat(places, n), np.tile(places, n))
         self._at_places = BroadcastPairs(places, places)
