@@ -77,8 +77,7 @@ def read_dates(values: Sequence[Any], *, any_order: bool = False) -> npt.NDArray
     with suppress(ValueError):  # of a day or a time that does not exist
         by_text.update(zip(iso, np.array(iso, dtype="datetime64[us]"), strict=True))
     for text in texts.keys() - by_text.keys():
-        is_read = any_order or not _ANY_ORDER.match(text)
-        by_text[text] = _moment_of_text(text) if is_read else None
+        by_text[text] = _moment_of_text(text) if any_order or not _ANY_ORDER.match(text) else None
     found = [by_text[one] if isinstance(one, str) else _moment(one) for one in values]
     return np.array(found, dtype="datetime64[us]")
 
@@ -135,13 +134,11 @@ def _moment_of_text(text: str) -> datetime | None:
 
 def _moment_of_parts(parts: dict[str, str | None]) -> datetime | None:
     number = {name: int(part) for name, part in parts.items() if part and part.isdigit()}
-    year, month, day = number["year"], number.get("month", 1), number.get("day", 1)
+    year, day = number["year"], number.get("day", 1)
     if "week" in number:
         return datetime.fromisocalendar(year, number["week"], day)
-    if "quarter" in number:
-        month = 3 * number["quarter"] - 2
-    if "half" in number:
-        month = 6 * number["half"] - 5
+    quarter = number.get("quarter", 2 * number.get("half", 1) - 1)
+    month = number.get("month", 3 * quarter - 2)
     if name := parts.get("name"):
         month = _MONTHS.index(name[:3].lower()) // 3 + 1
     if "one" in number:

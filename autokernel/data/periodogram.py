@@ -83,8 +83,7 @@ def _cycles_to_try(
     if within is not None:
         last, first = (1 / end for end in within)
         is_long = (last - first) * n_rows > _MAX_CYCLES_TIMES_ROWS
-        n_cycles = 0 if is_long else 3 + int(4 * (last - first))
-        return np.linspace(first, last, n_cycles), np.inf
+        return np.linspace(first, last, 0 if is_long else 3 + int(4 * (last - first))), np.inf
     # Irregularly spaced rows can show periods far below their mean spacing, such as a week in a
     # sample of daily figures. But among many frequencies, high peaks also occur by chance.
     half = len(distinct) / 2

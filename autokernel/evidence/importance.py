@@ -71,8 +71,7 @@ def fit_tail(weights: FloatArray) -> tuple[float, float, int]:
     grid = 1 - np.sqrt(n_grid / (np.arange(n_grid) + 0.5))
     grid = 1 / excess[-1] + grid / (3 * quartile)  # values of -k / sigma
     shapes = np.log1p(-grid[:, None] * excess).mean(axis=1)
-    profile = n * (np.log(-grid / shapes) - shapes - 1)
-    rate = softmax(profile) @ grid
+    rate = softmax(n * (np.log(-grid / shapes) - shapes - 1)) @ grid  # by the profile likelihood
     k = np.log1p(-rate * excess).mean()
     return float((n * k + 10 * 0.5) / (n + 10)), float(-k / rate), n
 

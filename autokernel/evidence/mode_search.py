@@ -24,7 +24,8 @@ from autokernel.evidence.starts import (
     warm_points,
 )
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import Expression, Tree, arrange, splits
+from autokernel.expression import Expression, arrange, splits
+from autokernel.expression.parts import Part
 from autokernel.inference import TrainingData
 from autokernel.kernels import Priors
 
@@ -263,25 +264,20 @@ class ModeSearch:
         if len(found) > 1:
             found = [*(found[:1] if expression.n_leaves <= 6 else []), found[-1]]
         for rest, term in found:
-            of_rest = self._modes_of_part(expression, *rest, calls, deadline)
-            of_term = self._modes_of_part(expression, *term, calls, deadline)
+            of_rest = self._modes_of_part(expression, rest, calls, deadline)
+            of_term = self._modes_of_part(expression, term, calls, deadline)
             for start in of_rest:
                 warm_starts += [[start], *([start, other] for other in of_term)]
         return warm_starts, calls
 
     def _modes_of_part(
-        self,
-        whole: Expression,
-        part: Tree,
-        nodes: Sequence[int],
-        calls: dict[str, int],
-        deadline: Deadline,
+        self, whole: Expression, part: Part, calls: dict[str, int], deadline: Deadline
     ) -> list[WarmStart]:
         """Return warm starts at the two best modes of a part, on the subsample.
 
-        The ``nodes`` are those of the part in the whole. A part that has no parts is scanned.
+        A part that has no parts is scanned.
         """
-        tree, order = arrange(part)
+        tree, order = arrange(part[0])
         if (kernel := whole.with_tree(tree)) not in self._parts:
             posterior = self._on_subsample(kernel, deadline)
             warm_starts, of_parts = self._from_parts(kernel, deadline)
@@ -291,7 +287,7 @@ class ModeSearch:
             self._parts[kernel] = found, {**of_parts, kernel.canonical: posterior.n_evaluations}
         modes, calls_of_part = self._parts[kernel]
         calls.update(calls_of_part)
-        in_whole = tuple(nodes[node] for node in order)
+        in_whole = tuple(part[1][node] for node in order)
         least = modes[0].log_posterior - 8.0
         return [
             WarmStart(in_whole, mode.theta, mode.curvature)

@@ -309,5 +309,4 @@ class Grammar:
             return (self._on_scale(Leaf(kernel, column), first),)
         own = [leaf for leaf in self.leaves if leaf.column == column]
         own = [leaf for leaf in own if self._on_scale(leaf, first) == leaf]
-        same = [leaf for leaf in own if isinstance(leaf.kernel, type(kernel))]
-        return tuple(same or own[:1])
+        return tuple([leaf for leaf in own if isinstance(leaf.kernel, type(kernel))] or own[:1])

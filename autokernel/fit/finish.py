@@ -206,8 +206,7 @@ def _left_out(
         MixturePredictor, mixture.components, make_predictor=mixture.make_predictor
     )
     if is_refitted:
-        fitted = best_first if run.arguments.averaging else best_first[:1]
-        refit = refit_by(fitted, stage.evaluator)
+        refit = refit_by(best_first if run.arguments.averaging else best_first[:1], stage.evaluator)
     text = "how well new rows are predicted is not known, as none could be left out"
     with fallback(text, MemoryError), one_blas_thread():
         return leave_out(data, folds, refit, deadline)

@@ -386,8 +386,7 @@ def _given_rows(P: FloatArray, J: FloatArray) -> FloatArray:
     """Compute the covariance ``(P^-1 + J)^-1``, also of a singular P."""
     values, axes = np.linalg.eigh(P)
     root = axes * np.sqrt(np.maximum(values, 0.0))[..., None, :]
-    inner = np.eye(P.shape[-1]) + root.mT @ J @ root
-    return root @ np.linalg.solve(inner, root.mT)
+    return root @ np.linalg.solve(np.eye(P.shape[-1]) + root.mT @ J @ root, root.mT)
 
 
 class Filtered:

@@ -249,8 +249,7 @@ _NAME_OF_PERIOD = re.compile(rf"{Periodic.name}(\d+(?:_\d+)?)", re.ASCII)
 
 def name_of_period(period: float) -> str:
     """Name the kernel of a period with all digits, such as ``PER12`` or ``PER365_2425``."""
-    digits = np.format_float_positional(period, trim="-")
-    return f"{Periodic.name}{digits.replace('.', '_')}"
+    return Periodic.name + np.format_float_positional(period, trim="-").replace(".", "_")
 
 
 RANDOM_WALK, DAMPED_TREND, RETURNING = RandomWalk(), DampedTrend(), Matern12()

@@ -134,8 +134,7 @@ class Add(Operator):
         return total
 
     def adjoints(self, at: Operands, adjoint: FloatArray) -> Iterator[FloatArray]:
-        for _ in at.values:
-            yield adjoint
+        return (adjoint for _ in at.values)
 
 
 class Multiply(Operator):

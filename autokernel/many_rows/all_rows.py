@@ -134,8 +134,7 @@ def _best_on_held_out(fits: Sequence[Evaluation], rows: ManyRows) -> Sequence[Ev
     """Choose the first fit or, if scores are inexact, a clearly better one on held-out rows."""
     if len(fits) <= 1 or rows.approximation.is_exact:
         return fits[:1]
-    cheapest = rows.approximation.predictors[0]
-    densities = [held_out_density(fit, cheapest, rows) for fit in fits]
+    densities = [held_out_density(fit, rows.approximation.predictors[0], rows) for fit in fits]
     best = int(np.argmax(densities))
     return [fits[best if densities[best] > densities[0] + WORTHWHILE_GAIN else 0]]
 

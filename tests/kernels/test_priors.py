@@ -125,7 +125,7 @@ def test_a_mapping_replaces_entries_of_the_default():
 @pytest.mark.parametrize(
     ("priors", "message"),
     [
-        ("papre", "priors must be one of ['default', 'paper'] or a mapping, got 'papre'"),
+        ("papre", "a mapping such as {'noise_variance': (2, 2)}, got 'papre'"),
         (None, "priors must be one of ['default', 'paper'] or a mapping such as"),
         (
             {"lenghtscale": (2, 2)},

@@ -94,8 +94,7 @@ class _Parts(NamedTuple):
         parts = cls([], [], [])
         for term in kernel.terms(ADD):
             is_season = any(isinstance(leaf.kernel, Seasonal) for leaf in term.leaves)
-            place = 2 if time not in term.columns else 1 if is_season else 0
-            parts[place].append(term)
+            parts[2 if time not in term.columns else 1 if is_season else 0].append(term)
         return parts
 
     def may_become(self, other: "_Parts") -> bool:
