@@ -82,9 +82,8 @@ def draw_starts(
     three of four periods are peaks of the periodogram of their column, if it has any, within the
     range that the period declares.
     """
-    views = [node.view for node in posterior.expression.nodes for _ in node.parameters]
-    parameters = posterior.likelihood.parameters
-    views += [None] * (len(parameters) - len(views))  # the likelihood's parameters
+    nodes, parameters = posterior.expression.nodes, posterior.likelihood.parameters
+    views = [*(node.view for node in nodes for _ in node.parameters), None]  # of the noise
     quantiles = posterior.prior.quantile(np.tile([[0.05], [0.95]], len(parameters)))
     ranges = [
         _range(parameter, view, tails, magnitudes)

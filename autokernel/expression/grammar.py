@@ -122,7 +122,6 @@ class Grammar:
         )
 
     def _on_scale(self, leaf: Leaf, scale: str) -> Leaf:
-        """Return a leaf on a scale of its column; one with a period stays as it is."""
         return leaf if scale == leaf.scale or leaf.has_period else replace(leaf, scale=scale)
 
     def tidy(self, expression: Expression) -> Expression:

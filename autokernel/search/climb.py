@@ -90,7 +90,6 @@ class Climb:
         return {text for text, gain in expected.items() if gain > needed - max_rise}
 
     def _estimates(self, fit: Evaluation, texts: AbstractSet[str]) -> list[Estimate]:
-        """Estimate neighbours of a fit, and note what their changes gain."""
         found = self._task.neighbours(fit, texts)
         self._new_gains |= _gains_of(fit, found)
         return found
