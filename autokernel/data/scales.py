@@ -184,8 +184,7 @@ class Scale:
         if self._is_exponential:
             return _covariance_of_exponentials(2 * a + b, self.width**2 * kept) / self.unit**2
         powers = np.vander(kept / variance, _N_TERMS, increasing=True)
-        squares = self._hermite_coefficients(mean, variance) ** 2
-        return np.sum((squares * powers)[:, 1:], axis=1)
+        return np.sum((self._hermite_coefficients(mean, variance) ** 2 * powers)[:, 1:], axis=1)
 
     def covariance(self, mean: FloatArray, covariance: FloatArray) -> FloatArray:
         """Compute the covariance (n, n) of ``u`` where ``t`` (n,) is jointly normal.
