@@ -32,7 +32,7 @@ from autokernel.kernels import (
 from autokernel.many_rows import APPROXIMATIONS, AUTO
 from autokernel.model import PosteriorAveraging
 from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
-from autokernel.validation import did_you_mean, resolve
+from autokernel.validation import did_you_mean, is_positive, resolve
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
     "base_kernels": [str, set, "array-like", Mapping],
@@ -240,13 +240,7 @@ def check_periods(periods: Any) -> Mapping[str | int, tuple[float, ...]]:
     for key, given in (periods or {}).items():
         check_key("periods", key)
         several = given if isinstance(given, Collection) and not isinstance(given, str) else [given]
-        is_valid = all(
-            isinstance(one, Real)
-            and not isinstance(one, (bool, np.timedelta64))
-            and 0 < float(one) < np.inf
-            for one in several
-        )
-        if not is_valid:
+        if not all(map(is_positive, several)):
             raise ValueError(
                 f"periods[{key!r}] must be a positive number, or a list of them, in the unit of "
                 f"the column, which is days for dates, got {given!r}"

@@ -1,30 +1,25 @@
 """Parameters of base kernels and operators, and their Gamma priors."""
 
-import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
-from numbers import Real
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from scipy.special import gammainc, gammaincinv, gammaln
 
 from autokernel.typing import FloatArray
-from autokernel.validation import did_you_mean
+from autokernel.validation import did_you_mean, is_positive
 
 Priors = Mapping[str, tuple[float, float]]
 """Shape and rate of the Gamma priors that replace the declared ones, by parameter name."""
 
 
-def _is_shape_and_rate(entry: object) -> bool:
-    return (
-        isinstance(entry, (tuple, list, np.ndarray))
-        and len(entry) == 2
-        and all(isinstance(v, Real) and not isinstance(v, bool) for v in entry)
-        and all(0 < float(v) < math.inf for v in entry)
-    )
+def _is_shape_and_rate(entry: Any) -> bool:
+    is_pair = isinstance(entry, (tuple, list, np.ndarray)) and len(entry) == 2
+    return is_pair and all(map(is_positive, entry))
 
 
 class Unit(StrEnum):
@@ -96,7 +91,7 @@ class KernelParameter:
                 f"start of {self.name} must be a pair of positive numbers that rise, "
                 f"got {self.start!r}"
             )
-        if not all(isinstance(v, Real) and 0 < float(v) < math.inf for v in self.grid):
+        if not all(map(is_positive, self.grid)):
             raise ValueError(f"grid of {self.name} must hold positive numbers, got {self.grid!r}")
 
     def prior_in(self, priors: Priors) -> tuple[float, float]:
