@@ -60,12 +60,6 @@ def index_of_column(given: object, names: Sequence[str], n_features: int, *, exp
     )
 
 
-def is_positive(value: Any) -> bool:
-    """Whether a value is a positive, finite number, and neither a truth value nor a duration."""
-    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64))
-    return is_number and 0 < float(value) < np.inf
-
-
 def check_probabilities(quantiles: Sequence[float]) -> FloatArray:
     """Return levels of quantiles (n_quantiles,), which must be between 0 and 1."""
     given = np.atleast_1d(np.asarray(quantiles, dtype=float))

@@ -29,10 +29,11 @@ from autokernel.kernels import (
     with_custom_kernels,
     with_custom_operators,
 )
+from autokernel.kernels.parameters import is_positive
 from autokernel.many_rows import APPROXIMATIONS, AUTO
 from autokernel.model import PosteriorAveraging
 from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
-from autokernel.validation import did_you_mean, is_positive, resolve
+from autokernel.validation import did_you_mean, resolve
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
     "base_kernels": [str, set, "array-like", Mapping],

@@ -4,6 +4,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
 from functools import cached_property
+from numbers import Real
 from types import MappingProxyType
 from typing import Any
 
@@ -11,10 +12,16 @@ import numpy as np
 from scipy.special import gammainc, gammaincinv, gammaln
 
 from autokernel.typing import FloatArray
-from autokernel.validation import did_you_mean, is_positive
+from autokernel.validation import did_you_mean
 
 Priors = Mapping[str, tuple[float, float]]
 """Shape and rate of the Gamma priors that replace the declared ones, by parameter name."""
+
+
+def is_positive(value: Any) -> bool:
+    """Whether a value is a positive, finite number, and neither a truth value nor a duration."""
+    is_number = isinstance(value, Real) and not isinstance(value, (bool, np.timedelta64))
+    return is_number and 0 < float(value) < np.inf
 
 
 def _is_shape_and_rate(entry: Any) -> bool:
