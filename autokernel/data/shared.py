@@ -30,7 +30,8 @@ def shared_days(dates: FloatArray) -> tuple[list[str], int]:
     They are days that recur in other years, a day of a month such as 25 December, or of its weeks
     such as the fourth Thursday or the last Monday, and otherwise days of several dates.
     """
-    every = [date(1970, 1, 1) + timedelta(int(one)) for one in np.floor(np.round(dates, 6))]
+    known = np.floor(np.round(dates[~np.isnan(dates)], 6))
+    every = [date(1970, 1, 1) + timedelta(int(one)) for one in known]
     by_name, names, left = defaultdict[str, set[date]](set), list[str](), {*every}
     for day in sorted(left):
         weeks = [*ORDINALS[(day.day - 1) // 7 :][:1]]

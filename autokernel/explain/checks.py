@@ -15,6 +15,7 @@ from scipy.linalg import LinAlgError, cholesky, solve_triangular
 from scipy.stats import kruskal, norm, skewtest, spearmanr
 
 from autokernel.data import NoiseTerm
+from autokernel.data.dates import parts_of_year
 from autokernel.data.noise import GAP, LEVELS
 from autokernel.data.shared import shared_by, shared_days
 from autokernel.explain.axes import Axis
@@ -170,8 +171,9 @@ def _shared_by_far_rows(
     n, how = int(is_far.sum()), "leave-one-out residuals"
     farthest = np.argsort(-np.abs(residuals), kind="stable")[: min(2 * MAX_NAMED, n)]
     for column in inputs.columns.dates if n > 1 else ():
-        days, n_shared = shared_days(inputs.raw(column)[farthest])
-        if n_shared >= max(MIN_SHARED, len(farthest) / 2):
+        x = inputs.raw(column)[farthest]
+        (days, n_shared), (weekdays, _) = shared_days(x), parts_of_year(x)
+        if n_shared >= max(MIN_SHARED, len(farthest) / 2, 1 + np.bincount(weekdays).max()):
             subject = f"{n_shared} of the {len(farthest)} rows that are farthest off"
             fact = Fact(subject, "share a day", n_shared / len(farthest), evidence=how)
             yield fact.said(f"{capital(subject)} are on {listing(days)}.")

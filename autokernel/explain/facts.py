@@ -443,8 +443,9 @@ def _tops(x: FloatArray, curves: FloatArray) -> FloatArray:
     rows = np.arange(len(curves))
     before, at, after = (curves[rows, top + shift] for shift in (-1, 0, 1))
     left, right = x[top] - x[top - 1], x[top + 1] - x[top]
+    is_near = np.maximum(left, right) < 3 * np.median(np.diff(x))  # no gap between rows
     rise, fall = right * (at - before), left * (at - after)
     shift = np.divide(
         right * rise - left * fall, 2 * (rise + fall), out=np.zeros_like(at), where=rise + fall > 0
     )
-    return x[top] + np.clip(shift, -left, right)
+    return x[top] + is_near * np.clip(shift, -left, right)

@@ -62,6 +62,7 @@ SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit
 
 UNNAMED = "the target"
 FAR_AROUND = 1.5  # the range of a trend in that of its averages, from which it is said instead
+WHOLE = 1.005  # share of the variance from which an effect explains more than there is
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
 MAX_LEVELS, MAX_WITH_INTERVALS = 6, 4  # of a category whose differences are listed
@@ -188,7 +189,7 @@ class ComponentFacts:
         where = self._region.text(self._axis, is_only=self._is_only) if self._region else ""
         name = self._name if where else say.name(part, explained.parts)
         lead = f"{name} explains {percent(part.share)} of the variance of the fit: "
-        if not 0 <= part.share <= 1:
+        if not 0 <= part.share < WHOLE:
             lead = f"{name}, which other effects offset: "
         where = where and f"{where}, "
         self._begin = capital(where) if self._is_only else f"{lead}{where}"

@@ -254,7 +254,7 @@ class FittedModel:
         """Warn of rows in X (n, n_features) with levels that no row of the fit has."""
         for column in sorted(self.used_columns):
             levels = self.columns[column].levels
-            new = [] if levels is None else np.flatnonzero(X[:, column] >= len(levels.values))
+            new = np.flatnonzero(X[:, column] >= (np.inf if levels is None else len(levels.values)))
             if len(new):
                 warn_user(
                     f"{len(new)} of {len(X)} rows have levels of column "

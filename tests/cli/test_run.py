@@ -229,6 +229,7 @@ def shops(folder):
     return write(folder, rows.replace(".", ","))
 
 
+@pytest.mark.filterwarnings("ignore:.* rows have levels of column")
 def test_categories_gaps_and_weights_reach_the_model_and_its_files(tmp_path, capsys):
     new = write(tmp_path, "price;shop\n2;A\n2;C\n;C\n2;D\n2;\n", name="new.csv")
     made = {name: tmp_path / f"made.{name}" for name in ("csv", "joblib", "png")}

@@ -369,6 +369,7 @@ def test_an_outlier_among_rows_that_are_hard_to_forecast_is_found():
     np.testing.assert_array_equal(model.outliers_, [70])
 
 
+@pytest.mark.filterwarnings("ignore:.* rows have levels of column")
 def test_a_level_that_the_fit_has_not_met_is_known_from_then_on():
     X, y = table()
     model = refitted("LIN[a] + CAT[b]", X, y)

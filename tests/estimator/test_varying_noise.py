@@ -160,6 +160,7 @@ def with_new(form):
     return fit_of(form), new
 
 
+@pytest.mark.filterwarnings("ignore:.* rows have levels of column")
 @pytest.mark.parametrize("form", ["levels", "linear"])
 def test_a_level_or_a_gap_that_is_new_mixes_over_those_of_the_fit(form):
     X, (model, new) = table(form)[0], with_new(form)
@@ -187,6 +188,7 @@ def test_a_level_or_a_gap_that_is_new_mixes_over_those_of_the_fit(form):
     np.testing.assert_allclose(found, np.log(density), atol=0.1)  # nine cases for all values
 
 
+@pytest.mark.filterwarnings("ignore:.* rows have levels of column")
 @pytest.mark.parametrize("form", ["levels", "linear"])
 def test_what_is_predicted_of_a_new_level_or_a_gap_agrees(form):
     model, new = with_new(form)
@@ -205,6 +207,7 @@ def test_what_is_predicted_of_a_new_level_or_a_gap_agrees(form):
     np.testing.assert_allclose(model.predict_quantiles(new, [0.1, 0.9])[known], of_known, rtol=1e-9)
 
 
+@pytest.mark.filterwarnings("ignore:.* rows have levels of column")
 def test_new_levels_that_join_were_predicted_with_the_noise_that_they_may_have():
     X, y, _ = table("levels")
     model = fitted(X, y)

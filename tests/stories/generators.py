@@ -810,7 +810,7 @@ def days_of_holidays(rng):
     return story_of({"date": date}, y, true, optional)
 
 
-def a_code_without_an_order(rng):
+def sites_with_numbers(rng):
     X = {"site": rng.integers(1, 6, 150), "area": rng.uniform(40, 160, 150)}
     levels = np.array([14.0, 22.0, 10.0, 20.0, 12.0])
     y = levels[X["site"] - 1] + 0.1 * X["area"] + 1.5 * rng.normal(size=150)
