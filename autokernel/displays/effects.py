@@ -25,6 +25,8 @@ if TYPE_CHECKING:
 
 # values of a column of numbers that count as levels; levels, and steps, that are drawn
 _LIMITS, _LIMITS_OF_PAIR = (2, 40, 600), (5, 10, 60)
+QUANTILES = (0.1, 0.5, 0.9)  # of a column, at which curves along dates are drawn
+N_CYCLES = 6  # of a season, of more of which two are drawn
 
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
@@ -53,9 +55,11 @@ class EffectsDisplay:
 
     An effect of one column is a curve with a band of 95 %, on average over the rows; that of a
     category has a point for each level, the highest above, or as its type orders them; numbers are
-    in their order. The common effect of two columns that interact is a map, or has a curve for each
-    level. All have a mean of zero over the rows, in units of the target; on the log scale of the
-    target they are factors. A partial residual is the effect plus the residual of a row. Marks at
+    in their order. Of a season of many cycles the last two are drawn. The common effect of two
+    columns that interact is a map, or has a curve for each level; along dates there are curves for
+    three values of a column of numbers. All have a mean of zero over the rows, in units of the
+    target; on the log scale of the target they are factors. A partial residual is the effect plus
+    the residual of a row. Marks at
     the bottom are the rows. Use :meth:`from_estimator` to make a display.
 
     Parameters
@@ -232,7 +236,22 @@ class _Side:
             self.steps = np.sort(levels[np.argsort(-counts, kind="stable")[:n]])
             self.name += f" ({n} of {len(levels)})" if n < len(levels) else ""
         else:
-            self.steps = description.explained.steps(part, n_steps)
+            low, high = description.explained.ends(part.column)
+            if part.is_season and part.period < (high - low) / N_CYCLES and not is_of_pair:
+                low = high - 2 * part.period  # it repeats
+            self.steps = description.explained.steps(part, n_steps, (low, high))
+
+    def at_quantiles(self) -> None:
+        """Draw a curve for each of three values of a column of numbers."""
+        if not self.has_levels:
+            self.steps = np.unique(np.quantile(self.x, QUANTILES, method="nearest"))
+            self.has_levels = True
+
+    def rows_near(self, step: int) -> BoolArray:
+        """Return which rows (n_samples,) have a level, or are nearer to a value than to others."""
+        if self.axis.levels:
+            return self.x == self.steps[step]
+        return np.abs(self.x[:, None] - self.steps).argmin(axis=1) == step
 
     def places(self, x: FloatArray) -> FloatArray:
         """Return the numbers of levels, nan for those that are not drawn, or places from 0 to 1."""
@@ -244,8 +263,11 @@ class _Side:
     def shown(self, x: FloatArray) -> npt.NDArray[Any]:
         """Return names of levels, numbers or dates, from values in the unit interval."""
         values = self.axis.low + self.axis.extent * x
-        names = self.axis.names_of(values) if self.has_levels else ()
-        return np.array(names, dtype=object) if self.has_levels else self.axis.shown(values)
+        if not self.has_levels:
+            return self.axis.shown(values)
+        names = list(map(self.axis.end, x.tolist()))
+        names = names if len({*names}) == len(names) else self.axis.names_of(values)
+        return np.array(names, dtype=object)
 
 
 def _panel(
@@ -265,6 +287,10 @@ def _panel(
         return np.exp(found) if description.scale == "log" else found
 
     every, inputs = explained.X[:, columns], inputs[:, columns]
+    if not (is_pair or sides[0].has_levels):  # of some cycles, if there are many
+        begin = sides[0].steps[0]
+        kept = (inputs[:, 0] >= begin) | (begin <= every.min())
+        inputs, residuals, is_excluded = inputs[kept], residuals[kept], is_excluded[kept]
     centre = mean_at(every[:: 1 + len(every) // 5000]).mean()  # at most 5000 rows
     grid = np.stack(np.meshgrid(*(side.steps for side in sides), indexing="ij"), axis=-1)
     mean = mean_at(grid.reshape(-1, len(sides))).reshape(grid.shape[:-1]) - centre
@@ -302,6 +328,9 @@ def _sides(description: Description, effect: Part | Interaction) -> list[_Side]:
         return [_Side(description, effect, is_of_pair=False)]
     first = {part.column: part for part in reversed(description.explained.parts)}
     sides = [_Side(description, first[column], is_of_pair=True) for column in effect.columns]
+    for side, other in (sides, sides[::-1]):
+        if side.axis.origin is not None and other.axis.origin is None:  # a map has stripes
+            other.at_quantiles()
     return sorted(sides, key=lambda side: (not side.has_levels, -len(side.steps)))
 
 
@@ -309,7 +338,7 @@ def _is_near(sides: Sequence[_Side]) -> BoolArray:
     """Return where rows are: not too far on a map, on both sides on the curve of a level."""
     first, second = sides
     if first.has_levels and not second.has_levels:
-        every = (second.x[first.x == level] for level in first.steps)
+        every = (second.x[first.rows_near(step)] for step in range(len(first.steps)))
         return np.array([(second.steps >= x.min()) & (second.steps <= x.max()) for x in every])
     rows = np.column_stack([side.places(side.x) for side in sides])
     grid = np.meshgrid(*(side.places(side.steps) for side in sides), indexing="ij")

@@ -1,4 +1,4 @@
-"""Data, predictions and their bands along the only column."""
+"""Data, predictions and their bands along the only column, or along that of time."""
 
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any, Self
@@ -11,14 +11,18 @@ from autokernel.data.checks import check_inputs
 from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, ORANGE, literal
 from autokernel.estimator import AutoKernelGPRegressor
+from autokernel.explain.parts import parts_of
+from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+N_CYCLES = 3  # of a season, that are shown before a short forecast
+
 
 class ForecastDisplay:
-    """Data of one column, the predictive mean, and bands that hold 50 and 95 % of new observations.
+    """Data along one column, the predictive mean, and bands of 50 and 95 % of new observations.
 
     Use :meth:`from_estimator` to make one.
 
@@ -73,14 +77,18 @@ class ForecastDisplay:
         y_name: str | None = None,
         ax: "Axes | None" = None,
     ) -> Self:
-        """Predict along the only column and plot.
+        """Predict along the only column, or along the column of time, and plot.
+
+        With a short forecast, the last cycles before it are shown, and as much of the past as four
+        times its extent.
 
         Parameters
         ----------
         estimator : AutoKernelGPRegressor
-            A fitted estimator with one column.
-        X : array-like of shape (n_points, 1), default=None
-            Inputs to predict at; None for the range of the data and some beyond it.
+            A fitted estimator with one column, or with one of dates or equal steps.
+        X : array-like of shape (n_points, n_features), default=None
+            Inputs to predict at, those of one group if there are several; None for the range of the
+            data and some beyond it, with several columns for the rows of the fit.
         beyond : float, default=0.25
             Extent that is added after the data, as a fraction of theirs, where ``X`` is None.
         units : mapping of str to str, default=None
@@ -93,35 +101,51 @@ class ForecastDisplay:
         Raises
         ------
         ValueError
-            If the estimator has several columns.
+            If the estimator has several columns, and none of them is one of time, or if rows are
+            those of several groups.
         """
         explanation = estimator.explanation(units)
-        axis, *others = explanation.axes
-        if others or axis.levels:
-            kind = "categories" if axis.levels else "several columns"
+        model, axes = explanation.model, explanation.axes
+        time, *groups = [0] if len(axes) == 1 else model.series.columns or [-1]
+        if time < 0 or axes[time].levels:
+            kind = "categories" if axes[time].levels else "several columns without one of time"
             raise ValueError(
                 f"ForecastDisplay shows one column of numbers or dates, got {kind}: "
                 "EffectsDisplay shows the effects of several columns and of levels"
             )
         check_scalar(beyond, "beyond", (int, float), min_val=0)
-        model, train = explanation.model, estimator.X_train_[:, 0]
-        if X is None:
-            low, high = np.nanmin(train), np.nanmax(train)
-            n_points = min(max(500, 2 * len(train)), 4000)
-            x = np.linspace(low, high + beyond * (high - low), n_points)
-        else:
-            inputs = check_inputs(estimator, X, model.columns)
-            model.warn_beyond_scales(inputs)
-            x = np.sort(inputs[:, 0])
+        past, y, rows = estimator.X_train_, estimator.y_train_, estimator.X_train_
+        begin, end = (float(f(past[:, time])) for f in (np.nanmin, np.nanmax))
+        if X is not None:
+            rows = check_inputs(estimator, X, model.columns)
+            model.warn_beyond_scales(rows)
+        elif len(axes) == 1:
+            n_points = min(max(500, 2 * len(past)), 4000)
+            rows = np.linspace(begin, end + beyond * (end - begin), n_points)[:, None]
+        if len(names := np.unique(rows[:, groups], axis=0)) > 1:
+            raise ValueError(
+                f"X must have rows of one group, as ForecastDisplay shows one series, got "
+                f"{len(names)} groups by {', '.join(axes[one].name for one in groups)}"
+            )
+        of_group = np.all(past[:, groups] == names[0], axis=1)
+        last = float(np.max(rows[:, time]))
+        if X is not None and last > end:
+            begin = max(begin, end - max(4 * (last - end), N_CYCLES * _longest_period(model, time)))
+        kept = of_group & (past[:, time] >= begin)
+        if X is not None and len(axes) > 1:  # the fit to the past, which has its own other columns
+            rows = np.concatenate([past[kept & (past[:, time] < rows[:, time].min())], rows])
+        rows = rows[np.argsort(rows[:, time], kind="stable")]
+        out = model.outliers
+        is_shown = np.all(out.X[:, groups] == names[0], axis=1) & (out.X[:, time] >= begin)
         return cls(
-            x=axis.shown(x),
-            mean=model.mean(x[:, None]),
-            quantiles=model.quantiles(x[:, None], np.array([0.025, 0.25, 0.75, 0.975])),
-            X_train=axis.shown(train),
-            y_train=estimator.y_train_,
-            X_excluded=axis.shown(model.outliers.X[:, 0]),
-            y_excluded=model.outliers.y,
-            x_name=axis.name if hasattr(estimator, "feature_names_in_") else "x",
+            x=axes[time].shown(rows[:, time]),
+            mean=model.mean(rows),
+            quantiles=model.quantiles(rows, np.array([0.025, 0.25, 0.75, 0.975])),
+            X_train=axes[time].shown(past[kept, time]),
+            y_train=y[kept],
+            X_excluded=axes[time].shown(out.X[is_shown, time]),
+            y_excluded=out.y[is_shown],
+            x_name=axes[time].name if hasattr(estimator, "feature_names_in_") else "x",
             y_name=y_name or literal(estimator.target_name_ or "y"),
         ).plot(ax=ax)
 
@@ -148,3 +172,11 @@ class ForecastDisplay:
         self.ax_ = ax
         self.figure_: Any = ax.get_figure(root=True)
         return self
+
+
+def _longest_period(model: FittedModel, time: int) -> float:
+    """Return the longest period that repeats in the data, in the unit of the column, or zero."""
+    best, column = model.evaluation, model.columns[time]
+    parts = parts_of(best.expression, best.theta, time)
+    periods = (one.period for one in parts if one.is_season and one.period <= 1 / N_CYCLES)
+    return column.extent * max(periods, default=0.0)

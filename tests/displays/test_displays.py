@@ -63,6 +63,57 @@ def test_a_forecast_is_at_given_inputs_and_on_given_axes_of_one_column(model, se
         ForecastDisplay.from_estimator(several)
 
 
+def of_shops(n=60):
+    """Days of two shops, with a price: the table of a forecast with other columns."""
+    day = np.tile(pd.date_range("2024-01-01", periods=n), 2)
+    X = pd.DataFrame({"day": day, "shop": np.repeat(["north", "south"], n)})
+    X["price"] = np.random.default_rng(0).uniform(1, 2, 2 * n)
+    week = np.sin(2 * np.pi * np.tile(np.arange(n), 2) / 7)
+    return X, week + 3 * (X["shop"] == "south") - X["price"]
+
+
+def test_a_forecast_along_time_has_the_other_columns_of_one_group():
+    X, y = of_shops()
+    model = refitted("PER7[day] + CAT[shop] + LIN[price]", X, y, periods={"day": 7})
+    future = X[X["shop"] == "south"].assign(day=lambda one: one["day"] + pd.Timedelta("60D"))[:5]
+    display = ForecastDisplay.from_estimator(model, future)
+    last = y[X["shop"] == "south"].to_numpy()[-len(display.y_train) :]
+    np.testing.assert_allclose(display.y_train, last)
+    assert 21 <= len(last) < 30  # three cycles, and not the whole past
+    np.testing.assert_allclose(display.mean[-5:], model.predict(future), rtol=1e-9)
+    np.testing.assert_allclose(display.mean[:-5], last, atol=0.1)  # the fit to the past
+    assert np.all(np.diff(display.x) > np.timedelta64(0))
+    with pytest.raises(ValueError, match=r"X must have rows of one group.*got 2 groups by shop"):
+        ForecastDisplay.from_estimator(model)
+    one = ForecastDisplay.from_estimator(model, X[X["shop"] == "north"])
+    np.testing.assert_allclose(one.y_train, y[X["shop"] == "north"])
+
+
+def test_a_season_of_many_cycles_and_curves_along_dates_can_be_read():
+    X, y = of_shops(120)
+    X["wind"] = np.random.default_rng(1).uniform(0, 9, len(X))
+    days = (X["day"] - X["day"].min()).dt.days
+    y = y + 0.02 * days * X["wind"]
+    kernel = "PER7[day] + CAT[shop] + LIN[price] + LIN[day] * LIN[wind]"
+    model = refitted(kernel, X, y, periods={"day": 7})
+    panels = EffectsDisplay.from_estimator(model).panels
+    (season,) = (one for one in panels if "weekly season" in one.title)
+    shown = np.ptp(season.axes[0]) / np.timedelta64(1, "D")
+    assert shown == pytest.approx(14, rel=0.01)  # days, of 120
+    assert 10 < len(season.rows[0]) == len(season.residuals) < 40
+    (pair,) = (one for one in panels if len(one.names) == 2)
+    assert pair.names == ["wind", "day"]
+    np.testing.assert_allclose(
+        pair.axes[0].astype(float), np.quantile(X["wind"], [0.1, 0.5, 0.9]), atol=0.1
+    )
+    day, known = pair.axes[1].astype("datetime64[D]").astype(float), np.isfinite(pair.mean)
+    slopes = [
+        np.polyfit(day[own], one[own], 1)[0] for one, own in zip(pair.mean, known, strict=True)
+    ]
+    steps = 0.02 * np.diff(pair.axes[0].astype(float))
+    np.testing.assert_allclose(np.diff(slopes), steps, rtol=0.15)
+
+
 def test_each_effect_has_a_panel_with_its_sentence_and_at_most_two_columns(
     several, panels_of_several
 ):
