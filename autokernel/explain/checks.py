@@ -212,21 +212,20 @@ def _changing_spread(
     if not tests:
         return []
     name = min(tests, key=lambda one: float(tests[one].pvalue))
-    x, at, part = along[name], "in", "third"
+    x, most, least = along[name], "in the highest third", "in the lowest third"
+    axis = next((one for one in axes if one.name == name), None)
     low, *_, high = np.array_split(residuals[np.argsort(x, kind="stable")], 3)
-    if len(np.unique(x)) == 2:
+    if axis is not None and len(np.unique(x)) == 2:
         low, high = residuals[x == x.min()], residuals[x == x.max()]
-        at, part = "at", "value"
-    stds, word, most, least = (high.std(), low.std()), "grows", "highest", "lowest"
+        most, least = (f"where it is {axis.end(float(one))}" for one in (x.max(), x.min()))
+    stds, word = (high.std(), low.std()), "grows"
     if tests[name].statistic < 0:
         stds, word, most, least = stds[::-1], "shrinks", least, most
     ratio = float(max(stds[0], LEAST_DEVIATION) / max(stds[1], LEAST_DEVIATION))
     at_least = "at least " if stds[1] < LEAST_DEVIATION else ""
-    text = (
-        f"it is {at_least}{number(ratio)} times as large {at} the {most} {part} as {at} the {least}"
-    )
+    text = f"it is {at_least}{number(ratio)} times as large {most} as {least}"
     if max(stds) > 1.1:  # the model expects one
-        text += f", so that intervals are too narrow where {name} is {most}"
+        text += f", so that intervals are too narrow {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
     subject, said = NOISE, _about_noise(model)
     if model.transformed.noise_function.terms:  # what it does not explain

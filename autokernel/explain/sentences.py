@@ -189,8 +189,10 @@ class ComponentFacts:
         where = self._region.text(self._axis, is_only=self._is_only) if self._region else ""
         name = self._name if where else say.name(part, explained.parts)
         lead = f"{name} explains {percent(part.share)} of the variance of the fit: "
-        if not 0 <= part.share < WHOLE:
+        if part.share < 0:
             lead = f"{name}, which other effects offset: "
+        elif part.share >= WHOLE:
+            lead = f"{name} explains the variance of the fit, in part offset by other effects: "
         where = where and f"{where}, "
         self._begin = capital(where) if self._is_only else f"{lead}{where}"
         self._changes = say.begun(self._begin, say.y_name)  # a verb follows
@@ -315,7 +317,7 @@ class ComponentFacts:
             fact = Fact(self._name, f"{way} {of} {groups}", *ends, evidence=how)
             step, unit, per = self._step(fact)
             fact = fact.scaled(step)
-            texts.append(f"{way} by {say.amount(*fact.ends, f' {per}')}")
+            texts.append(f"{way} by {say.amount(fact.value, per=f' {per}')}")
             found.append(say.measured(fact, f"/{unit}"))
         text = (
             f"within each {groups}, {say.y_name} {texts[0]}, and from one to the next it {texts[1]}"

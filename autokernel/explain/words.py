@@ -15,7 +15,7 @@ _PLURALS = re.compile(
     "(second|minute|hour|day|week|month|quarter|year|decade|metre|meter|kilometre|kilometer|mile|"
     "gram|kilogram|tonne|litre|liter|degree|point|unit)s"
 )
-_LEAD = re.compile(r".*?( of the variance of the fit|, which other effects offset)(?=: )", re.S)
+_LEAD = re.compile(r".*?( of the fit|, which other effects offset| by other effects)(?=: )", re.S)
 _MOST_DECIMALS, _MOST_ZEROS = 7, 6
 
 

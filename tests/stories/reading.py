@@ -29,7 +29,10 @@ PLACE = r"\S+(?: \d\d:\d\d)?"  # a number, a date or a time
 ABOUT = r"(?: \(\S+(?: \d\d:\d\d)? to [^)]+\))?"  # an interval of places
 PERHAPS = r"(?: \(probability (?P<perhaps>[01]\.\d+)\))?"
 P = r"(?P<bound>less than |more than )?(?P<p>-?[\d.]+) %"
-LEAD = rf"(?: explains {P} of the variance of the fit|, which other effects offset): "
+LEAD = (
+    rf"(?: explains {P} of the variance of the fit|, which other effects offset|"
+    r" explains the variance of the fit, in part offset by other effects): "
+)
 WHERE = r"(?:Until|From|Nowhere|(?:where|Where) \S+ is) .+?, "  # a part of a column
 DAYS = {"daily": 1.0, "weekly": 7.0, "monthly": 30.44, "yearly": 365.2425}
 N_GRID, AHEAD = 65, 0.25  # points of a curve, and extents beyond the data

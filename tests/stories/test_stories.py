@@ -9,6 +9,7 @@ import pytest
 
 from autokernel import AutoKernelGPRegressor
 from tests.fits import tiny
+from tests.stories.confirming import unconfirmed
 from tests.stories.generators import STORIES, agrees, facts_of, story
 from tests.stories.reading import Reader
 
@@ -53,6 +54,7 @@ def test_claims_are_true_and_what_is_true_is_claimed(name, seed, is_quick):
     made = frozenset(facts)
     assert not {fact for fact in found.true if not agrees(fact, made)}
     assert not list(Reader(model, found.X, found.y).wrong())
+    assert unconfirmed(model, found.X)[1] == []
 
 
 def on_scales(seed=0, n=40):
@@ -143,3 +145,4 @@ def test_sentences_about_given_kernels_are_true(kernel):
     X, y = WITH_KERNELS[kernel]
     model = AutoKernelGPRegressor(outliers=None, random_state=0).refit(X, y, kernel)
     assert not list(Reader(model, X, pd.Series(y)).wrong())
+    assert unconfirmed(model, X)[1] == []
