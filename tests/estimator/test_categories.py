@@ -8,6 +8,8 @@ import polars as pl
 import pytest
 from sklearn.base import clone
 from sklearn.gaussian_process import GaussianProcessRegressor
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 from autokernel import AutoKernelGPRegressor
 from autokernel.displays import EffectsDisplay, ForecastDisplay
@@ -606,3 +608,23 @@ def test_the_table_of_columns_says_how_each_was_read(tmp_path, capsys, rng):
     assert "304 and 2 more 0 texts of whole numbers, base_kernels has none for it" in printed
     assert str(through_json(model).columns_) == str(table)
     assert "texts of whole numbers" in write_report(model, tmp_path / "report.html").read_text()
+
+
+def test_a_frame_in_another_order_without_unused_columns_is_reindexed():
+    frame = X.assign(other=np.arange(len(X)) % 7)
+    model = small(averaging=None).refit(frame, Y, "CAT[shop] + LIN[time]")
+    expected = model.predict(frame)
+    some = frame[["time", "shop"]]
+    with pytest.raises(
+        ValueError, match=r"other\n.*X\.reindex\(columns=model\.feature_names_in_\)"
+    ):
+        model.predict(some)
+    found = model.predict(some.reindex(columns=model.feature_names_in_))
+    np.testing.assert_array_equal(found, expected)
+
+
+def test_names_of_a_pipeline_are_those_of_its_last_step_with_frames():
+    steps = make_pipeline(StandardScaler(), small(averaging=None, n_iter=0, base_kernels=("LIN",)))
+    steps.set_output(transform="pandas").fit(X[["time"]], Y)
+    assert steps[-1].feature_names_in_.tolist() == ["time"]
+    assert "time" in steps[-1].describe()

@@ -200,7 +200,8 @@ def test_effects_that_work_against_each_other_are_said_to_do_so(rng):
     assert first.share > 0 > second.share
     assert first.share + second.share == pytest.approx(1)
     text = model.describe()
-    assert text.count("which other effects offset: ") == 2
+    assert "in part offset by other effects: " in text
+    assert "which other effects offset: " in text
     assert not re.search(r"-\S+ %", text)
 
 
