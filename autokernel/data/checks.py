@@ -294,8 +294,8 @@ REINDEX = (
 
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> FloatArray:
     """Turn the inputs to predict at into an array of float64 with the columns of the fit."""
-    X, _ = _in_numbers(estimator, X, known)
     try:
+        X, _ = _in_numbers(estimator, X, known)
         inputs: FloatArray = validate_data(
             estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
         )
