@@ -457,9 +457,7 @@ def evaluate_kernel(
     return evaluation
 
 
-def parameters_of(
-    declared: Iterable[BaseKernel | Operator | Tree],
-) -> dict[str, KernelParameter]:
+def parameters_of(declared: Iterable[BaseKernel | Operator | Tree]) -> dict[str, KernelParameter]:
     """Return the parameters that kernels, operators or nodes declare, by name."""
     return {parameter.name: parameter for one in declared for parameter in one.parameters}
 

@@ -188,10 +188,7 @@ def _averaged(
 
 
 def _left_out(
-    run: Run,
-    best_first: Sequence[Evaluation],
-    mixture: MixturePredictor,
-    deadline: Deadline,
+    run: Run, best_first: Sequence[Evaluation], mixture: MixturePredictor, deadline: Deadline
 ) -> LeftOut | None:
     """Predict rows by models that are fitted without them, None if that is not possible.
 

@@ -194,10 +194,7 @@ class Run:
         if not (changes or not stage.is_last if ends else around):
             return None, []
         following = self.new_stage(
-            outliers=outliers,
-            number=stage.number + ends,
-            varying=varying,
-            deadline=deadline,
+            outliers=outliers, number=stage.number + ends, varying=varying, deadline=deadline
         )
         fits = [*best_first[: 1 if is_cut else None]]
         if not (is_cut or self.arguments.strategy.is_of_series):

@@ -9,11 +9,7 @@ from autokernel.inference.base import (
     Term,
     log_normal,
 )
-from autokernel.inference.covariance import (
-    cross_covariance,
-    diagonal_covariance,
-    paired_covariance,
-)
+from autokernel.inference.covariance import cross_covariance, diagonal_covariance, paired_covariance
 from autokernel.inference.data import TrainingData
 from autokernel.inference.exact import (
     ExactLikelihood,
