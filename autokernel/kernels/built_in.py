@@ -256,31 +256,17 @@ RANDOM_WALK, DAMPED_TREND, RETURNING = RandomWalk(), DampedTrend(), Matern12()
 SMOOTH, LINEAR, PERIODIC = SquaredExponential(), Linear(), Periodic()
 MULTI_SCALE, CATEGORICAL = RationalQuadratic(), Categorical()
 
-BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
-    {
-        kernel.name: kernel
-        for kernel in (
-            SMOOTH,
-            LINEAR,
-            PERIODIC,
-            MULTI_SCALE,
-            Matern32(),
-            Matern52(),
-            CATEGORICAL,
-            RANDOM_WALK,
-            IntegratedWalk(),
-            DAMPED_TREND,
-            RETURNING,
-        )
-    }
-)
-"""The built-in base kernels by name."""
-
 FEW_COLUMNS = (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE)
 """The base kernels that ``base_kernels="auto"`` selects for up to two columns (SOT, section 4).
 
 Of more columns, those with a season have them too.
 """
+
+_OTHERS = (Matern32(), Matern52(), CATEGORICAL, RANDOM_WALK, IntegratedWalk(), DAMPED_TREND)
+BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
+    {kernel.name: kernel for kernel in (*FEW_COLUMNS, *_OTHERS, RETURNING)}
+)
+"""The built-in base kernels by name."""
 
 MANY_COLUMNS = (SMOOTH, LINEAR, MULTI_SCALE)
 """The base kernels that ``base_kernels="auto"`` selects for all others."""
