@@ -33,6 +33,7 @@ from autokernel.kernels.parameters import is_positive
 from autokernel.many_rows import APPROXIMATIONS, AUTO
 from autokernel.model import PosteriorAveraging
 from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
+from autokernel.search.strategy import AT_LEAST_ONE
 from autokernel.validation import did_you_mean, resolve
 
 CONSTRAINTS: dict[str, list[Any] | str] = {
@@ -50,19 +51,15 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "n_iter": [Interval(Integral, 0, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "max_time": [Interval(Real, 0, None, closed="neither"), None],
-    "max_leaves": [StrOptions({AUTO}), Interval(Integral, 1, None, closed="left")],
-    "batch_size": [Interval(Integral, 1, None, closed="left")],
+    "max_leaves": [StrOptions({AUTO}), *AT_LEAST_ONE],
+    "batch_size": AT_LEAST_ONE,
     "priors": [str, Mapping],
     "structure_prior": [StrOptions({"default"}), Interval(Real, 0, None, closed="left"), None],
     "averaging": "no_validation",
     "approximation": [StrOptions(APPROXIMATIONS)],
-    "n_inducing": [Interval(Integral, 1, None, closed="left")],
+    "n_inducing": AT_LEAST_ONE,
     "memory": [str, os.PathLike, Memory, None],
-    "n_jobs": [
-        Interval(Integral, None, -1, closed="right"),
-        Interval(Integral, 1, None, closed="left"),
-        None,
-    ],
+    "n_jobs": [Interval(Integral, None, -1, closed="right"), *AT_LEAST_ONE, None],
     "warm_start": ["boolean"],
     "random_state": ["random_state"],
     "verbose": [StrOptions({AUTO}), "verbose"],

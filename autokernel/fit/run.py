@@ -3,7 +3,7 @@
 from collections.abc import Generator, Iterator, Sequence
 from contextlib import suppress
 from functools import cached_property, partial
-from itertools import chain, islice
+from itertools import chain
 from numbers import Integral
 from typing import Any
 from warnings import catch_warnings, simplefilter
@@ -335,14 +335,8 @@ def _needed_ahead(
     ahead = {some[0]: MIN_AHEAD for some in simple if some}
     if not ends:  # less noise does not show how it varies
         return {one: nats for one, nats in ahead.items() if one.theta[-1] > np.log(1e-3)}
-    ahead |= dict.fromkeys(_without_gaps(best_first, stage), -MAX_AT_GAPS) | {best: 0.0}
+    gaps = [c for c in sorted(best.expression.columns) if stage.columns[c].n_gaps]
+    without = ([one for one in best_first if c not in one.expression.columns] for c in gaps)
+    ahead |= {some[0]: -MAX_AT_GAPS for some in without if some} | {best: 0.0}
     noisy = [one for one in best_first if one.theta[-1] > best.theta[-1] + MORE_NOISE]
     return dict.fromkeys(noisy[:1], 0.0) | ahead
-
-
-def _without_gaps(best_first: Sequence[Evaluation], stage: Stage) -> Iterator[Evaluation]:
-    """Yield the best kernel without each column of the best one that has gaps."""
-    for column in sorted(best_first[0].expression.columns):
-        if stage.columns[column].n_gaps:
-            without = (one for one in best_first if column not in one.expression.columns)
-            yield from islice(without, 1)
