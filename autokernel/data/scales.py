@@ -237,15 +237,12 @@ class Identity(Scale):
         return mean - self.origin, variance
 
     def variance_of_function(
-        self,
-        mean: FloatArray,  # noqa: ARG002 - of the other scales
-        variance: FloatArray,
-        noise: FloatArray,
+        self, mean: FloatArray, variance: FloatArray, noise: FloatArray
     ) -> FloatArray:
         """Compute the variance (n,) without noise."""
         return np.maximum(variance - noise, 0.0)
 
-    def covariance(self, mean: FloatArray, covariance: FloatArray) -> FloatArray:  # noqa: ARG002
+    def covariance(self, mean: FloatArray, covariance: FloatArray) -> FloatArray:
         """Return the covariance (n, n)."""
         return covariance
 

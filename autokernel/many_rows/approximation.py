@@ -128,12 +128,7 @@ class ByStateSpace(Approximation):
         self.column = column
 
     def likelihood(
-        self,
-        fit: Evaluation,
-        data: TrainingData,
-        *,
-        thorough: bool,
-        rng: np.random.Generator,  # noqa: ARG002 - nothing is drawn
+        self, fit: Evaluation, data: TrainingData, *, thorough: bool, rng: np.random.Generator
     ) -> Likelihood:
         """Build the exact likelihood of the latest rows, of all of them if ``thorough``."""
         if not thorough and len(data.y) > LATEST_ROWS:
