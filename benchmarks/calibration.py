@@ -44,7 +44,7 @@ from autokernel.expression import (
     normal_form,
     slots_of,
 )
-from autokernel.inference import ExactPredictor, TrainingData
+from autokernel.inference import ExactLikelihood, ExactPredictor, TrainingData
 from autokernel.kernels import ADD, NOISE_VARIANCE
 from autokernel.model import MixturePredictor, PosteriorAveraging, posterior_over_kernels
 
@@ -112,7 +112,7 @@ def draw(
     There is nothing if a period is longer than the space of kernels allows, which is two cycles.
     """
     rows = TrainingData(X[:N_ROWS], rng.normal(size=N_ROWS))
-    posterior = LogPosterior.exact(expression, rows, priors={})
+    posterior = LogPosterior(ExactLikelihood(expression, rows), priors={})
     theta = posterior.prior.quantile(rng.uniform(size=len(posterior.centre)))
     if np.any(theta > posterior.upper):
         return None

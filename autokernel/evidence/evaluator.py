@@ -49,7 +49,7 @@ from autokernel.expression import (
     parse_expression,
     uniform_prior,
 )
-from autokernel.inference import LeafValues, TrainingData, one_blas_thread
+from autokernel.inference import ExactLikelihood, LeafValues, TrainingData, one_blas_thread
 from autokernel.kernels import (
     BASE_KERNELS,
     BaseKernel,
@@ -225,7 +225,8 @@ class Evaluator:
         self, expression: Expression, reason: str, *, seconds: float = 0.0
     ) -> Evaluation:
         """Record a kernel that was not fitted, at the prior mean."""
-        posterior = LogPosterior.exact(expression, self.data.take(np.arange(1)), priors=self.priors)
+        of_one_row = ExactLikelihood(expression, self.data.take(np.arange(1)))
+        posterior = LogPosterior(of_one_row, priors=self.priors)
         return record_fit(
             expression,
             posterior,
@@ -289,7 +290,8 @@ class Evaluator:
         )
 
     def _posterior(self, expression: Expression, deadline: Deadline = NEVER) -> LogPosterior:
-        return LogPosterior.exact(expression, self.data, priors=self.priors, deadline=deadline)
+        likelihood = ExactLikelihood(expression, self.data)
+        return LogPosterior(likelihood, priors=self.priors, deadline=deadline)
 
     def _score(
         self, posterior: LogPosterior, modes: Sequence[Point], best: float

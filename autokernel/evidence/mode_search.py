@@ -26,7 +26,7 @@ from autokernel.evidence.starts import (
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import Expression, arrange, splits
 from autokernel.expression.parts import Part
-from autokernel.inference import TrainingData
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import Priors
 
 _MODE_GAIN = 1e-4  # nats that a Newton step may still gain at the end of a run
@@ -241,8 +241,8 @@ class ModeSearch:
 
         At the deadline, it is the best point so far; one is always tried.
         """
-        few = self._data.take(self._rows[:100])
-        make = partial(LogPosterior.exact, expression, few, priors=self._priors)
+        few = ExactLikelihood(expression, self._data.take(self._rows[:100]))
+        make = partial(LogPosterior, few, priors=self._priors)
         first, rough = make(), make(deadline=deadline)
         first.value(first.centre)
         with suppress(OutOfTimeError):
@@ -314,5 +314,5 @@ class ModeSearch:
         return [*even, *highest(posterior, starts, len(starts))]
 
     def _on_subsample(self, expression: Expression, deadline: Deadline) -> LogPosterior:
-        data = self._subsamples[expression.has_many_modes]
-        return LogPosterior.exact(expression, data, priors=self._priors, deadline=deadline)
+        some = ExactLikelihood(expression, self._subsamples[expression.has_many_modes])
+        return LogPosterior(some, priors=self._priors, deadline=deadline)

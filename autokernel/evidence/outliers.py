@@ -317,8 +317,8 @@ class _Pursuit:
         return (_gains(fit.deviations) > self._price) & ~may_fit & self._is_judged
 
     def _posterior(self, kept: BoolArray) -> LogPosterior:
-        data, priors = self._standardised(kept, kept), self._priors
-        return LogPosterior.exact(self._expression, data, priors=priors, deadline=self._deadline)
+        likelihood = ExactLikelihood(self._expression, self._standardised(kept, kept))
+        return LogPosterior(likelihood, priors=self._priors, deadline=self._deadline)
 
     def _standardised(self, rows: BoolArray, kept: BoolArray) -> TrainingData:
         """Return rows with the target that is standardised over the kept ones."""

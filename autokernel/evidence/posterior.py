@@ -10,8 +10,7 @@ import numpy as np
 from autokernel.data.periodogram import longest_period
 from autokernel.deadline import NEVER, Deadline
 from autokernel.exceptions import NotAMaximumError
-from autokernel.expression import Expression
-from autokernel.inference import ExactLikelihood, Likelihood, TrainingData
+from autokernel.inference import ExactLikelihood, Likelihood
 from autokernel.kernels import LogGammaPrior, Priors, Role
 from autokernel.typing import BoolArray, FloatArray
 
@@ -135,18 +134,6 @@ class LogPosterior:
                 self.lower[entry] = min(self.lower[entry], self.upper[entry] - _WIDEST)
         self.centre = np.clip(self.centre, self.lower, self.upper)
 
-    @classmethod
-    def exact(
-        cls,
-        expression: Expression,
-        data: TrainingData,
-        *,
-        priors: Priors,
-        deadline: Deadline = NEVER,
-    ) -> "LogPosterior":
-        """Build the log posterior of a kernel by its exact likelihood."""
-        return cls(ExactLikelihood(expression, data), priors=priors, deadline=deadline)
-
     def step_units(self, theta: FloatArray) -> FloatArray:
         """Guess the extent (n_params,) of the posterior along each parameter around a point.
 
@@ -197,9 +184,9 @@ class LogPosterior:
         """
         is_many = len(self.data.y) > 2 * N_TIMED_ROWS and self.deadline.seconds_left < np.inf
         if is_many and self.n_evaluations == 0 and isinstance(self.likelihood, ExactLikelihood):
-            some = self.data.take(np.arange(N_TIMED_ROWS))
-            few = self.exact(self.expression, some, priors=self._priors, deadline=self.deadline)
-            few.value_and_gradient(self.centre)
+            few = ExactLikelihood(self.expression, self.data.take(np.arange(N_TIMED_ROWS)))
+            timed = LogPosterior(few, priors=self._priors, deadline=self.deadline)
+            timed.value_and_gradient(self.centre)
         with self.deadline.timed(type(self.likelihood), work):
             self.n_evaluations += 1
             yield

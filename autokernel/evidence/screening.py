@@ -73,11 +73,6 @@ class Screened(NamedTuple):
     log_prior: float  # of the point
     log_volume: float | None  # of the posterior by the curvature, None if that is not known
 
-    def start(self, times: float) -> WarmStart:
-        """Return the point as the start of a fit to ``times`` as many rows."""
-        nodes = tuple(range(len(self.expression.nodes)))
-        return WarmStart(nodes, self.point.theta, self.point.curvature).for_rows(times)
-
 
 class Screening:
     """Estimates for the neighbours of one fitted kernel.
@@ -102,9 +97,8 @@ class Screening:
         self._fit, self._data, self._seed = fit, values.data, seed
         self._values, self._few = values, first_values
         self._deadline, self._priors = deadline, priors
-        self._posterior = lru_cache(maxsize=1)(
-            partial(LogPosterior.exact, data=values.data, priors=priors, deadline=deadline)
-        )
+        make = partial(LogPosterior, priors=priors, deadline=deadline)
+        self._posterior = lru_cache(maxsize=1)(lambda e: make(ExactLikelihood(e, values.data)))
         self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
         self._starts: dict[tuple[str, bytes], tuple[FloatArray, FloatArray]] = {}
         self._posterior_of = cache(self._posterior)  # of single leaves
@@ -137,11 +131,12 @@ class Screening:
 
         found = self._screen_all(changed, gain_of)
         self._refine_best(found, gain_of)
-        times = self._rows_for_each
-        estimates = [
-            Estimate(one.expression, fit.score + gain, fit.expression, start=one.start(times))
-            for gain, one in found.values()
-        ]
+        estimates = []
+        for gain, (expression, point, *_) in found.values():
+            nodes = tuple(range(len(expression.nodes)))
+            of_few = WarmStart(nodes, point.theta, point.curvature)
+            begin = of_few.for_rows(self._rows_for_each)
+            estimates.append(Estimate(expression, fit.score + gain, fit.expression, start=begin))
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
     def _screen_all(

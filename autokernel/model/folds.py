@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
-from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -14,7 +13,7 @@ from autokernel.deadline import Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.evidence.maximise import Point, maximise
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.inference import ExactPredictor, TrainingData
+from autokernel.inference import ExactLikelihood, ExactPredictor, TrainingData
 from autokernel.model.averaging import MixtureComponent
 from autokernel.model.mixture import MixturePredictor
 from autokernel.typing import FloatArray, IntArray
@@ -124,13 +123,15 @@ def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
             log_volume = one.log_evidence - one.log_posterior - 0.5 * one.n_params * np.log(times)
             return log_posterior + log_volume + one.log_structure_prior
 
-        exact = partial(LogPosterior.exact, data=data, priors=evaluator.priors)
-        ranked = [(score_of(one, exact(one.expression).value(one.theta)), one) for one in known]
+        def exact(one: Evaluation) -> LogPosterior:
+            return LogPosterior(ExactLikelihood(one.expression, data), priors=evaluator.priors)
+
+        ranked = [(score_of(one, exact(one).value(one.theta)), one) for one in known]
         ranked.sort(key=lambda pair: -pair[0])
         least, fits = ranked[0][0] - MAX_BEHIND, list[tuple[float, Evaluation]]()
         for _, one in [pair for pair in ranked if pair[0] > least][:MAX_FITTED]:
             start = Point(one.theta, curvature=times * one.hessian)
-            end = maximise(exact(one.expression), start, max_iterations=MAX_STEPS)
+            end = maximise(exact(one), start, max_iterations=MAX_STEPS)
             fits.append((score_of(one, end.log_posterior), replace(one, theta=end.theta)))
         fits = fits or [(0.0, known[0])]
         weights = softmax([score for score, _ in fits]).tolist()

@@ -12,7 +12,7 @@ from autokernel.evidence.posterior import LogPosterior
 from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import Magnitudes, draw_starts
 from autokernel.expression import arrange
-from autokernel.inference import TrainingData
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels import VARIANCE, Seasonal
 from autokernel.kernels.parameters import check_priors
 from tests.maxima import posterior_of
@@ -163,7 +163,7 @@ def test_a_fit_to_rows_without_noise_is_no_bad_start_for_rows_with_noise():
     X = np.repeat(rng.uniform(size=(30, 1)), 2, axis=0)
     y = np.sin(6 * X[:, 0]) + 0.1 * rng.normal(size=60)
     data, kernel = TrainingData(X, y), parse_expression("SE[0]")
-    posterior = LogPosterior.exact(kernel, data, priors=check_priors("default"))
+    posterior = LogPosterior(ExactLikelihood(kernel, data), priors=check_priors("default"))
     quiet = np.log([0.3, 1.0, 1e-8])
     assert posterior.value(quiet) < -1e5
     start = WarmStart((0,), quiet)

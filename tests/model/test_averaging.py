@@ -16,7 +16,7 @@ from autokernel.evidence.importance import ImportanceSample
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import OutOfTimeError
 from autokernel.expression import grammar_prior
-from autokernel.inference import TrainingData
+from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels.parameters import check_priors
 from autokernel.model import KernelPosterior, posterior_over_kernels
 from autokernel.model.averaging import support_points
@@ -180,7 +180,7 @@ def test_draws_of_a_period_hold_all_that_are_probable(seed):
     subject = Evaluator(data, priors={}, seed=0)
     found = subject(parse_expression("PER[0]"))
     (kernel,) = posterior_over_kernels(subject, [found])
-    posterior = LogPosterior.exact(found.expression, data, priors={})
+    posterior = LogPosterior(ExactLikelihood(found.expression, data), priors={})
     theta = posterior.prior.quantile(rng.uniform(size=(4000, 4)), posterior.upper)
     weights = softmax([posterior.likelihood.value(point) for point in theta])
 
