@@ -156,10 +156,7 @@ def precision_beside_walk(x: FloatArray, y: FloatArray, weights: FloatArray) -> 
 def _sums_of_waves(
     values: FloatArray, x: FloatArray, frequencies: FloatArray
 ) -> NDArray[np.complex128]:
-    """Compute ``sum_i values_i exp(i f x_i)`` at equidistant frequencies f.
-
-    As ``exp(i (f + g) x)`` is a product of two waves, this is one product of small matrices.
-    """
+    """Compute ``sum_i values_i exp(i f x_i)`` at equidistant f, by products of two waves each."""
     n = len(frequencies)
     n_steps = int(np.ceil(np.sqrt(n)))
     steps = (frequencies[-1] - frequencies[0]) / max(n - 1, 1) * np.arange(n_steps)

@@ -161,10 +161,7 @@ def _read_as_known(given: _Given, column: Column) -> Reading | None:
 
 
 def _read_values(given: _Given, *, may_be_levels: bool) -> tuple[str, str, FloatArray]:
-    """Return the kind of the values, empty if there is none, their origin, and their numbers.
-
-    The numbers (n,) of dates are days; levels have none yet.
-    """
+    """Return the kind of the values, "" for none, their origin, and numbers, which levels lack."""
     if given.values.dtype.kind == "M":
         return DATE, "dates", days_since_1970(given.values)
     (present, codes), known, kind = given.coded, given.known, NUMBER

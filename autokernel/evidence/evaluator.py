@@ -189,10 +189,7 @@ class Evaluator:
 
     @cached_property
     def _rows_of_screening(self) -> tuple[LeafValues, LeafValues]:
-        """The rows on which new leaves are tried first, and all on which neighbours are screened.
-
-        They are the same if there are few.
-        """
+        """The rows on which new leaves are tried first, and all of a screening; the same if few."""
         more = LeafValues(self.data.drawn(MAX_ROWS, self.seed))
         if len(more.data.y) <= MIN_ROWS_OF_TWO_STAGES:
             return more, more
@@ -296,10 +293,7 @@ class Evaluator:
     def _score(
         self, posterior: LogPosterior, modes: Sequence[Point], best: float
     ) -> tuple[Maximum | None, Score, str]:
-        """Find the maximum near the best mode, if there is one, and score it, if that succeeds.
-
-        The status is the reason for a failure.
-        """
+        """Find the maximum near the best mode and score it; the status is the reason if not."""
         maximum = None
         try:
             if not np.isfinite(modes[0].log_posterior):
@@ -319,10 +313,7 @@ class Evaluator:
         return maximum, score, "ok"
 
     def _far_below(self, best: float, posterior: LogPosterior, mode: Point) -> Maximum | None:
-        """Return the maximum by the run's own Hessian, if the log evidence is then far below.
-
-        The search needs no exact score of such a kernel, and an exact Hessian takes many calls.
-        """
+        """Return the maximum by the run's Hessian if far below: an exact one takes many calls."""
         is_known = mode.curvature is not None and np.isfinite(mode.curvature).all()
         if not (self.score_is_laplace and np.isfinite(best) and is_known):
             return None

@@ -208,10 +208,7 @@ def _log_parts(mixture: Mixture, theta: FloatArray) -> FloatArray:
 
 
 def _refitted(mixture: Mixture, theta: FloatArray, weights: FloatArray) -> Mixture:
-    """Fit a mixture to points (n, n_params) with weights (n,) that sum to one.
-
-    This is one EM step with weighted points (Cappe et al. 2008, Statistics and Computing 18).
-    """
+    """Fit a mixture by an EM step with weights (Cappe et al. 2008, Statistics and Computing 18)."""
     by_component = softmax(_log_parts(mixture, theta), axis=0) * weights
     fitted = [one.refit(theta, w) for (_, one), w in zip(mixture, by_component, strict=True)]
     return [*zip(_shares(by_component.sum(axis=1)), fitted, strict=True)]

@@ -117,11 +117,7 @@ def _diagonal(hessian: FloatArray) -> FloatArray:
 def _newton_step(
     hessian: FloatArray, gradient: FloatArray, free: BoolArray
 ) -> tuple[FloatArray, FloatArray]:
-    """Compute the step (n_params,) to the top of a parabola of the free parameters.
-
-    The first result is the Hessian, or its diagonal if rounding errors have cost it its positive
-    definiteness.
-    """
+    """Return the Hessian, its diagonal if it is not definite, and a step to the parabola's top."""
     of_free = np.where(np.outer(free, free), hessian, np.eye(len(free)))
     _, step, failed = dposv(of_free, np.where(free, gradient, 0.0))
     if failed:

@@ -116,10 +116,7 @@ def _runs(
 def _runs_until_no_gain(
     posterior: LogPosterior, starts: Sequence[Point], patience: int
 ) -> list[Point]:
-    """Run from the starts, until this number of runs in a row has not found a better end.
-
-    Returns the distinct ends, best first. A run that is far below the best end is given up early.
-    """
+    """Run from starts until so many in a row gain nothing, and return distinct ends, best first."""
     ends: list[Point] = []
     run = partial(maximise, posterior, tolerance=_MODE_GAIN, known=ends)
     best, n_in_vain = -np.inf, 0
@@ -273,10 +270,7 @@ class ModeSearch:
     def _modes_of_part(
         self, whole: Expression, part: Part, calls: dict[str, int], deadline: Deadline
     ) -> list[WarmStart]:
-        """Return warm starts at the two best modes of a part, on the subsample.
-
-        A part that has no parts is scanned.
-        """
+        """Return warm starts at the two best modes of a part, scanned if it has no parts itself."""
         tree, order = arrange(part[0])
         if (kernel := whole.with_tree(tree)) not in self._parts:
             posterior = self._on_subsample(kernel, deadline)

@@ -334,10 +334,7 @@ class _Pursuit:
     def _fit(
         self, kept: BoolArray, posterior: LogPosterior, starts: Sequence[Point], *, n_steps: int
     ) -> _Fit:
-        """Maximise from some starts, and compare each row with its prediction by the others.
-
-        Those that the pursuit does not use are not compared yet.
-        """
+        """Maximise from some starts, and compare each used row with its prediction by others."""
         if self._numbers is not None:  # theta may be beyond the bounds of another prior
             ends = [Point(start.theta, posterior.value(start.theta)) for start in starts]
         else:

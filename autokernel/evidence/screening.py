@@ -213,10 +213,7 @@ class Screening:
     def _with_leaf(
         self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
     ) -> Screened:
-        """Find the best starting point of one new leaf, given all others.
-
-        They are compared on the first rows, but periods on all, as fewer rows can show other ones.
-        """
+        """Find the best starting point of a new leaf, of a period on all rows: few show others."""
         slots = slots_of(neighbour)
         groups = self._points_with_leaf(neighbour, theta, node, shared)
         own = [one for each in neighbour.nodes for one in self._data.parameters(each)]
@@ -302,10 +299,7 @@ class Screening:
         return None if affine is None else np.broadcast_to(affine[0], (n * (n + 1) // 2,))
 
     def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, FloatArray]:
-        """Return starting points (n_starts, n_params) of a leaf, and its mean variances there.
-
-        Periods are those that the covariance of the ``others`` does not explain.
-        """
+        """Return starting points of a leaf, at periods that the others leave, and variances."""
         key = leaf.canonical, b"" if others is None else others.tobytes()
         if key not in self._starts:
             if others is None:
@@ -329,10 +323,7 @@ class Screening:
         return WarmStart.taken(self._fit, [*shared.items()]).for_rows(1 / self._rows_for_each)
 
     def _shared_nodes(self, neighbour: Expression) -> dict[int, int]:
-        """Map the nodes of a neighbour to those of the fitted kernel from which they come.
-
-        An operator comes from the same one on the most leaves in common, if there are any.
-        """
+        """Map nodes of a neighbour to those from which they come, operators by common leaves."""
         shared: dict[int, int] = {}
         for number, node in enumerate(neighbour.nodes):
             leaves = set(map(_origin, node.leaves))
@@ -377,10 +368,7 @@ class Screening:
     def _refine_best(
         self, found: dict[str, tuple[float, Screened]], gain_of: Callable[[Screened], float]
     ) -> None:
-        """Refine the kernels that may be among the best five, the most promising first.
-
-        It ends far below these, or with forty in a row that no step would take near.
-        """
+        """Refine kernels that may be among the best five, until far below or forty in vain."""
         n_poor = 0
         for text in sorted(found, key=lambda text: -found[text][0]):
             least = max(nlargest(5, [0.0, *(gain for gain, _ in found.values())])[-1], -2.0)

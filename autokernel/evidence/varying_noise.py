@@ -101,10 +101,7 @@ class FittedNoise(NamedTuple):
 
 
 class _Search:
-    """A search of the terms of the noise around the fit of one kernel, from constant noise.
-
-    The fit is moved there if the noise of the data varies.
-    """
+    """A search of the terms of the noise around the fit of one kernel, from constant noise."""
 
     def __init__(
         self,

@@ -264,10 +264,7 @@ class Grammar:
         ]
 
     def _leaves_for(self, expression: Expression) -> dict[str, Leaf]:
-        """Return the leaves that may join an expression, by their texts.
-
-        On a column of the expression they are on a scale that this column has in it.
-        """
+        """Return the leaves that may join an expression, on scales that its columns have in it."""
         views = frozenset(leaf.view for leaf in expression.leaves if not leaf.has_period)
         if views not in self._new_leaves:
             used = {view.column for view in views}

@@ -106,10 +106,7 @@ def custom_parts(expressions: Iterable[Expression]) -> list[BaseKernel | Operato
 
 
 def parse_with_parts(text: str, parts: Iterable[BaseKernel | Operator]) -> Expression:
-    """Read a text that a search has written, with these parts, of which some may be built in.
-
-    It may be of any length.
-    """
+    """Read a text of any length that a search has written, with these parts and built-in ones."""
     custom = [one for one in dict.fromkeys(parts) if not is_built_in(one)]
     kernels = [one for one in custom if isinstance(one, BaseKernel)]
     operators = [one for one in custom if isinstance(one, Operator)]

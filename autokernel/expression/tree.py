@@ -485,10 +485,7 @@ def _checked_column(column: object) -> int:
 
 
 def _joined(operator: Operator, operands: Sequence[Tree], texts: Sequence[str], where: str) -> str:
-    """Join the texts of operands; ``where`` is the column of an operator that is a word.
-
-    Signs group to the left, so later operands must bind more tightly than the first one.
-    """
+    """Join texts of operands; as signs group to the left, later ones must bind more tightly."""
     if operator.is_word:
         return f"{operator.symbol}{where}({', '.join(texts)})"
     bracketed = [

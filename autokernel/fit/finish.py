@@ -47,10 +47,7 @@ from autokernel.typing import FloatArray
 
 
 def finished(run: Run, reason: StopReason) -> FittedModel:
-    """Build the final model, which is a rough fit if the search ended before any kernel.
-
-    An ``EvaluationError`` is raised if no kernel could be fitted.
-    """
+    """Build the final model, a rough fit if no kernel has a score, or raise ``EvaluationError``."""
     if (best := run.best()) is None:
         return model_of(run, _rough(run, reason))
     scored = run.stage.history.best_first()
@@ -96,10 +93,7 @@ def _fit(stage: Stage, kernel: str | Expression | Evaluation) -> Evaluation:
 
 
 def _rough(run: Run, reason: StopReason) -> Point:
-    """Return a rough fit if the search was cut before any kernel had a score.
-
-    It is conditioned on all rows of the search if there is time.
-    """
+    """Return a rough fit of a search cut before any score, given all its rows if in time."""
     stage = run.stage
     rough, n_failed = run.rough() if reason in EARLY else None, len(run.stage.history)
     if rough is None:
@@ -190,10 +184,7 @@ def _averaged(
 def _left_out(
     run: Run, best_first: Sequence[Evaluation], mixture: MixturePredictor, deadline: Deadline
 ) -> LeftOut | None:
-    """Predict rows by models that are fitted without them, None if that is not possible.
-
-    Kernels are ranked and fitted again, unless predictions are approximate.
-    """
+    """Predict rows by models without them, fitted again unless approximate; None on failure."""
     data, stage = mixture.data, run.stage
     is_of_series = run.arguments.strategy.is_of_series
     is_refitted = stage.approximation is None and stage.is_exact_on_all
@@ -290,10 +281,7 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
 def deviations_of(
     data: TrainingData, mixture: MixturePredictor, expression: Expression
 ) -> FloatArray:
-    """Compute how far excluded rows are from predictions by a kernel, in deviations.
-
-    Those without a density on the scale of the target are infinitely far.
-    """
+    """Compute deviations of excluded rows from predictions, infinite beyond the scale."""
     mixture = mixture.with_law(NORMAL)
     mean, variance = mixture.moments(data.X)
     of_function = mixture.moments(data.X, noise=False)[1]

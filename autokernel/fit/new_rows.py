@@ -65,10 +65,7 @@ def is_inside(outcomes: Outcomes) -> BoolArray:
 
 
 def _warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
-    """Warn if intervals have begun, at a new row, to hold less than half of the latest rows.
-
-    There is no other warning until they hold as many of these as they should.
-    """
+    """Warn if intervals begin to hold too few of the latest rows, once until they hold enough."""
     sums = np.concatenate([[0], np.cumsum(is_inside(outcomes))])
     held = sums[N_LATEST:] - sums[:-N_LATEST]  # of the latest rows, after each row but the first
     events = np.flatnonzero((held < N_LATEST / 2) | (held >= COVERAGE * N_LATEST))

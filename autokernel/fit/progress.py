@@ -53,11 +53,7 @@ class Monitor(Observer):
         self._deadline, self._due, self._width = run.deadline, run.deadline.began + QUIET_SECONDS, 0
 
     def begin(self, phase: Phase) -> None:
-        """Begin the task of a trial: below that of a pruning, if no number of trials was planned.
-
-        That holds for prunings, searches on other rows, and more kernels than planned, as after one
-        for which there was no time.
-        """
+        """Begin the task of a trial, below that of a pruning if such trials were not planned."""
         self._update_line()
         parent = self._context
         is_full = self._n_tasks + 1 >= (parent.max_subtasks or math.inf)
@@ -163,10 +159,7 @@ class Monitor(Observer):
         )
 
     def _estimate_time(self, history: History) -> None:
-        """Estimate the time of the search from its first kernel, which others may exceed.
-
-        A kernel that was read from the store of evaluations takes no time now.
-        """
+        """Estimate the time of the search from its first kernel that is not from the store."""
         *_, began, ended = 0.0, *(trial.elapsed for trial in history)
         seconds = history.trials[-1].evaluation.seconds
         if self._has_estimate or ended - began < seconds:

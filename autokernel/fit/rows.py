@@ -33,10 +33,7 @@ SHARE_OF_TIME = 0.3  # of what is left, at most for each step before the search
 def training_data(
     given: FitData, like: TrainingData | None = None, columns: Columns | None = None
 ) -> TrainingData:
-    """Return data in the units of the search, or in those of other data.
-
-    ``columns`` replace those of the others if they have more levels.
-    """
+    """Return data in the units of the search or of others, with ``columns`` of more levels."""
     if like is None:
         columns = given.columns.of_rows(given.X)
         target = Target.of(given.y, given.noise, log_offset=given.log_offset)
@@ -50,11 +47,7 @@ def training_data(
 def outliers_before_search(
     given: FitData, arguments: Arguments, store: Store, *, deadline: Deadline
 ) -> IntArray:
-    """Find the rows that do not fit a smooth function of all columns, or of some of very many.
-
-    Those that stand for missing values are outliers in any case. There are no others if the time is
-    over.
-    """
+    """Find rows that stand for missing values, or do not fit a smooth function, if in time."""
     fills = fill_rows(given.y)
     if len(fills) and (arguments.outliers is None or len(fills) > MAX_SHARE * len(given.y)):
         warn_user(
@@ -129,10 +122,7 @@ def _read_or_find(
     priors: Priors,
     store: Store,
 ) -> IntArray:
-    """Return the outliers that the store has, or find them; if the time is over, ``known`` ones.
-
-    They depend on the ``parts`` of a digest, the kernels, the priors and the seed.
-    """
+    """Return the outliers that the store has, or find them; if the time is over, ``known`` ones."""
     of_kernels = (part for kernel in kernels for part in parts_of_kernel(kernel))
     key = digest("outliers", *parts, *of_kernels, sorted(priors.items()), store.seed)
     rows: IntArray | None = store.get(key, IntArray)

@@ -49,11 +49,7 @@ Point = tuple[Evaluation, MixturePredictor]
 
 
 class Run:
-    """The search of a fit, which a warm start begins with the seed and results of a store.
-
-    It has several stages if there are many rows, or if the best kernels change which rows fit, or
-    how the noise varies.
-    """
+    """The search of a fit, in stages on more rows, without other outliers, or with other noise."""
 
     def __init__(
         self, given: FitData, arguments: Arguments, known: Store | None, *, deadline: Deadline
@@ -216,10 +212,7 @@ class Run:
         return before if len(found) < len(before) and found.tobytes() in self._judged else found
 
     def _designed(self, best: Evaluation, following: Stage, ends: bool) -> Iterator[Evaluation]:
-        """Yield good kernels of the design, and some with a term that few rows take for noise.
-
-        Few rows may not show the worth of kernels up to ten nats below the best one.
-        """
+        """Yield kernels of the design that more rows may show to be good, and with rough terms."""
         stage = self.stages[-1]
         has_more_rows = following.number > stage.number
         phases = (Phase.INITIAL, Phase.RESCORING) if has_more_rows or not ends else ()
@@ -265,10 +258,7 @@ class Run:
         return f"interrupted: the model is {what}, {text}; warm_start=True continues the search"
 
     def best(self) -> Point | None:
-        """Condition the best kernel so far on the rows of the last stage; None if there is none.
-
-        If that fails, it is conditioned on the rows of its score.
-        """
+        """Condition the best kernel on the rows of the last stage or, if that fails, its score."""
         for evaluation in self.stage.history.best_first():
             if self._best is not None and self._best[0] is evaluation:
                 return self._best
@@ -281,10 +271,7 @@ class Run:
         return None
 
     def rough(self, deadline: Deadline = NEVER) -> Point | None:
-        """Fit the first kernel of the design or a quick one roughly, and condition it on few rows.
-
-        The next one is fitted if both fail. The conditioning is timed.
-        """
+        """Fit a kernel of the design or a quick one roughly, and time how few rows condition it."""
         if self._rough is None:
             evaluator, data = self.stages[0].evaluator, self.stages[0].last
             few = data.drawn(1000, self.seed)

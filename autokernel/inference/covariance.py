@@ -218,11 +218,7 @@ PairsOf = Callable[[View], Pairs]
 
 
 def _node_of(tree: Tree, pairs: PairsOf, entries: Iterator[slice]) -> _Node:
-    """Build the node of a tree; an operator that commutes gets all its terms.
-
-    What depends only on the lags of one view is computed once for each distinct lag, if the
-    pairs have few of them.
-    """
+    """Build the node of a tree; what depends on few distinct lags is computed once for each."""
     if not tree.leaves:
         return _ZeroNode(pairs(View(0)))  # the pairs of any column have the shape of all
     if (distinct := _distinct_lags([tree], pairs)) is not None:
@@ -239,10 +235,7 @@ def _node_of(tree: Tree, pairs: PairsOf, entries: Iterator[slice]) -> _Node:
 
 
 def _node_of_product(factors: Sequence[Tree], pairs: PairsOf, entries: Iterator[slice]) -> _Node:
-    """Build the node of a leaf or a product, with all exponential leaves in one node.
-
-    They share one exponential, which is computed for distinct lags only if they are on one view.
-    """
+    """Build the node of a leaf or a product, whose exponential leaves share one exponential."""
     nodes: list[_Node] = []
     terms: list[tuple[ExponentialKernel, Pairs, slice]] = []
     distinct = _distinct_lags([one for one in factors if _is_exponential(one, pairs)], pairs)

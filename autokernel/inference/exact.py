@@ -167,10 +167,7 @@ class ExactPredictor(GlobalPredictor):
     def _extended(
         self, expression: Expression, theta: FloatArray, rows: TrainingData
     ) -> tuple[PackedCholesky, float]:
-        """Extend the factor to rows that begin with those of this predictor.
-
-        If that fails with the same jitter, the matrix is factorised again.
-        """
+        """Extend the factor to rows that begin with those of this one, or factorise again."""
         if len(rows.X) == len(self.knots):
             return self._cholesky, self.jitter
         is_new = np.arange(len(rows.X)) >= len(self.knots)
@@ -195,11 +192,7 @@ class ExactPredictor(GlobalPredictor):
 def _factorise(
     expression: Expression, theta: FloatArray, data: TrainingData
 ) -> tuple[PackedCholesky, float]:
-    """Factorise the covariance matrix, and return the jitter that was needed.
-
-    With more than 2000 rows, the matrix is computed by blocks of rows, without the arrays of each
-    base kernel. Otherwise it is that of the likelihood.
-    """
+    """Factorise the covariance with the jitter it needs, of many rows by blocks to save memory."""
     n, params = len(data.X), np.exp(theta)
     noise = data.noise.variance(params[-1])
     diagonal = diagonal_covariance(expression, data.inputs).forward(params[:-1]) + noise
@@ -220,10 +213,7 @@ def _factorise(
 
 
 def _memory_of_exact(n_samples: int, *, predicts_only: bool) -> tuple[float, float]:
-    """Estimate the peak memory in bytes of an exact fit, or of predictions with given theta.
-
-    Returns also that of this machine, inf if it is not known.
-    """
+    """Estimate the peak memory of an exact fit or of predictions, and that here, in bytes."""
     # packed matrices that a likelihood keeps at the same time, about; those of a predictor are at
     # its peak a full matrix, which is two, its copy, and the factor
     n_matrices = 4 if predicts_only else 12

@@ -42,10 +42,7 @@ class LeafValues:
     def without_leaf(
         self, expression: Expression, slots: Sequence[Slot], node: int, theta: FloatArray
     ) -> Affine | None:
-        """Compute how the covariance depends on the values of the leaf ``node``.
-
-        With other operators than sums and products, the result is None.
-        """
+        """Compute how sums and products depend on the values of a leaf; None for other kernels."""
         params = np.exp(theta)
 
         def leaf(tree: Leaf, number: int) -> Affine:
@@ -67,10 +64,7 @@ class LeafValues:
     def log_likelihoods(
         self, expression: Expression, slots: Sequence[Slot], node: int, thetas: FloatArray
     ) -> FloatArray:
-        """Compute log likelihoods (n,) at points (n, n_params) that differ by a leaf and the noise.
-
-        O(n_samples^3 / 3) for each.
-        """
+        """Compute log likelihoods at points that differ by a leaf and the noise, O(n^3) each."""
         if (affine := self.without_leaf(expression, slots, node, thetas[0])) is None:
             whole = ExactLikelihood(expression, self.data)
             return np.array([whole.value(theta) for theta in thetas])

@@ -133,10 +133,7 @@ _NOTHING = Markov(lambda _, d: _walk_steps(0.0, d), MARKOV[RandomWalk].origin)
 
 
 def has_state_space(expression: Expression, inputs: Inputs) -> bool:
-    """Return whether a kernel of rows has a state space: a sum of known terms on one column.
-
-    The column has no gaps and begins at zero or later, and is on no other scale.
-    """
+    """Whether a kernel is a sum of known terms on one column, without gaps or another scale."""
     terms = expression.terms(ADD)
     known = {*MARKOV, Linear, Periodic, Seasonal}
     are_known = all(isinstance(one, Leaf) and type(one.kernel) in known for one in terms)

@@ -253,10 +253,7 @@ def scaled_kernel(factor: float, kernel: Callable[..., Kernel], **values: float)
 
 
 class WeightedTerms(BaseKernel):
-    """A kernel ``sum_i v_i t_i + c`` of terms of the inputs, with variances and an offset.
-
-    The parameters of two such kernels on one column add up, so that their sum is one too.
-    """
+    """A kernel ``sum_i v_i t_i + c`` of terms of the inputs; the sum of two is one too."""
 
     broadcasts = True
     closed_under_sums = True

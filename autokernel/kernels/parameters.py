@@ -168,10 +168,7 @@ PRESETS: Mapping[str, Priors] = MappingProxyType(
 def check_priors(
     priors: str | Priors, *, parameters: Iterable[KernelParameter] | None = None
 ) -> Priors:
-    """Turn the ``priors`` argument into a mapping of the priors that replace declared ones.
-
-    The known parameters are given without the noise variance; if None, names are not checked.
-    """
+    """Return the priors that replace declared ones; without parameters, names are not checked."""
     if isinstance(priors, str) and priors in PRESETS:
         return dict(PRESETS[priors])  # a dict can be sent to other processes
     if not isinstance(priors, Mapping):

@@ -86,10 +86,7 @@ def warn_of_failures(
 
 
 def _entrants(best_first: Sequence[Evaluation]) -> tuple[list[Evaluation], list[Evaluation]]:
-    """Return noise alone, and the best kernels with the best ones that use all columns.
-
-    Those that are behind the best kernel by more than :data:`MAX_BEHIND` are left out.
-    """
+    """Return noise alone, and kernels near the best: the first ones, and some of all columns."""
     scores = [one.score for one in best_first if one.expression.leaves]
     near = [one for one in best_first if one.score >= max(scores, default=-np.inf) - MAX_BEHIND]
     noise = [one for one in near if not one.expression.leaves]

@@ -161,10 +161,7 @@ class ManyRows:
         return LogPosterior(likelihood, priors=self.evaluator.priors, deadline=self.deadline)
 
     def _measured(self, posterior: LogPosterior, maximum: Maximum) -> Maximum:
-        """Compute the Hessian, on fewer blocks of neighbours, unless it is not that of a maximum.
-
-        A thousand rows, with those of the head, show it to a few hundredths.
-        """
+        """Compute the Hessian if it is that of a maximum; by 500 blocks, to a few hundredths."""
         likelihood, few = posterior.likelihood, posterior
         if isinstance(likelihood, NeighbourLikelihood):
             few = self._posterior(likelihood.with_fewer_blocks(500))

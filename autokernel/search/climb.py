@@ -95,11 +95,7 @@ class Climb:
         return found
 
     def _tops(self) -> Iterator[Evaluation]:
-        """Yield where the search has climbed to from the best base kernels of the design.
-
-        A climb follows the best neighbours as long as each is better than the last. No two climbs
-        pass the same kernel.
-        """
+        """Yield the ends of climbs from the best base kernels; no two of these pass one kernel."""
         designed = self._history.best_first(Phase.INITIAL)
         known = {fit.expression.canonical: fit for fit in self._history.best_first(Phase.SEARCH)}
         for top in [one for one in designed if one.expression.n_leaves == 1][:N_CLIMBED_ALONE]:

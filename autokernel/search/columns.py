@@ -13,10 +13,7 @@ MAX_PAIRS = 3  # whose columns are chosen for their product
 
 
 def columns_by_effect(data: TrainingData, columns: Sequence[int]) -> list[int]:
-    """Sort columns by how much of the target each explains, most first.
-
-    That is the variance of its ranks about a parabola, or about the means of categories.
-    """
+    """Sort columns by how much of the ranks of the target a parabola, or levels, explain."""
     left, ranks = {}, rankdata(data.y)
     for column in columns:
         x, levels = data.inputs.filled[:, column], data.inputs.columns[column].levels

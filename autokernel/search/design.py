@@ -28,10 +28,7 @@ MAX_COLUMNS_WITH_BASES = 2  # with which the default design has every base kerne
 
 
 def default_design(grammar: Grammar) -> tuple[Expression, ...]:
-    """List the kernels of series, the classic ones and those of groups.
-
-    For few columns, or if there are none of these, every base kernel follows.
-    """
+    """List kernels of series, classic ones, those of groups and, of few columns, base kernels."""
     time = grammar.columns[0] if len(grammar.columns) == 1 else None
     design = [*kernels_of_series(grammar, time, ()), *classic_kernels(grammar)]
     design += kernels_of_groups(grammar)

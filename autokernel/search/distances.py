@@ -44,11 +44,7 @@ class SOTKernel(FrequencyKernel):
 
 
 def _paths(tree: Tree, above: str = "") -> Iterator[str]:
-    """Yield the paths to the leaves (SOT, appendix A.1).
-
-    A run of the same commuting operator counts once. An operator that does not commute is written
-    with the number of the operand.
-    """
+    """Yield the paths to the leaves (SOT, appendix A.1); a run of one operator counts once."""
     if not isinstance(tree, Operation):
         yield above + tree.canonical
         return

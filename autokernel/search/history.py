@@ -190,10 +190,7 @@ def _column(records: Sequence[Evaluation | Estimate | Trial], name: str) -> npt.
 def columns_of(
     histories: Sequence[History], text_of: Callable[[Expression], str]
 ) -> dict[str, npt.NDArray[Any]]:
-    """Join the columns of searches that followed each other, each on other rows, the first first.
-
-    The number of the search is in the column ``row_set``.
-    """
+    """Join the columns of searches on other rows, with their numbers in the column ``row_set``."""
     columns = [history.to_columns(text_of) for history in histories]
     for number, own in enumerate(columns):
         own["row_set"] = np.full(len(own["score"]), number)

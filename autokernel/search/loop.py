@@ -311,10 +311,7 @@ class Search:
         return sorted(self.task.grammar.bases, key=lambda one: columns.index(min(one.columns)))
 
     def _proposed(self, *, is_far: bool = False) -> "_KernelBatch | None":
-        """Let the strategy propose the next batch; None if there is none.
-
-        Far kernels are left out unless one of them is expected to gain more than ``tol``.
-        """
+        """Let the strategy propose the next batch; far kernels must promise more than ``tol``."""
         history, strategy, start = self._history, self._strategy, self._history.n_searched
         kernels = [one for one in history if one.evaluation.expression.leaves]
         is_over = start >= self._n_iter or self.task.deadline.has_passed or self._has_converged()
@@ -339,10 +336,7 @@ class Search:
         return _KernelBatch(new, before.evaluations, Phase.SEARCH, start, seconds) if new else None
 
     def _pruning(self) -> Iterator["_KernelBatch"]:
-        """Yield the simpler forms of the best kernel until none of them, or of some, is better.
-
-        After each batch the best kernel may be another one.
-        """
+        """Yield simpler forms of what is best after each batch, until several are not better."""
         history, n_vain = self._history, 0
         while history.best is not self._pruned and (
             simpler := self._simpler(MAX_LOSS)[: self._batch_size]
@@ -424,10 +418,7 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
 
 
 def _without_useless(best: Evaluation, task: Task, history: History) -> list[Estimate]:
-    """List kernels without several of the leaves whose removal alone raises the evidence.
-
-    They lack all of these leaves, the first half of them, and so on, and are not known.
-    """
+    """List kernels without all leaves whose removal alone raises the evidence, or half of them."""
     least = best.score - best.log_structure_prior
     useless = [
         one.expression

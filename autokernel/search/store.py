@@ -43,10 +43,7 @@ class Store:
         self._backend = None if folder is None else folder.store_backend
 
     def get(self, key: str, kind: Any, *, parse: Parse = parse_expression) -> Any:
-        """Return the result of a key, of a kind as for :func:`read`, None if there is none.
-
-        A file that cannot be read counts as missing.
-        """
+        """Return the result of a key, of a kind as for :func:`read`, None if none can be read."""
         if key in self._records:
             self._used.add(key)
             return read(kind, self._records[key], key, parse=parse)
@@ -61,10 +58,7 @@ class Store:
         return found
 
     def put(self, key: str, result: Any) -> None:
-        """Keep a result; a file gets its name only when it is complete.
-
-        If that fails, a warning says so, and the folder is only read from then on.
-        """
+        """Keep a result; after a warning that a file cannot be written, there are no more files."""
         self._keep(key, record := as_plain(result))
         if self._backend is None or not self._can_write:
             return

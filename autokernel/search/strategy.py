@@ -162,17 +162,11 @@ class Task:
         return self.cached((kind, fit.expression.canonical, fit.theta.tobytes()), dict)
 
     def near(self, expression: Expression) -> dict[str, Expression]:
-        """Return the kernels one operation away, by canonical text, with those on other scales.
-
-        Of very many operations only some are tried, with all deletions.
-        """
+        """Return the kernels one operation or scale away, by text; of very many only some."""
         return {text: ways[0] for text, ways in self._changes_of(expression).items()}
 
     def _changes_of(self, expression: Expression) -> dict[str, list[Expression]]:
-        """Return all that a kernel with numbers may change to, arranged, by canonical text.
-
-        The changes that lead to one text may keep different leaves.
-        """
+        """Return the changes of a kernel, arranged, by text; those of one may keep other leaves."""
 
         def make() -> dict[str, list[Expression]]:
             parent, grammar = with_numbers(expression), self.grammar
@@ -194,10 +188,7 @@ class Task:
         return self.cached(("changes", expression.canonical), make)
 
     def _moves(self, tree: Tree) -> Iterator[Tree]:
-        """Yield moves of parts; those of few leaves also with lines in place of a curve, or of all.
-
-        There are none of many leaves.
-        """
+        """Yield moves of parts; of few leaves also with lines in place of a curve, or of all."""
         if not {ADD, MULTIPLY} <= {*self.grammar.operators} or tree.n_leaves > MAX_MOVED:
             return
         curves = [one for one in tree.leaves if _line_of(one) in self.grammar.leaves]
@@ -304,11 +295,7 @@ def draw_unknown(
     n_proposals: int,
     max_depth: float = np.inf,
 ) -> list[Expression]:
-    """Draw kernels until enough of them are new and within the limits.
-
-    If draws find none, the first unknown neighbour of a known kernel is taken. The list is shorter
-    than ``n_proposals`` if no more are left.
-    """
+    """Draw new kernels within the limits; if draws find none, take unknown neighbours, if any."""
     known = [evaluation.expression for evaluation in history.evaluations]
     texts = {expression.canonical for expression in known}
     proposals: list[Expression] = []

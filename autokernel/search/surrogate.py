@@ -27,10 +27,7 @@ Frequencies = Mapping[Any, float]
 
 
 class KernelKernel(ABC):
-    """A kernel ``exp(-sum_i w_i d_i)`` between expressions.
-
-    Each ``d_i`` is a distance for which ``exp(-w d_i)`` is positive semi-definite for any ``w``.
-    """
+    """A kernel ``exp(-sum_i w_i d_i)`` of distances with positive semi-definite ``exp(-w d_i)``."""
 
     bounds: Sequence[tuple[float, float]]
     """Bounds of each parameter of the weights."""
@@ -50,10 +47,7 @@ class KernelKernel(ABC):
 
 
 class FrequencyKernel(KernelKernel):
-    """A kernel whose distances are total variations between the frequencies of elements.
-
-    Total variation is half the L1 distance. The frequencies of each item are cached.
-    """
+    """A kernel of total variations, half the L1 distances, between frequencies of elements."""
 
     def __init__(self) -> None:
         self._frequencies = lru_cache(8192)(self.frequencies)
@@ -184,11 +178,7 @@ class SurrogateGP:
         return mean + self._offsets(items), self._scale * np.sqrt(np.maximum(variance, 0.0))
 
     def draw(self, rng: np.random.Generator) -> Callable[[Sequence[Expression]], FloatArray]:
-        """Draw one function from the posterior, which returns values (n,) at n items.
-
-        It keeps the values that it has drawn, so that all calls return values of the same function,
-        to some 1e-4 of the prior standard deviation.
-        """
+        """Draw a function from the posterior, the same in all calls to 1e-4 prior deviations."""
         known, L = list(self._items), self._L
         whitened = solve_triangular(L, self._y - self.theta[_MEAN], lower=True)
         distances = self._kernel.distances
@@ -224,10 +214,7 @@ def negative_log_posterior(
     *,
     prior: tuple[FloatArray, FloatArray],
 ) -> Callable[[FloatArray], tuple[float, FloatArray]]:
-    """Build the negative log posterior, but for constants of the prior, with its gradient.
-
-    The prior is normal, with these means and standard deviations. A call takes O(n^3).
-    """
+    """Build the negative log posterior, but for constants of its normal prior, with gradient."""
     means, stds = prior
     packed = np.stack([pack(D) for D in distances])
 

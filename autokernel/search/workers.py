@@ -100,11 +100,7 @@ def _outcomes(
 def _running(
     calls: Sequence[Any], n_jobs: int | None, seconds: float
 ) -> Iterator[Iterable[tuple[int, Evaluation | None]]]:
-    """Start as many calls as there are workers, and another one whenever one ends.
-
-    Workers that do not end one within these seconds raise a ``TimeoutError``. On leaving, the
-    workers are stopped without warnings about their unfinished work.
-    """
+    """Start a call per worker, and another when one ends; ``TimeoutError`` if none ends in time."""
     parallel: dict[str, Any] = {"n_jobs": n_jobs, "pre_dispatch": "n_jobs", "batch_size": 1}
     if seconds < SECONDS_TO_START:
         parallel |= {"n_jobs": 1, "backend": "sequential"}

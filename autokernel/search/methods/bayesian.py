@@ -16,10 +16,7 @@ from autokernel.validation import resolve
 
 
 def parents_of(task: Task, history: History) -> list[Expression]:
-    """Sort the known kernels of the grammar, the best first; else return base kernels.
-
-    A history may hold kernels of another grammar.
-    """
+    """Sort the known kernels that the grammar has, the best first; else return base kernels."""
     known = [one.expression for one in sorted(history.evaluations, key=lambda one: -one.score)]
     return [e for e in known if task.grammar.spans(e)] or list(task.grammar.bases)
 

@@ -219,10 +219,7 @@ class HellingerKernel(KernelKernel):
         return np.where(np.isfinite(distances), distances, 1.0)
 
     def _prior_covariances(self, expression: Expression) -> tuple[FloatArray, FloatArray]:
-        """Compute covariances of an arranged expression at all draws, and their log determinants.
-
-        Half of each matrix is packed by columns (n_entries, n_samples); determinants may be nan.
-        """
+        """Compute ``K / 2`` at all draws, packed by columns, and the log determinants of K."""
         with np.errstate(all="ignore"):
             try:
                 K = self._covariances(expression)

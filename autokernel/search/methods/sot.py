@@ -115,11 +115,7 @@ class SOT(BayesianStrategy):
         n_generations: int,
         rng: np.random.Generator,
     ) -> list[Expression]:
-        """Search kernels of high acquisition value by evolution (SOT, algorithm 2), best first.
-
-        Offspring are one operation of the grammar away from their parent. There is one expression
-        for each canonical text.
-        """
+        """Search kernels of high acquisition value by evolution (SOT, algorithm 2), best first."""
         values: dict[str, float] = {}
         met: dict[str, Expression] = {}
 
@@ -186,10 +182,7 @@ class SOT(BayesianStrategy):
         task: Task,
         history: History,
     ) -> SurrogateGP:
-        """Estimate the kernels that promise tol, as long as there are any, and add them to known.
-
-        Returns the surrogate that has them too.
-        """
+        """Estimate kernels as long as some promise tol; add them to known and to the surrogate."""
         best = next(one for one in history.best_first() if task.grammar.spans(one.expression))
         for _ in range(MAX_ROUNDS):
             every = zip(kernels, nats_to_gain(*surrogate.predict(kernels)), strict=True)
@@ -206,10 +199,7 @@ class SOT(BayesianStrategy):
 
 
 def warped(best: float, scores: Sequence[float]) -> FloatArray:
-    """Take the logs of distances (n,) from the best score, with their signs.
-
-    So kernels far below the best one differ little, and all estimates have similar errors.
-    """
+    """Take signed logs of distances from the best score, so that estimates have similar errors."""
     behind = (best - np.asarray(scores)) / UNIT
     return -np.sign(behind) * np.log1p(np.abs(behind))
 
@@ -223,10 +213,7 @@ def nats_to_gain(mean: FloatArray, std: FloatArray) -> FloatArray:
 def surrogate_below(
     best: float, known: Sequence[Evaluation | Estimate], kernel: KernelKernel
 ) -> SurrogateGP:
-    """Fit a Gaussian process to scores and estimates, warped by :func:`warped`.
-
-    Of very many kernels the best ones are used, and some of the others.
-    """
+    """Fit a Gaussian process to :func:`warped` scores and estimates, of many to some of them."""
     kept = sorted(known, key=lambda one: -one.score)
     n_best = MAX_KNOWN // 2
     others = np.linspace(n_best, len(kept) - 1, MAX_KNOWN - n_best).astype(int)

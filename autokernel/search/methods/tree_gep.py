@@ -85,10 +85,7 @@ class TreeGEP(Strategy):
     def _child(
         self, task: Task, parents: Sequence[Expression], rng: np.random.Generator
     ) -> Expression:
-        """Mutate the winner of a tournament, or cross the winners of two.
-
-        A tenth of the children have a random scale of the target.
-        """
+        """Mutate the winner of a tournament, or cross those of two; a tenth change the target."""
         mother, targets = self._winner(parents, rng), task.grammar.targets
         target = mother.target
         if len(targets) > 1 and rng.uniform() < 0.1:
