@@ -152,6 +152,8 @@ class BaseKernel(Declared, ABC):
         Whether its values depend only on the difference of the two inputs. They are then computed
         once for each distinct difference if there are few of them. A subclass with another
         function must reset it.
+    limits : tuple of BaseKernel
+        Base kernels with fewer parameters that this one approaches at an end of a parameter.
     """
 
     name: str
@@ -163,6 +165,7 @@ class BaseKernel(Declared, ABC):
     is_categorical: bool = False
     is_linear: bool = False
     is_stationary: bool = False
+    limits: "tuple[BaseKernel, ...]" = ()
 
     def __init__(self, name: str | None = None) -> None:
         if name is not None:
@@ -191,11 +194,6 @@ class BaseKernel(Declared, ABC):
     def has_many_modes(self) -> bool:
         """Whether the posterior tends to have many modes, as it has along a period."""
         return role_index(self.parameters, Role.PERIOD) is not None
-
-    @property
-    def limits(self) -> "tuple[BaseKernel, ...]":
-        """Base kernels with fewer parameters that this one approaches at an end of a parameter."""
-        return ()
 
     def __repr__(self) -> str:
         own = ", ".join(f"{name}={value!r}" for name, value in _attributes(self).items())

@@ -107,11 +107,7 @@ class RationalQuadratic(ExponentialKernel):
     )
     broadcasts = True
     is_stationary = True
-
-    @property
-    def limits(self) -> tuple[BaseKernel, ...]:
-        """The squared exponential, as alpha grows: ``(1 + z / a)^-a`` goes to ``exp(-z)``."""
-        return (SquaredExponential(),)
+    limits = (SquaredExponential(),)  # as alpha grows: (1 + z / a)^-a goes to exp(-z)
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         lengthscale, _, alpha = params

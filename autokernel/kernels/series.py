@@ -69,10 +69,7 @@ class DampedTrend(BaseKernel):
     )
     broadcasts = True
     has_few_modes = True
-
-    @property
-    def limits(self) -> tuple[BaseKernel, ...]:
-        return (RandomWalk(),)
+    limits = (RandomWalk(),)
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         lengthscale, variance, offset = params
