@@ -15,7 +15,7 @@ from autokernel.data.scales import (
     mean_and_variance,
     target_offset,
 )
-from autokernel.expression import IDENTITY, TARGET_SCALES, Expression
+from autokernel.expression import IDENTITY, TARGET_SCALES
 from autokernel.typing import FloatArray
 
 MIN_SPREAD = 1e-100  # of numbers, so that its square does not vanish
@@ -86,10 +86,6 @@ class Target:
         """Convert standardised targets to the units of the user; what is left of rounding is 0."""
         y = self.shift + self.width * u
         return np.where(np.abs(y) <= ROUNDING * abs(self.shift), 0.0, y)
-
-    def scale_of(self, expression: Expression) -> Scale:
-        """Return the scale on which a kernel acts."""
-        return self.scales[expression.target]
 
 
 def _standardising_weights(y: FloatArray, noise: RowNoise) -> FloatArray:

@@ -199,7 +199,7 @@ class FittedModel:
     @property
     def scale(self) -> Scale:
         """The scale of the target on which the best kernel acts."""
-        return self.target.scale_of(self.evaluation.expression)
+        return self.target.scales[self.evaluation.expression.target]
 
     @property
     def transformed(self) -> TrainingData:

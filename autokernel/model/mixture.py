@@ -351,7 +351,7 @@ class MixturePredictor:
     @property
     def _on_scales(self) -> list[tuple[Scale, Predictor]]:
         """The predictors, each with its scale of the target."""
-        scales = (self.data.target.scale_of(one.expression) for one in self.components)
+        scales = (self.data.target.scales[one.expression.target] for one in self.components)
         return list(zip(scales, self.predictors, strict=True))
 
     def _marginal(self, X: FloatArray) -> _Marginal:
