@@ -17,7 +17,7 @@ from autokernel.typing import FloatArray, IntArray
 
 _MAX, _MIN = 1e150, 1e-150  # whose squares are finite
 _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
-    dict.fromkeys(("X", "y", "X_train", "y_train", "weightless"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
+    dict.fromkeys(("X", "y", "weightless"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
     | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
     | dict.fromkeys(("knots", "centre", "coefficients", "covariance"), (-_MAX, _MAX))
     | dict.fromkeys(("extent", "unit", "width", "weight", "weights", "deviation"), (_MIN, _MAX))
@@ -29,7 +29,7 @@ _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     | dict.fromkeys(("probability", "shares", "wild"), (0.0, 1.0))
 )
 """The ranges of numbers by the names of their fields; others may be infinite or nan."""
-_MAY_BE_MISSING = ("X", "X_train", "weightless")
+_MAY_BE_MISSING = ("X", "weightless")
 """Fields whose numbers may be nan besides."""
 
 _FINITE = 2.0**53  # up to which numbers count whole ones

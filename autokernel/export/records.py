@@ -49,7 +49,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 17
+FORMAT_VERSION = 18
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -73,6 +73,12 @@ _HISTORY = (
 )
 _NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes", "counts"), FloatArray)
 _FIELDS = {  # of a model that are written as they are
+    "X": FloatArray,
+    "y": FloatArray,
+    "weightless": FloatArray,
+    "n_given": int,
+    "outcomes": dict.fromkeys(NO_OUTCOMES, FloatArray) | {"row": IntArray},
+    "resolution": float,
     "scaled_noise_variance": float,
     "kernels": tuple[KernelPosterior, ...],
     "approximation": str,
@@ -109,12 +115,6 @@ _RECORD = {
     "autokernel": str,
     "settings": Mapping[str, object],
     "target_name": (str, None),
-    "X_train": FloatArray,
-    "y_train": FloatArray,
-    "weightless": FloatArray,
-    "n_given": int,
-    "outcomes": dict.fromkeys(NO_OUTCOMES, FloatArray) | {"row": IntArray},
-    "resolution": float,
     "model": _MODEL,
     "search": (_SEARCH, None),
 }
@@ -143,9 +143,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         If a kernel holds a custom base kernel or operator.
     """
     check_is_fitted(model, "best_kernel_")
-    fitted = model._fitted
-    of_model = _model_record(fitted)
-    search = None
+    of_model, search = _model_record(model._fitted), None
     if hasattr(model, "search_history_"):
         search = {"history": model.search_history_, "tried": model._tried}
         search |= {name: getattr(model, name) for name in _OF_SEARCH}
@@ -169,12 +167,6 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         "autokernel": __version__,
         "settings": settings,
         "target_name": model.target_name_,
-        "X_train": fitted.X,
-        "y_train": fitted.y,
-        "weightless": fitted.weightless,
-        "n_given": fitted.n_given,
-        "outcomes": fitted.outcomes,
-        "resolution": fitted.resolution,
         "model": of_model,
         "search": search,
     }
@@ -199,20 +191,8 @@ def from_dict(record: Mapping[str, Any]) -> AutoKernelGPRegressor:
     what = f"{FORMAT_VERSION}, the version that autokernel {__version__} writes and reads"
     _require(version == FORMAT_VERSION, "record.version", what, version)
     record = read(_RECORD, record, "record")
-    X, y = record["X_train"], record["y_train"]
-    _require(X.ndim == 2 and X.size > 0, "record.X_train", "rows of columns", X.shape)
-    _check_shape(y, (len(X),), "record.y_train")
-    outcomes, out = record["outcomes"], record["model"]["outliers"].rows
-    for name, values in outcomes.items():
-        _check_shape(values, (len(outcomes["row"]),), f"record.outcomes.{name}")
-    _check_ascending(outcomes["row"], "record.outcomes.row")
-    least = int(outcomes["row"].max(initial=-1)) + 1
-    what = f"at least {least}, as outcomes have it"
-    _require(record["n_given"] >= least, "record.n_given", what, record["n_given"])
-    n_of_fit = len(y) - int(np.sum(~np.isin(outcomes["row"], out)))
-    _require(n_of_fit > 0, "record.X_train", "rows of the fit before those of outcomes", len(y))
     model = _with_settings(record["settings"])
-    model._set_fitted(_fitted_model(record, n_of_fit=n_of_fit), target_name_=record["target_name"])
+    model._set_fitted(_fitted_model(record["model"]), target_name_=record["target_name"])
     if (search := record["search"]) is not None:
         reason, what = search["stop_reason_"], f"one of {', '.join(MEANINGS)}"
         _require(reason in MEANINGS, "record.search.stop_reason_", what, reason)
@@ -297,10 +277,13 @@ def _model_record(model: FittedModel) -> dict[str, Any]:
     }
 
 
-def _fitted_model(whole: Mapping[str, Any], *, n_of_fit: int) -> FittedModel:
-    record, X, y = whole["model"], whole["X_train"], whole["y_train"]
-    kernels, outliers = record["kernels"], record["outliers"]
+def _fitted_model(record: Mapping[str, Any]) -> FittedModel:
+    X, y, kernels, outliers = (record[name] for name in ("X", "y", "kernels", "outliers"))
     best, key = record["evaluation"], "record.model"
+    _require(X.ndim == 2 and X.size > 0, f"{key}.X", "rows of columns", X.shape)
+    _check_shape(y, (len(X),), f"{key}.y")
+    n_of_fit = len(y) - _n_joined(record, key)
+    _require(n_of_fit > 0, f"{key}.X", "rows of the fit before those of outcomes", len(y))
     _require(0 <= best < len(kernels), f"{key}.evaluation", "the index of a kernel", best)
     n_rows = min(len(record["rows"]), len(y))  # of equal ones, the first
     _check_shape(record["rows"], (n_rows,), f"{key}.rows")
@@ -316,7 +299,10 @@ def _fitted_model(whole: Mapping[str, Any], *, n_of_fit: int) -> FittedModel:
         n_params = one.evaluation.n_params
         _check_shape(one.draws, (len(one.draws), n_params), f"{key}.kernels[{n}].draws")
         _check_shape(one.evaluation.hessian, (n_params,) * 2, f"{key}.kernels[{n}].hessian")
-    outliers = outliers._replace(X=outliers.X.reshape(-1, X.shape[1]))
+    by_rows = {  # without any, these have no second dimension
+        "outliers": outliers._replace(X=outliers.X.reshape(-1, X.shape[1])),
+        "weightless": record["weightless"].reshape(-1, X.shape[1]),
+    }
     mixture = _mixture(record, X, y, n_of_fit=n_of_fit)
     n_given, left_out = len(mixture.data.y), record["left_out"]
     _check_shape(record["given_rows"], (n_given,), f"{key}.given_rows")
@@ -330,12 +316,19 @@ def _fitted_model(whole: Mapping[str, Any], *, n_of_fit: int) -> FittedModel:
         mixture=mixture,
         left_out=left_out,
         series=Series(next(iter(record["series"]), None), record["series"][1:]),
-        X=X,
-        y=y,
-        weightless=whole["weightless"].reshape(-1, X.shape[1]),  # also if there is none
-        **{name: whole[name] for name in ("n_given", "outcomes", "resolution")},
-        **{name: record[name] for name in _FIELDS} | {"outliers": outliers},
+        **{name: record[name] for name in _FIELDS} | by_rows,
     )
+
+
+def _n_joined(record: Mapping[str, Any], key: str) -> int:
+    """Check the outcomes of updates, and return how many of their rows have joined the model."""
+    outcomes, rows = record["outcomes"], record["outcomes"]["row"]
+    for name, values in outcomes.items():
+        _check_shape(values, (len(rows),), f"{key}.outcomes.{name}")
+    _check_ascending(rows, f"{key}.outcomes.row")
+    what, least = "more than the numbers of outcomes", rows.max(initial=-1) + 1
+    _require(record["n_given"] >= least, f"{key}.n_given", what, record["n_given"])
+    return int(np.sum(~np.isin(rows, record["outliers"].rows)))
 
 
 def _mixture(

@@ -63,9 +63,8 @@ def posterior_over_kernels(
     """Compute the posterior over the kernels that a search has evaluated, the most probable first.
 
     The evaluations ``best_first`` have finite scores. Kernels that are not reached before the
-    deadline are left out, except for the first one, which then is taken at its best parameters.
-    Probabilities sum to one. An ``equal_share`` of them is the same for kernels that wander in
-    another way or on another scale of the target, and divided by evidence among the others.
+    deadline are left out, except for the first one. An ``equal_share`` of the probability is the
+    same for kernels that wander in another way or on another scale of the target.
     """
     best, *others = map(certain, best_first)
     shares = _probabilities([best, *others], equal_share)
@@ -140,44 +139,31 @@ class PosteriorAveraging(BaseEstimator):
         self.n_components = n_components
 
     def components(self, kernels: Sequence[KernelPosterior]) -> list[MixtureComponent]:
-        """Choose the draws of the mixture, of each kernel in proportion to its probability.
-
-        Equal draws become one component. The components of one kernel stand together.
-        """
+        """Choose the draws of the mixture, of each kernel in proportion to its probability."""
         n = self.n_components
         chosen_kernels = systematic(np.array([kernel.probability for kernel in kernels]), n)
         components: list[MixtureComponent] = []
         for number, count in sorted(Counter(chosen_kernels.tolist()).items()):
-            kernel = kernels[number]
-            chosen = kernel.draws[support_points(kernel.draws, count)]
-            components += [
-                MixtureComponent(kernel.evaluation.expression, theta, times / n)
-                for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True)
-            ]
+            expression, draws = kernels[number].evaluation.expression, kernels[number].draws
+            chosen = draws[support_points(draws, count)]
+            for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True):
+                components.append(MixtureComponent(expression, theta, times / n))
         return components
 
 
 def systematic(weights: FloatArray, n: int) -> FloatArray:
-    """Choose ``n`` indices by systematic resampling, those of large weights several times.
-
-    The points lie in the middle of ``n`` equal parts, so that no random number is needed: draws are
-    in random order already.
-    """
+    """Choose ``n`` indices by systematic resampling, those of large weights several times."""
     edges = np.cumsum(weights) / np.sum(weights)
-    points = (np.arange(n) + 0.5) / n
+    points = (np.arange(n) + 0.5) / n  # not random, as draws are in random order already
     return np.minimum(np.searchsorted(edges, points), len(weights) - 1)
 
 
 def support_points(draws: FloatArray, n: int) -> IntArray:
-    """Choose ``n`` of the draws (n_draws, n_params) whose distribution is close to that of all.
+    """Return indices (n,) of draws (n_draws, n_params) whose distribution is close to that of all.
 
-    Returns their indices (n,); a draw can be chosen several times.
-
-    Notes
-    -----
-    The energy distance between the chosen draws and all is minimised, greedily and then by
-    exchanging one at a time (Mak & Joseph 2018, *Support points*). It is that of draws with
-    unit covariance, so that scales and correlations of the parameters have no influence.
+    The energy distance between the chosen draws, perhaps with repetitions, and all is minimised,
+    greedily and then by exchanging one at a time (Mak & Joseph 2018, *Support points*). It is that
+    of draws with unit covariance, so that scales and correlations have no influence.
     """
     left, spreads, _ = np.linalg.svd(draws - draws.mean(axis=0), full_matrices=False)
     varying = spreads > 1e-9 * max(1.0, spreads[0])

@@ -41,11 +41,7 @@ NO_OUTCOMES: Outcomes = {"row": np.empty(0, dtype=int)} | dict.fromkeys(
 def condition(
     evaluation: Evaluation, data: TrainingData, make_predictor: MakePredictor = ExactPredictor
 ) -> MixturePredictor:
-    """Return the mixture that predicts with one kernel at its parameters, from some rows.
-
-    An ``EvaluationError`` is raised if the kernel could not be fitted, or if it cannot be
-    conditioned on the data.
-    """
+    """Return the mixture of one kernel at its parameters, or raise an ``EvaluationError``."""
     expression, n = evaluation.expression, len(data.y)
     if not np.isfinite(evaluation.log_posterior):
         raise EvaluationError(f"{expression} could not be fitted because: {evaluation.status}")
@@ -107,10 +103,7 @@ class FittedModel:
         return self.kernels[self.best].evaluation
 
     def at_best(self, evaluation: Evaluation) -> MixturePredictor:
-        """Return the mixture of one kernel at its best parameters, given the same rows.
-
-        An ``EvaluationError`` is raised if the kernel cannot be conditioned on them.
-        """
+        """Return the mixture of one kernel at its best parameters, given the same rows."""
         mixture = self.mixture
         if mixture.is_of(evaluation.expression, evaluation.theta):
             return mixture
@@ -121,14 +114,10 @@ class FittedModel:
     ) -> "FittedModel":
         """Return the model that is also given new rows, which are no outliers.
 
-        All parameters stay. The probability of a kernel is multiplied by the joint density of the
-        rows: the mean over its components, or that at its best parameters if it has none. The best
-        kernel stays the best, and its score grows by the log density at its best parameters,
-        ``of_best``. If there are no rows, only the levels of columns are added.
-
-        The ``rows`` are those ``given`` in the units of the model, and the components of the
-        mixture predict their moments ``joint``. An ``EvaluationError`` is raised if the components
-        cannot be conditioned on them.
+        ``AutoKernelGPRegressor.update`` says what changes. The ``rows`` are those ``given`` in the
+        units of the model, the components of the mixture predict their moments ``joint``, and their
+        log density at the best parameters of the best kernel is ``of_best``. An ``EvaluationError``
+        is raised if the components cannot be conditioned on them.
         """
         mixture = self.mixture
         with kernel_errors("the rows cannot join the model"):
@@ -140,19 +129,15 @@ class FittedModel:
         probabilities = softmax(log_prior + gains)
         order = np.argsort(-probabilities, kind="stable").tolist()
         order = [n for n in order if n == self.best or probabilities[n] > MIN_WEIGHT]
-        kernels = []
+        kernels, joined = [], dict[str, Any]()
         for number in order:
             one, gain = self.kernels[number], gains[number]
             of_fit = of_best if number == self.best else gain
-            evaluation = one.evaluation.with_rows(of_fit, rows.known_noise.n_readings)
-            probability, log_score = float(probabilities[number]), one.log_score + gain
-            kernels.append(
-                replace(one, evaluation=evaluation, probability=probability, log_score=log_score)
-            )
-        names = ("X", "y", "rows", "weightless")
-        joined: dict[str, Any] = {
-            name: np.concatenate([getattr(self, name), getattr(given, name)]) for name in names
-        }
+            fit = one.evaluation.with_rows(of_fit, rows.known_noise.n_readings)
+            log_score, sure = one.log_score + gain, float(probabilities[number])
+            kernels.append(replace(one, evaluation=fit, probability=sure, log_score=log_score))
+        for name in ("X", "y", "rows", "weightless"):
+            joined[name] = np.concatenate([getattr(self, name), getattr(given, name)])
         return replace(
             self,
             best=order.index(self.best),
@@ -222,10 +207,7 @@ class FittedModel:
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the noise of the best kernel, in squared units of its scale of the target.
-
-        It includes the rounding of a typical row.
-        """
+        """Variance of the noise with a typical rounding, in squared units of that scale."""
         return (self.scaled_noise_variance + self.typical_rounding) * self.scale.width**2
 
     @property
@@ -259,8 +241,7 @@ class FittedModel:
                 warn_user(
                     f"{len(new)} of {len(X)} rows have levels of column "
                     f"{self.columns[column].name!r} that no row of fit has, row {new[0]} first: "
-                    "they are predicted as an average level with a wider interval, update or fit "
-                    "with rows of these levels to have their own"
+                    "they are predicted as an average level; update or fit with rows of them"
                 )
 
     def scaled(self, X: FloatArray) -> FloatArray:

@@ -56,9 +56,8 @@ def whole_counts(weights: FloatArray) -> IntArray:
 def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list[IntArray]:
     """Choose how many of the readings that each row stands for are left out together.
 
-    Each fold is an array (n_samples,): the last fifth of each series, or a fifth of all rows, which
-    depends neither on their order nor on a seed, and has rows from the smallest to the largest
-    target. Of very many rows it is smaller.
+    Each fold is an array (n_samples,): the last fifth of each series, or every fifth row in the
+    order of targets, whatever the order of the rows. Of very many rows it is smaller.
     """
     X, n, counts = data.inputs.filled, len(data.y), whole_counts(data.noise.counts)
     if counts.sum() < MIN_ROWS:
@@ -112,8 +111,7 @@ def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
     """Return how kernels are fitted to some of the rows of an evaluator, and weighed by these.
 
     Kernels are ranked at the parameters of all rows, and the best ones are fitted from there by a
-    few steps. A structure that only the held-out rows support loses. The volume of a posterior is
-    scaled from all rows.
+    few steps. The volume of a posterior is scaled from all rows.
     """
 
     def refit(data: TrainingData) -> MixturePredictor:
@@ -135,10 +133,8 @@ def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
             fits.append((score_of(one, end.log_posterior), replace(one, theta=end.theta)))
         fits = fits or [(0.0, known[0])]
         weights = softmax([score for score, _ in fits]).tolist()
-        components = [
-            MixtureComponent(one.expression, one.theta, weight)
-            for weight, (_, one) in zip(weights, fits, strict=True)
-        ]
+        pairs = zip(weights, (one for _, one in fits), strict=True)
+        components = [MixtureComponent(one.expression, one.theta, w) for w, one in pairs]
         return MixturePredictor(components, data, ExactPredictor)
 
     finite = (one for one in best_first if np.isfinite(one.log_evidence))

@@ -30,7 +30,7 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
 MAX_LOST = 0.01  # of all weights, that fail without a warning
 Made = TypeVar("Made")
-_Normals = tuple[FloatArray, list[Scale], FloatArray, FloatArray]
+_Normals = tuple[FloatArray, Sequence[Scale], FloatArray, FloatArray]
 """Weights (n_normals, n), scales of the target, and means and deviations (n_normals, n) on them."""
 _Marginal = Sequence[tuple[FloatArray, FloatArray]]
 """Means (n,) and variances (n,) of new rows by each component."""
@@ -132,9 +132,8 @@ class MixturePredictor:
     def with_rows(self, rows: TrainingData, log_densities: FloatArray) -> "MixturePredictor":
         """Return the mixture that is also given new rows, with these densities.
 
-        Parameters stay, and weights are multiplied by the densities. A component whose weight
-        vanishes is left out. Exact predictors take O(n_samples^2) for each row, and others are made
-        again for all rows.
+        Weights are multiplied by the densities, and a component whose weight vanishes is left out.
+        Exact predictors take O(n_samples^2) for each row, and others are made again for all rows.
         """
         weights, data = softmax(np.log(self.weights) + log_densities), self.data.joined(rows)
         predictors: dict[MixtureComponent, Predictor] = {}
@@ -178,11 +177,7 @@ class MixturePredictor:
     def moments(
         self, X: FloatArray, marginal: _Marginal | None = None, *, noise: bool = True
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute the mean (n,) and the variance (n,), of the function itself without noise.
-
-        On another scale of the target, that function is the mean of the target given the one on the
-        scale.
-        """
+        """Compute the mean (n,) and the variance (n,), without noise those of ``draws_of_mean``."""
         both, marginal, factor = [], marginal or self._marginal(X), self.law.deviation**2
         for (scale, one), (mean, variance) in zip(self._on_scales, marginal, strict=True):
             centre, spread = scale.moments(mean, variance)
@@ -200,8 +195,7 @@ class MixturePredictor:
     def outcomes(self, rows: TrainingData) -> tuple[FloatArray, FloatArray, FloatArray]:
         """Predict new rows with what is known of their noise.
 
-        Returns the means, the variances, and the probabilities (n,) of smaller targets, as if the
-        predictions of each component were normal.
+        Returns means, variances, and probabilities (n,) of smaller targets by normal components.
         """
         marginal, probability = [], np.zeros(len(rows.y))
         every = zip(self.weights, self.components, self.predictors, strict=True)
@@ -262,9 +256,8 @@ class MixturePredictor:
             noise = one.noise_at(X, mean)
             covariance[np.diag_indices(len(X))] -= noise
             # rounding may leave eigenvalues just below zero
-            function = rng.multivariate_normal(
-                mean, covariance, count, check_valid="ignore", method="eigh"
-            )
+            how: dict[str, Any] = {"check_valid": "ignore", "method": "eigh"}
+            function = rng.multivariate_normal(mean, covariance, count, **how)
             noises = np.broadcast_to(noise, function.shape)
             function = mean + self.law.deviation * (function - mean)
             means, _ = scale.moments(function.ravel(), noises.ravel())
@@ -327,22 +320,19 @@ class MixturePredictor:
                 found[rows] = logsumexp(densities + np.log(weights), axis=0)
         return found
 
+    @one_blas_thread()
     def leave_one_out(self) -> tuple[FloatArray, FloatArray]:
         """Predict each row of the data from all others, with the parameters of all rows.
 
-        Returns the predicted probabilities (n,) of a smaller target, and the errors (n,) of the
-        means. Tails are not heavy: they are what such probabilities show.
-        O(n_components n_samples^3).
+        Returns the probabilities (n,) of a smaller target, without heavy tails, which they are to
+        show, and the errors (n,) of the means. O(n_components n_samples^3).
         """
         data = self.data
         probability, error = np.zeros(len(data.y)), np.zeros(len(data.y))
         every = zip(self.weights, self.components, self._on_scales, strict=True)
-        for weight, component, (scale, predictor) in every:
+        for weight, component, (scale, one) in every:
             likelihood = ExactLikelihood(component.expression, data)
-            with one_blas_thread():
-                residual, variance = likelihood.leave_one_out_errors(
-                    component.theta, jitter=predictor.jitter
-                )
+            residual, variance = likelihood.leave_one_out_errors(component.theta, jitter=one.jitter)
             probability += weight * ndtr(residual / np.sqrt(variance))
             mean, _ = scale.moments(likelihood.data.y - residual, variance)
             error += weight * (data.u - mean)
@@ -362,29 +352,23 @@ class MixturePredictor:
     ) -> Iterator[tuple[IntArray, _Normals]]:
         """Yield rows with the normal distributions of which the mixture consists for them.
 
-        There are some of each component by the law of errors, and as many for each case of noise
-        that is not known, if the rows have such cases.
+        Each component has some by the law of errors, and as many for each case of unknown noise.
         """
         is_new, marginal = self._is_new(X), marginal or self._marginal(X)
         for rows in filter(len, (np.flatnonzero(~is_new), np.flatnonzero(is_new))):
-            weights, scales, means, stds = [], [], [], []
-            for weight, (scale, one), (mean, variance) in zip(
-                self.weights, self._on_scales, marginal, strict=True
-            ):
-                own = variance[rows] - (0.0 if rounded else one.rounding_at(mean[rows]))
-                cases = np.ones((1, len(rows))), np.sqrt(own)[None]
+            found, ones = [], np.ones(len(rows))
+            every = zip(self.weights, self._on_scales, marginal, strict=True)
+            for weight, (scale, one), (of_all, variance) in every:
+                mean = of_all[rows]
+                own = variance[rows] - (0.0 if rounded else one.rounding_at(mean))
+                cases = ones[None], np.sqrt(own)[None]
                 cases = one.cases(X[rows], own) if is_new[rows[0]] else cases
                 for of_case, std in zip(*cases, strict=True):
                     for share, factor in self.law.normals:
-                        weights.append(share * weight * of_case)
-                        scales.append(scale)
-                        means.append(mean[rows])
-                        stds.append(factor * std)
+                        found.append((share * weight * of_case, scale, mean, factor * std))
                 if self.law.wild:
-                    weights.append(np.full(len(rows), self.law.wild * weight))
-                    scales.append(scale)
-                    means.append(mean[rows])
-                    stds.append(np.full(len(rows), WILD))
+                    found.append((self.law.wild * weight * ones, scale, mean, WILD * ones))
+            weights, scales, means, stds = zip(*found, strict=True)
             yield rows, (np.array(weights), scales, np.array(means), np.array(stds))
 
     def _is_new(self, X: FloatArray) -> BoolArray:

@@ -1,6 +1,6 @@
 """A fitted kernel as a scikit-learn kernel in the units of X."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from typing import Any, Self
 
 import numpy as np
@@ -109,12 +109,8 @@ class FeatureKernel(_OuterKernel):
         transform: str | None = None,
         offset: float = 0.0,
     ) -> None:
-        self.kernel = kernel
-        self.feature = feature
-        self.shift = shift
-        self.name = name
-        self.transform = transform
-        self.offset = offset
+        self.kernel, self.feature, self.shift, self.name = kernel, feature, shift, name
+        self.transform, self.offset = transform, offset
 
     def _inner(self) -> dict[str, Kernel]:
         return {"kernel__": self.kernel}
@@ -135,8 +131,7 @@ class FeatureKernel(_OuterKernel):
         return self.transform is None and bool(self.kernel.is_stationary())
 
     def __repr__(self) -> str:
-        sign = "-" if self.shift > 0 else "+"
-        shift = "" if self.shift == 0 else f" {sign} {abs(self.shift):.6g}"
+        shift = f" {'-' if self.shift > 0 else '+'} {abs(self.shift):.6g}" if self.shift else ""
         name = self.name or f"x{self.feature}"
         offset = f" + {self.offset:g}" if self.offset else ""
         column = name if self.transform is None else f"{self.transform}({name}{offset})"
@@ -153,9 +148,8 @@ class WrappedKernel(_OuterKernel):
     """A base kernel or an operator of this package as a scikit-learn kernel.
 
     The parameters, within ``params_bounds``, are those on the scaled column ``(x - shift) / scale``
-    of the index ``feature``; there is none for an operator that acts on no column. With the bounds
-    ``"fixed"``, they are none of theta. The operands of an operator are kernels on all columns. The
-    name of the column is for the text of the kernel.
+    of the index ``feature``, None for an operator that acts on no column. With the bounds
+    ``"fixed"``, they are none of theta. The operands of an operator are kernels on all columns.
     """
 
     def __init__(
@@ -169,14 +163,9 @@ class WrappedKernel(_OuterKernel):
         shift: float = 0.0,
         name: str | None = None,
     ) -> None:
-        self.part = part
-        self.params = params
-        self.scale = scale
-        self.params_bounds = params_bounds
-        self.operands = operands
-        self.feature = feature
-        self.shift = shift
-        self.name = name
+        self.part, self.params, self.params_bounds = part, params, params_bounds
+        self.operands, self.feature, self.name = operands, feature, name
+        self.shift, self.scale = shift, scale
 
     @property
     def hyperparameters(self) -> list[Hyperparameter]:
@@ -206,14 +195,10 @@ class WrappedKernel(_OuterKernel):
         K = self._value(values, params, pairs)
         is_fixed = isinstance(self.params_bounds, str)
         own = () if is_fixed else log_derivatives(lambda at: self._value(values, at, pairs), params)
-        by_operand: Iterable[FloatArray] = ()
+        every = [np.empty((*K.shape, 0)), *(slope[:, :, None] for slope in own)]
         if isinstance(self.part, Operator):
-            by_operand = self.part.adjoints(Operands(values, params, pairs), np.ones_like(K))
-        slopes = [
-            slope[:, :, None] * gradient
-            for slope, (_, gradient) in zip(by_operand, found, strict=True)
-        ]
-        every = [np.empty((*K.shape, 0)), *(slope[:, :, None] for slope in own), *slopes]
+            slopes = self.part.adjoints(Operands(values, params, pairs), np.ones_like(K))
+            every += [slope[:, :, None] * dK for slope, (_, dK) in zip(slopes, found, strict=True)]
         return K, np.concatenate(every, axis=2)
 
     def diag(self, X: FloatArray) -> FloatArray:
@@ -257,13 +242,9 @@ def to_sklearn(
 ) -> Kernel:
     """Build the scikit-learn kernel that has the same values on inputs before scaling.
 
-    ``params`` are the parameters of the expression on scaled inputs. The ``noise_variance``
-    includes the jitter of the factorisation. The names of the columns are for the text.
-
-    It is a composition of ``Sum``, ``Product``, :class:`FeatureKernel` and scikit-learn's own
-    kernels, plus a ``WhiteKernel``; for noise alone, only the latter. Base kernels and operators
-    that scikit-learn lacks are wrapped. It is the kernel of the target on the scale of the
-    expression.
+    ``params`` are those on scaled inputs, and the ``noise_variance`` includes the jitter of the
+    factorisation. Base kernels and operators that scikit-learn lacks are wrapped. The kernel is
+    that of the target on the scale of the expression; for noise alone, it is a ``WhiteKernel``.
     """
     white = WhiteKernel(noise_variance, bounds_around(noise_variance))
     if not expression.leaves:
@@ -280,8 +261,7 @@ def to_sklearn(
             values = tuple(own.tolist())
             kernel = WrappedKernel(leaf.kernel, values, scale, tuple(map(bounds_around, values)))
         transform = None if leaf.scale == IDENTITY else leaf.scale
-        named = name(leaf.column)
-        return FeatureKernel(kernel, leaf.column, shift, named, transform, view.offset)
+        return FeatureKernel(kernel, leaf.column, shift, name(leaf.column), transform, view.offset)
 
     def join(operation: Operation, own: FloatArray, operands: list[Kernel]) -> Kernel:
         operator, column = operation.operator, operation.column
