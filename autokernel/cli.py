@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 from sklearn.base import clone
+from sklearn.utils import _safe_indexing
 
 from autokernel import AutoKernelError, AutoKernelGPRegressor, __version__
 from autokernel.data.dates import read_dates
@@ -30,13 +31,11 @@ from autokernel.typing import FloatArray, IntArray
 from autokernel.validation import did_you_mean
 
 REFUSED, INTERRUPTED = 2, 130  # exit statuses; the second is that of the shell for Ctrl-C
-NAMES_OF_INDEX = "time", "index"  # without a name, of dates and of numbers
 MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones as patterns
 MIN_ROWS = 4  # of a fit and its test
 REPORTED_ROWS = 1000  # of predictions in a report
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
 PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
-CSV: dict[str, Any] = {"index": False, "float_format": "%.8g"}  # how pandas writes it
 RESULTS = {  # the module that each file to write needs, by its ending
     "predictions": {"": "pandas"},
     "output": {".skops": "skops.io", ".joblib": "joblib"},
@@ -138,9 +137,7 @@ def _add_options(group: Callable[[str], Any]) -> None:
     search("--n-jobs", type=int, metavar="N", help="workers, -1 for one on each core (default: 1)")
     search("--random-state", type=int, default=0, metavar="N", help="seed (default: 0)")
     result("--horizon", type=int, metavar="N", help="number of rows to forecast after the last one")
-    result(
-        "--explain", type=int, metavar="ROW", help="row whose prediction to split, the first is 0"
-    )
+    result("--explain", type=int, metavar="ROW", help="row to explain, the first is 0")
     files = {
         "future": "CSV file with the next rows of other columns, for --horizon",
         "predict": "CSV file with rows to predict, whose columns have names",
@@ -235,9 +232,8 @@ def _errors_named(path: Path) -> Iterator[None]:
         raise ValueError(f"{path.name} needs pandas: pip install 'autokernel-gp[cli]'") from error
     except (ValueError, LookupError, EOFError, Warning) as error:  # of pandas, but for ValueError
         advice = "; check the line of names, quotation marks, --sep, --comment and --encoding"
-        raise ValueError(
-            f"{path.name}: {error}{advice * (type(error) is not ValueError)}"
-        ) from error
+        text = f"{path.name}: {error}{advice * (type(error) is not ValueError)}"
+        raise ValueError(text) from error
 
 
 def _read_cells(path: Path, options: argparse.Namespace) -> tuple[Any, str]:
@@ -264,15 +260,12 @@ def _read_cells(path: Path, options: argparse.Namespace) -> tuple[Any, str]:
 
 
 def _name_of_index(cells: Any, others: Sequence[str]) -> str | None:
-    """Name an index of dates or numbers, as data frames write it, None if it is of no use.
-
-    Whole numbers are those of rows, which matter only if a target has no other input.
-    """
+    """Name an index of dates or numbers, as data frames write it, None if it is of no use."""
     known = cells.dropna()
     are_dates = not (known.empty or np.isnat(read_dates(known.tolist(), any_order=True)).any())
     are_numbers = all(map(is_numeric, known))
-    are_rows = known.str.fullmatch(r"\d+").all() and len(others) > 1
-    names = NAMES_OF_INDEX[0 if are_dates else 1 :] if are_dates or are_numbers else ()
+    are_rows = known.str.fullmatch(r"\d+").all() and len(others) > 1  # else it is the only input
+    names = ["time"] * are_dates + ["index"] * (are_dates or are_numbers)
     return next((one for one in names if one not in others and not are_rows), None)
 
 
@@ -398,19 +391,14 @@ def _split(rows: FitRows, random_state: int) -> list[IntArray]:
         time, how = np.random.default_rng(random_state).random(len(rows.y)), "drawn at random"
     n_test = max(1, round(0.1 * np.isfinite(time).sum()))
     order = np.argsort(np.nan_to_num(time, nan=-np.inf), kind="stable")  # without a time: first
-    rows.notes.append(
-        f"{len(order) - n_test} rows to train on, {n_test}, {how}, to predict: {rows.target}."
-    )
-    return np.split(order, [-n_test])
-
-
-def _rows_at(X: Any, rows: Any) -> Any:
-    return X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+    train, test = np.split(order, [-n_test])
+    rows.notes.append(f"{len(train)} rows to train on, {n_test}, {how}, to predict: {rows.target}.")
+    return [train, test]
 
 
 def _find_kernel(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray) -> None:
     say("")
-    X, y = _rows_at(rows.X, train), rows.y[train]
+    X, y = _safe_indexing(rows.X, train), rows.y[train]
     try:
         model.fit(X, y, sample_weight=rows.weights[train])
     except KeyboardInterrupt:
@@ -428,13 +416,13 @@ def _describe(model: AutoKernelGPRegressor, rows: FitRows, row: int | None) -> N
     say("\n\n".join([f"\nWhat it says about {rows.target}", *paragraphs]))
     if row is not None:
         say(f"\nWhat makes up the prediction of row {row}\n")
-        say(textwrap.indent(str(model.explain(_rows_at(rows.table, [row]))), "    "))
+        say(textwrap.indent(str(model.explain(_safe_indexing(rows.table, [row]))), "    "))
     if n := len(model.search_history_["score"]):
         say(f"\nBest {min(n, 5)} of {n} kernels; scores are in nats\n\n{model.leaderboard(5)}")
 
 
 def _test(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray, test: IntArray) -> None:
-    X, y, weights = _rows_at(rows.X, test), rows.y[test], rows.weights[test]
+    X, y, weights = _safe_indexing(rows.X, test), rows.y[test], rows.weights[test]
     low, high = model.predict_interval(X, 0.95).T
     held = f"Intervals of 95 % hold {sum((low <= y) & (y <= high))} of {len(test)} test values."
     title = f"Test RMSE of {rows.target}{', weighted' * bool(np.ptp(rows.weights))}"
@@ -443,11 +431,8 @@ def _test(model: AutoKernelGPRegressor, rows: FitRows, train: IntArray, test: In
     for name, forecast in _forecasts(model, rows, train, X):
         errors[name] = float(np.sqrt(np.average((forecast - y) ** 2, weights=weights)))
         say(f"    {errors[name]:10.4g}  {name}")
-    what = (
-        f"Fitted to {len(train)} of {len(rows.y)} rows, the kernel predicts the other ones. {held}"
-    )
-    table = Table({"forecast": list(errors), title: list(errors.values())})
-    rows.results["Test"] = [what, table]
+    what = f"Fitted to {len(train)} of {len(rows.y)} rows, the kernel predicts the others. {held}"
+    rows.results["Test"] = [what, Table({"forecast": [*errors], title: [*errors.values()]})]
 
 
 def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[tuple[str, Any]]:
@@ -468,7 +453,7 @@ def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[t
     for name, base, sign in (("straight lines", "LIN", " + "), ("an RBF kernel", "SE", " * ")):
         bases = ("CAT" if kind == CATEGORY else base for kind in rows.kinds.values())
         kernel = sign.join(f"{base}[{i}]" for i, base in enumerate(bases))
-        other.refit(_rows_at(rows.X, at), rows.y[at], kernel, sample_weight=rows.weights[at])
+        other.refit(_safe_indexing(rows.X, at), rows.y[at], kernel, sample_weight=rows.weights[at])
         yield name, other.predict(X)
 
 
@@ -508,7 +493,8 @@ def _write(model: Any, rows: FitRows, new: Any, future: Any, options: argparse.N
 
 def _put(name: str, options: argparse.Namespace, sep: str, table: Any, text: str = "") -> None:
     """Write a table to the file for predictions, or print it, as CSV without a ``text``."""
-    path, form = options.predictions, {"sep": sep, "decimal": options.decimal, **CSV}
+    path = options.predictions
+    form = {"sep": sep, "decimal": options.decimal, "index": False, "float_format": "%.8g"}
     if path or not text:
         frame = import_module("pandas").DataFrame(table)
         text = frame.to_csv(path, encoding=options.encoding, **form)

@@ -64,18 +64,11 @@ def _load(name: str, *, return_X_y: bool, as_frame: bool) -> Dataset:
         try:
             import pandas
         except ImportError as error:
-            raise ImportError(
-                "as_frame=True needs pandas: install it by pip install pandas"
-            ) from error
+            raise ImportError("as_frame=True needs pandas: pip install pandas") from error
         frame = pandas.DataFrame(table, columns=names)
         data, target = frame[names[:1]], frame[names[1]]
     if return_X_y:
         return data, target
-    return Bunch(
-        data=data,
-        target=target,
-        frame=frame,
-        DESCR=(folder / f"{name}.txt").read_text(encoding="utf-8"),
-        feature_names=names[:1],
-        target_names=names[1:],
-    )
+    text = (folder / f"{name}.txt").read_text(encoding="utf-8")
+    columns = {"feature_names": names[:1], "target_names": names[1:]}
+    return Bunch(data=data, target=target, frame=frame, DESCR=text, **columns)

@@ -15,9 +15,8 @@ class Deadline:
 
     A pickled deadline keeps its moment in other processes of this machine. On another machine,
     whose clock has another zero, it allows the seconds that were left when it was pickled.
-    ``on_check`` is called at each check, also of earlier deadlines that are made once it is set. It
-    is not pickled. Deadlines that are made from each other share a clock: what the largest step of
-    each kind took, from which the time of others is expected.
+    ``on_check`` is not pickled; earlier deadlines that are made once it is set call it too, and
+    share what the largest step of each kind took, from which the time of others is expected.
     """
 
     def __init__(self, seconds: float) -> None:
@@ -67,10 +66,7 @@ class Deadline:
             raise OutOfTimeError("the time is over")
 
     def expected_seconds(self, kind: Hashable, work: float) -> float:
-        """Expect the time of a step from the largest one of its kind so far, 0 without any.
-
-        The ``work`` is in any unit to which the time of large steps is proportional.
-        """
+        """Expect the time of a step, proportional to its work, from the largest of its kind."""
         known, seconds = self._largest.get(kind, (1.0, 0.0))
         return seconds * work / known
 

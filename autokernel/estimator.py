@@ -72,8 +72,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         logarithm or the square root of a positive column whose largest value is at least three
         times the smallest, as in ``SE[log(age)]``. To a column with zeros, none negative, the
         logarithm adds half of the smallest positive value, as in ``SE[log(dose + 0.02)]``. A name
-        is the scale of all columns, ``{"age": "log", "*": None}`` chooses by column. None is
-        ``"identity"``.
+        is the scale of all columns, ``{"age": "log", "*": None}`` of some. None is ``"identity"``.
     target_scale : "auto", {"identity", "log", "sqrt", "logit"} or None, default="auto"
         Scale of the target on which kernels act. With ``"auto"`` the search also tries the
         logarithm and the square root of a positive target, and the logit of one between 0 and 1,
@@ -128,8 +127,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         standardised target. A mapping such as ``{"lengthscale": (2, 2)}`` sets shape and rate.
     structure_prior : "default", float or None, default="default"
         Log prior of an expression, in nats, which is added to the criterion. A float is a penalty
-        for each base kernel, where a product of one base kernel over all columns counts once. None
-        is the uniform prior of the papers.
+        for each base kernel, a product of one over all columns counting once. None is uniform.
     averaging : "posterior", PosteriorAveraging or None, default="posterior"
         How predictions average over kernels and parameters: by posterior probability. An object
         such as ``PosteriorAveraging(n_components=16)`` sets the number of draws. None predicts with
@@ -171,23 +169,21 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         deviation. On a scale of the target, it predicts the median in a
         ``TransformedTargetRegressor``. It has one noise variance, also where the noise varies.
     best_expression_ : str
-        Structure of the best kernel, such as ``"LIN[time] * PER[time]"``. ``"NOISE"`` is a model
-        without any base kernel.
+        Structure of the best kernel, such as ``"LIN[time] * PER[time]"``, or ``"NOISE"`` alone.
     best_score_ : float
         Score of the best kernel on all rows, in nats: the value of ``criterion``, by default the
         log evidence for the standardised target, plus the log prior of the structure; with an
-        approximation, ``"importance"`` is replaced by Laplace's method. It is that on the rows of
-        the search, if these are fewer, after Ctrl-C, for ``"loo"`` with an approximation, and, with
-        a warning, if the fit to all rows fails or ``max_time`` ends it. ``-inf`` for a rough fit.
+        approximation, ``"importance"`` is Laplace's method. It is that on the rows of the search
+        after Ctrl-C, for ``"loo"`` with an approximation, and, with a warning, if the fit to all
+        rows fails or ``max_time`` ends it. ``-inf`` for a rough fit.
     posterior_ : dict of ndarray of shape (n_kernels,)
         The most probable kernels, with ``probability``, ``log_evidence``, ``log_prior``,
         ``n_leaves``, ``pareto_k`` and ``kernel``. With ``strategy="series"`` these and the
         probabilities of ``scales_`` are weights of forecasts: one half is by evidence, the other
         equal for walks and returning levels on each scale. Prints as a table.
     inclusion_probabilities_ : dict of ndarray of shape (n_features,)
-        For each ``column`` the probability that the target ``depends`` on it, that it ``repeats``
-        along the column within the data, and that it is ``linear`` in the column, plus a function
-        of the others. Prints as a table.
+        For each ``column`` the probability that the target ``depends`` on it, ``repeats`` along it
+        within the data, and is ``linear`` in it, plus a function of the others. Prints as a table.
     scales_ : dict of ndarray of shape (n_scales,)
         The ``probability`` of each ``scale`` of a ``subject``, which is ``"target"`` or a column,
         for a column given that the target depends on it. Prints as a table.
@@ -201,19 +197,17 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     outliers_ : ndarray of shape (n_outliers,)
         Zero-based indices of the rows of ``X`` that do not fit and are excluded, sorted.
     approximation_ : str
-        How predictions are computed: ``"exact"``, ``"state space"`` (exact too), or for example
-        ``"64 neighbours"``.
+        How predictions are computed, such as ``"exact"``, ``"state space"`` or ``"64 neighbours"``.
     search_history_ : dict of ndarray of shape (n_kernels,)
         Evaluated kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
         ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``, ``phase``, ``status``,
         ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate`` (what the score was
         expected to be), ``expected_improvement`` (over the best score before), ``standard_error``
         and ``pareto_k`` (of ``criterion="importance"``), ``upper_bound`` (of ``strategy="skc"``,
-        for which ``score`` is a lower bound) and ``row_set``. This number is zero at first, and
-        larger by one each time that the search has continued on more rows, with other outliers or
-        with another noise: scores of different numbers cannot be compared. ``phase`` is
-        ``"initial"``, ``"search"``, ``"pruning"`` for simpler forms of the best kernel, or
-        ``"rescoring"`` for the best kernels of the smaller ``row_set``. Prints as a table.
+        for which ``score`` is a lower bound) and ``row_set``, a number that grows when the search
+        continues on more rows, with other outliers or another noise: scores of different ones
+        cannot be compared. ``phase`` is ``"initial"``, ``"search"``, ``"pruning"`` for simpler
+        forms of the best kernel, or ``"rescoring"`` for the best ones of the smaller ``row_set``.
     n_iter_ : int
         Number of kernels evaluated after the initial design, as ``n_iter`` counts them.
     stop_reason_ : str
@@ -240,8 +234,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         The rows that :meth:`update` has added since the fit, with what was predicted before any row
         of the call joined: the number ``row``, ``y``, the predictive ``mean``, the central 95 %
         interval from ``low`` to ``high`` and the ``log_density`` at y in nats, as for a row of
-        weight one without a known error; whether y is ``inside`` the interval; whether the row is
-        an ``outlier``; and its ``weight`` and ``noise_std``. Prints as a table.
+        weight one without a known error; whether y is ``inside`` the interval and the row an
+        ``outlier``; and its ``weight`` and ``noise_std``. Prints as a table.
     left_out_ : dict of ndarray of shape (n_left_out,)
         The rows that were left out after the search, with what was predicted of them: in five
         folds, or the last fifth of each series with ``strategy="series"``. The ``row`` is counted
@@ -249,13 +243,11 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         ``fold``. For it the best kernels of the search were ranked and fitted again without these
         rows; approximate predictions have one fold, of at most 1000 rows, and keep the parameters.
         ``mean`` and ``std`` are in units of y, before intervals are widened by what such rows show;
-        ``probability`` is that of a smaller target. Empty if there was no time, or with fewer than
-        ten rows. Prints as a table.
+        ``probability`` is that of a smaller target. Empty without time or ten rows. A table.
     left_out_score_ : float
         R^2 of these means; nan without any.
     X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs, without outliers and rows of weight zero, with all equal rows. Rows of
-        :meth:`update` are the last.
+        Training inputs, without outliers and rows of weight zero; those of :meth:`update` are last.
     y_train_ : ndarray of shape (n_samples,)
         Training targets, of the same rows.
     n_features_in_ : int
@@ -331,8 +323,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         Raises
         ------
         ValueError
-            If a name is unknown, or if ``strategy`` or its ``acquisition`` is a string instead of
-            an object, which has no parameters.
+            If a name is unknown, or that of a parameter of a string instead of an object.
         """
         check_nested(params, self)
         return super().set_params(**params)
@@ -461,12 +452,11 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         """Add rows to the fitted model without a search; changes the estimator and returns it.
 
         The model is conditioned on all rows at the parameters of the fit, in a small part of the
-        time of :meth:`refit`. Scales of columns and target, resolution, noise and tails also stay.
-        The weight of each draw of the average is multiplied by the joint predictive density of the
-        new rows, the probability of a kernel by the mean of these densities, or by the density at
-        its best parameters if it has no draw in the average. ``best_kernel_`` stays, for a target
-        that is standardised by the rows of the fit, and ``best_score_`` grows by the log predictive
-        density at its parameters. An approximation is made again for all rows.
+        time of :meth:`refit`. Scales, resolution, noise and tails also stay. The weight of each
+        draw of the average is multiplied by the joint predictive density of the new rows, the
+        probability of a kernel by the mean of these densities, or by that at its best parameters
+        if it has no draw. ``best_kernel_`` stays, for a target that is standardised by the rows of
+        the fit, and ``best_score_`` grows by the log predictive density at its parameters.
 
         With ``outliers="auto"``, new outliers are added to ``outliers_`` by the rule of the fit,
         and judged again with the rows of later updates. All rows of a new level of the target join
@@ -507,15 +497,9 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         check_is_fitted(self, "best_kernel_")
         X, y = series_with_dates(X, y)
         model = self._fitted
+        rows = X, y, sample_weight, noise_std
         given = check_new_rows(
-            self,
-            X,
-            y,
-            sample_weight,
-            noise_std,
-            first_row=model.n_given,
-            known=model.columns,
-            resolution=model.resolution,
+            self, *rows, first_row=model.n_given, known=model.columns, resolution=model.resolution
         )
         model.warn_beyond_scales(given.X)
         self._set_fitted(updated(model, given, excludes=self.outliers is not None))
@@ -620,8 +604,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
 
         Time is the column of dates, or of numbers at equal steps. Categories with one row each at a
         time are groups, such as shops with a row a week. Each series continues after its own last
-        row, in the calendar of its rows: by equal steps, or on days of the month or the week, on
-        the clock of their zone.
+        row, by equal steps or on days of the month or the week, on the clock of their zone.
 
         Parameters
         ----------
@@ -673,8 +656,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         ndarray of shape (n_samples, 2)
             Lower and upper ends.
         """
-        ends, inputs = ends_of_interval(coverage), self._check_inputs(X)
-        return self._fitted.quantiles(inputs, ends)
+        return self.predict_quantiles(X, ends_of_interval(coverage).tolist())
 
     def log_predictive_density(self, X: npt.ArrayLike, y: npt.ArrayLike) -> FloatArray:
         """Compute the marginal log predictive density of each observation.
@@ -754,8 +736,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     def _sk_visual_block_(self) -> Any:
         from sklearn.utils._repr_html.estimator import _VisualBlock  # noqa: PLC0415 - private
 
-        words = getattr(self, "best_expression_", None)
-        details = {"name_details": str(self), "name_caption": words}
+        caption = getattr(self, "best_expression_", None)
+        details = {"name_details": str(self), "name_caption": caption}
         return _VisualBlock("single", self, names=type(self).__name__, **details)
 
 

@@ -55,10 +55,8 @@ def log_predictive_density_score(
     try:
         mean, std = estimator.predict(X, return_std=True)
     except TypeError as error:
-        raise TypeError(
-            "log_predictive_density_score needs an estimator whose predict takes return_std, got "
-            f"{type(estimator).__name__}"
-        ) from error
+        what = "log_predictive_density_score needs an estimator whose predict takes return_std"
+        raise TypeError(f"{what}, got {type(estimator).__name__}") from error
     return float(np.mean(norm.logpdf(np.asarray(y, dtype=float), mean, std) + log_slopes))
 
 

@@ -25,10 +25,7 @@ def check_seed(random_state: int | np.random.RandomState | None) -> int:
 def resolve(
     argument: str, chosen: str | Named, *, registry: Mapping[str, type[Named]], kind: type[Any]
 ) -> Named:
-    """Turn a registered name or an object into an object, and check its parameters.
-
-    A ``ValueError`` is raised if it is neither, with the names, or if a parameter is not valid.
-    """
+    """Turn a registered name or an object into an object, and check its parameters."""
     found = registry[chosen]() if isinstance(chosen, str) and chosen in registry else chosen
     if not isinstance(found, kind):
         if isinstance(chosen, type) and issubclass(chosen, kind):
@@ -46,10 +43,7 @@ def resolve(
 
 
 def index_of_column(given: object, names: Sequence[str], n_features: int, *, expected: str) -> int:
-    """Return the index of a column that is given by its name or index.
-
-    A ``ValueError``, which begins with what was ``expected``, is raised if there is none.
-    """
+    """Return the index of a column by its name or index; errors begin with what is expected."""
     if isinstance(given, str) and given in names:
         return names.index(given)
     if isinstance(given, Integral) and not isinstance(given, bool) and 0 <= int(given) < n_features:
@@ -64,10 +58,8 @@ def check_probabilities(quantiles: Sequence[float]) -> FloatArray:
     """Return levels of quantiles (n_quantiles,), which must be between 0 and 1."""
     given = np.atleast_1d(np.asarray(quantiles, dtype=float))
     if given.ndim != 1 or not np.all((given > 0) & (given < 1)):
-        raise ValueError(
-            f"quantiles must be probabilities between 0 and 1, such as [0.05, 0.95], got "
-            f"{quantiles!r}"
-        )
+        what = "probabilities between 0 and 1, such as [0.05, 0.95]"
+        raise ValueError(f"quantiles must be {what}, got {quantiles!r}")
     return given
 
 
@@ -75,9 +67,8 @@ def ends_of_interval(coverage: float) -> FloatArray:
     """Return the levels (2,) of the ends of a central interval of this probability."""
     if not isinstance(coverage, Real) or not 0 < float(coverage) < 1:
         kind = ValueError if isinstance(coverage, Real) else TypeError
-        raise kind(
-            f"coverage must be a probability between 0 and 1, such as 0.95, got {coverage!r}"
-        )
+        what = "a probability between 0 and 1, such as 0.95"
+        raise kind(f"coverage must be {what}, got {coverage!r}")
     tail = (1 - float(coverage)) / 2
     return np.array([tail, 1 - tail])
 
@@ -85,10 +76,7 @@ def ends_of_interval(coverage: float) -> FloatArray:
 def did_you_mean(
     given: object, known: Iterable[str], *, aliases: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Return a question with the known name that is most like a wrong one, empty if none is.
-
-    ``aliases`` maps other names in lower case to known ones.
-    """
+    """Ask for the known name, or one of aliases in lower case, that is like a wrong one, if any."""
     by_case = {name.casefold(): name for name in known}
     wrong = given.casefold() if isinstance(given, str) else ""
     alias = aliases.get(wrong, "").casefold()

@@ -31,9 +31,7 @@ def new_axes(*shape: int, size: tuple[float, float]) -> "list[Axes]":
     try:
         import matplotlib.pyplot as plt
     except ImportError as error:
-        raise ImportError(
-            "displays need matplotlib: install it by pip install 'autokernel-gp[plot]'"
-        ) from error
+        raise ImportError("displays need matplotlib: pip install 'autokernel-gp[plot]'") from error
     _, axes = plt.subplots(*shape, figsize=size, layout="constrained", squeeze=False)
     return list(axes.flat)
 

@@ -21,8 +21,7 @@ class CalibrationDisplay:
     """Coverage of central intervals against their probability, and a histogram of PIT values.
 
     The probability integral transform (PIT) of an observation is the predicted probability of a
-    smaller one. The values are uniform where predictions are calibrated. Use :meth:`from_estimator`
-    to make one.
+    smaller one, uniform where predictions are calibrated. Use :meth:`from_estimator` to make one.
 
     Parameters
     ----------
@@ -69,10 +68,8 @@ class CalibrationDisplay:
         model = estimator.explanation().model
         if X is None and y is None:
             if model.left_out is None:
-                raise ValueError(
-                    "X and y must be rows that were not fitted, got None: the fit has left out "
-                    "none, as it had fewer than ten rows or no time"
-                )
+                what = "as the fit has left out none, with fewer than ten rows or no time"
+                raise ValueError(f"X and y must be rows that were not fitted, {what}, got None")
             found = model.mixture.law.probabilities(model.left_out.probability)
             return cls(pit=np.repeat(found, whole_counts(model.left_out.weights))).plot(axes)
         if X is None or y is None:
@@ -92,10 +89,7 @@ class CalibrationDisplay:
         return np.array([np.mean(inside <= one) for one in np.atleast_1d(probability)])
 
     def plot(self, axes: "Sequence[Axes] | None" = None) -> Self:
-        """Draw on two axes, or on a new figure, and return the display.
-
-        Grey bands are where chance leaves calibrated predictions in 95 % of cases.
-        """
+        """Draw on two axes or a new figure, with grey bands of 95 % of calibrated predictions."""
         axes = axes if axes is not None else style.new_axes(1, 2, size=(9.0, 4.0))
         of_coverage, of_pit = axes
         grey: dict[str, Any] = {"color": GREY, "alpha": 0.2, "linewidth": 0}

@@ -59,8 +59,7 @@ class EffectsDisplay:
     columns that interact is a map, or has a curve for each level; along dates there are curves for
     three values of a column of numbers. All have a mean of zero over the rows, in units of the
     target; on the log scale of the target they are factors. A partial residual is the effect plus
-    the residual of a row. Marks at
-    the bottom are the rows. Use :meth:`from_estimator` to make a display.
+    the residual of a row. Marks at the bottom are the rows. Use :meth:`from_estimator` to make one.
 
     Parameters
     ----------

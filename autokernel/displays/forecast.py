@@ -37,8 +37,7 @@ class ForecastDisplay:
     X_train, y_train : ndarray of shape (n_samples,)
         Training inputs and targets.
     X_excluded, y_excluded : array-like of shape (n_excluded,), default=()
-        Inputs and targets of the rows that are excluded as outliers. Those far off are drawn at the
-        edge.
+        Inputs and targets of outliers, which are excluded. Those far off are drawn at the edge.
     x_name, y_name : str
         Labels of the axes.
 
@@ -79,8 +78,7 @@ class ForecastDisplay:
     ) -> Self:
         """Predict along the only column, or along the column of time, and plot.
 
-        With a short forecast, the last cycles before it are shown, and as much of the past as four
-        times its extent.
+        Before a short forecast, its last cycles and four times its extent of the past are shown.
 
         Parameters
         ----------
@@ -101,18 +99,15 @@ class ForecastDisplay:
         Raises
         ------
         ValueError
-            If the estimator has several columns, and none of them is one of time, or if rows are
-            those of several groups.
+            If none of several columns is one of time, or if rows are those of several groups.
         """
         explanation = estimator.explanation(units)
         model, axes = explanation.model, explanation.axes
         time, *groups = [0] if len(axes) == 1 else model.series.columns or [-1]
         if time < 0 or axes[time].levels:
             kind = "categories" if axes[time].levels else "several columns without one of time"
-            raise ValueError(
-                f"ForecastDisplay shows one column of numbers or dates, got {kind}: "
-                "EffectsDisplay shows the effects of several columns and of levels"
-            )
+            what = "ForecastDisplay shows one column of numbers or dates"
+            raise ValueError(f"{what}, got {kind}: EffectsDisplay shows several columns and levels")
         check_scalar(beyond, "beyond", (int, float), min_val=0)
         past, y, rows = estimator.X_train_, estimator.y_train_, estimator.X_train_
         begin, end = (float(f(past[:, time])) for f in (np.nanmin, np.nanmax))
@@ -123,10 +118,8 @@ class ForecastDisplay:
             n_points = min(max(500, 2 * len(past)), 4000)
             rows = np.linspace(begin, end + beyond * (end - begin), n_points)[:, None]
         if len(names := np.unique(rows[:, groups], axis=0)) > 1:
-            raise ValueError(
-                f"X must have rows of one group, as ForecastDisplay shows one series, got "
-                f"{len(names)} groups by {', '.join(axes[one].name for one in groups)}"
-            )
+            by = ", ".join(axes[one].name for one in groups)
+            raise ValueError(f"X must have rows of one group, got {len(names)} groups by {by}")
         of_group = np.all(past[:, groups] == names[0], axis=1)
         last = float(np.max(rows[:, time]))
         if X is not None and last > end:

@@ -46,10 +46,8 @@ class Axis:
         except ValueError:
             origin = None
         if origin is None or since["unit"] not in _EXACT:
-            raise ValueError(
-                f"units[{column.name!r}] must be a text such as 'days since 1949-01-01' with one "
-                f"of {_EXACT} and an ISO date, got {unit!r}"
-            )
+            what = f"'days since 1949-01-01' with one of {_EXACT} and an ISO date"
+            raise ValueError(f"units[{column.name!r}] must be a text such as {what}, got {unit!r}")
         return cls(column.name, since["unit"], *ends, origin)
 
     def shown(self, values: FloatArray) -> FloatArray | npt.NDArray[np.datetime64]:
@@ -75,10 +73,7 @@ class Axis:
         return between(value, low, high, unit)
 
     def name_in(self, word: str, value: float) -> str:
-        """Say when a place in the unit interval is within a "yearly", "weekly" or "daily" cycle.
-
-        It is empty without a date or a calendar year, or for another cycle.
-        """
+        """Say when a place is in a "yearly", "weekly" or "daily" cycle, if it has a calendar."""
         year, are_years = self.low + self.extent * value, self.unit in _YEAR
         if self.origin is None and are_years and word == "yearly" and self.low > 1000:
             return f"in {calendar.month_name[int(12 * (year % 1) + 0.05) % 12 + 1]}"
@@ -136,10 +131,8 @@ def axes_of(
     own = _checked_units(units, columns.names, target_name)
     for name in (column.name for column in columns.every if column.is_date):
         if own.get(name, SINCE) not in {"day", "days", "date", "dates", SINCE}:
-            raise ValueError(
-                f"units must have 'days' for {name!r}, which holds dates, or leave it out, got "
-                f"{own[name]!r}"
-            )
+            what = f"'days' for {name!r}, which holds dates, or leave it out"
+            raise ValueError(f"units must have {what}, got {own[name]!r}")
         own[name] = SINCE
     return [Axis.of(one, own.get(one.name, "")) for one in columns.every], own.get(Y_NAME, "")
 
@@ -154,18 +147,13 @@ def _checked_units(
     known = {*names, Y_NAME}
     for name, unit in own.items():
         if name not in known or not isinstance(unit, str):
-            raise ValueError(
-                f"units must map names out of {sorted(known)} to texts such as 'years', got "
-                f"{name!r}: {unit!r}{did_you_mean(name, known - {name})}"
-            )
+            what, meant = f"names out of {sorted(known)}", did_you_mean(name, known - {name})
+            got = f"to texts such as 'years', got {name!r}: {unit!r}{meant}"
+            raise ValueError(f"units must map {what} {got}")
     if len(own) < len(given):
-        raise ValueError(
-            f"units must have one unit for the target, got one for {target_name!r} and one for "
-            f"{Y_NAME!r}: leave one of them out"
-        )
+        got = f"one for {target_name!r} and one for {Y_NAME!r}: leave one of them out"
+        raise ValueError(f"units must have one unit for the target, got {got}")
     if {Y_NAME} <= own.keys() & {*names}:
-        raise ValueError(
-            f"units[{Y_NAME!r}] is that of the target, and a column has this name too: give "
-            "the column another name"
-        )
+        what = "is that of the target, and a column has this name too: give it another name"
+        raise ValueError(f"units[{Y_NAME!r}] {what}")
     return own

@@ -17,28 +17,18 @@ from autokernel.typing import FloatArray, IntArray
 
 
 def forecast_table(
-    model: FittedModel,
-    past: FloatArray,
-    horizon: int,
-    quantiles: FloatArray,
-    future: Future | None = None,
+    model: FittedModel, past: FloatArray, horizon: int, quantiles: FloatArray, future: Future | None
 ) -> Table:
     """Return predictions for the rows that follow each series of ``past`` (n_samples, n_features).
 
     The ``future`` has the next rows, and the columns that are known of them.
-
-    Raises
-    ------
-    ValueError
-        If there is no column of time, if a column that predictions depend on is not known, or if
-        the rows are not ``horizon`` rows for each group.
     """
     past = past[~np.isnan(past[:, model.series.columns]).any(axis=1)]
     hint = "" if model.series.groups else _hint_of_groups(model, past)
     try:
         columns = _columns(model, None if future is None else future[1])
-        time, *groups = model.series.columns
-        ahead = _rows(past, horizon, time, groups, columns[time], future)
+        time = model.series.columns[0]
+        ahead = _rows(model, past, horizon, columns[time], future)
     except ValueError as error:
         raise ValueError(f"{hint}. Otherwise, {error}" if hint else str(error)) from None
     if hint:
@@ -46,9 +36,7 @@ def forecast_table(
     texts = [str(float(one)) for one in quantiles]
     if len(set(texts)) < len(texts):
         raise ValueError(f"quantiles must differ, got {texts}")
-    names = {
-        n: f"{one.name}{' of X' * (one.name in ('mean', *texts))}" for n, one in columns.items()
-    }
+    names = {n: c.name + " of X" * (c.name in ("mean", *texts)) for n, c in columns.items()}
     bands = model.quantiles(ahead, quantiles).T
     found = {names[n]: _shown(one, ahead[:, n]) for n, one in sorted(columns.items())}
     step = np.median(np.diff(np.unique(np.append(past[:, time], ahead[:, time]))))
@@ -63,17 +51,15 @@ def _columns(model: FittedModel, given: Mapping[int, Column] | None) -> dict[int
     """Return time and groups; refuse a forecast without a time, or of rows that are not known."""
     names, known, series = model.columns.names, given or {}, model.series.columns
     if not series:
-        raise ValueError(
-            "forecast needs a column of dates, or of numbers at equal steps, got the columns "
-            f"{names}: give the rows to predict_quantiles"
-        )
+        what = "forecast needs a column of dates, or of numbers at equal steps"
+        raise ValueError(f"{what}, got the columns {names}: give the rows to predict_quantiles")
     missing = [names[n] for n in sorted(model.used_columns.difference(series, known))]
     if missing:
         what = "it" if len(missing) == 1 else "them"
+        got = "no X" if given is None else f"X without {what}"
         raise ValueError(
             f"forecast needs the next rows of {', '.join(map(repr, missing))}, as the forecast "
-            f"depends on {what}, got {'no X' if given is None else f'X without {what}'}: give a "
-            "frame of these columns as X"
+            f"depends on {what}, got {got}: give a frame of these columns as X"
         )
     return {number: known.get(number, model.columns[number]) for number in series}
 
@@ -99,14 +85,10 @@ def _hint_of_groups(model: FittedModel, past: FloatArray) -> str:
 
 
 def _rows(
-    past: FloatArray,
-    horizon: int,
-    time: int,
-    groups: Sequence[int],
-    column: Column,
-    future: Future | None,
+    model: FittedModel, past: FloatArray, horizon: int, column: Column, future: Future | None
 ) -> FloatArray:
     """Return the next rows (n_rows, n_features) of all groups."""
+    time, *groups = model.series.columns
     x, names = past[:, time], np.unique(past[:, groups], axis=0)
     if future is None:
         rows = np.full((len(names) * horizon, past.shape[1]), np.nan)
@@ -124,10 +106,9 @@ def _rows(
                 x[at], np.delete(x, at), horizon, are_dates=column.is_date, zone=column.zone
             )
         elif not np.all(np.diff(rows[own, time], prepend=np.max(x[at], initial=-np.inf)) > 0):
+            what = f"that follow the last row{' of each group' * bool(groups)}, in ascending order"
             raise ValueError(
-                f"X must have times in column {column.name!r} that follow the last row"
-                f"{' of each group' * bool(groups)}, in ascending order, or no such column; predict"
-                " takes any rows"
+                f"X must have times in column {column.name!r} {what}, or no such column"
             )
     return rows
 
@@ -144,10 +125,8 @@ def _of_each_group(
     if len(given) == len(groups):
         return future
     if given:
-        raise ValueError(
-            "X must have all columns that make up a group, or none of them, got only "
-            f"{[known[number].name for number in given]}"
-        )
+        own = [known[number].name for number in given]
+        raise ValueError(f"X must have all columns that make up a group, or none, got only {own}")
     rows = np.tile(future, (len(names), 1))
     rows[:, groups] = np.repeat(names, len(future), axis=0)
     return rows

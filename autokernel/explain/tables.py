@@ -2,7 +2,7 @@
 
 import re
 import textwrap
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
@@ -18,7 +18,7 @@ from autokernel.explain.words import interval
 from autokernel.expression import IDENTITY, Expression, Leaf, Tree, View, addends, slots_of
 from autokernel.fit import COVERAGE, is_inside
 from autokernel.kernels import ADD, NOISE_VARIANCE, BaseKernel, KernelParameter, Role, Unit
-from autokernel.model import FittedModel, KernelPosterior, Outcomes
+from autokernel.model import FittedModel, KernelPosterior, LeftOut, Outcomes
 from autokernel.typing import FloatArray, IntArray
 
 MAX_PRINTED_ROWS = 20
@@ -157,8 +157,7 @@ def leaderboard(
     """Return the k best rows of a history, the best first, with the kernel of the model marked.
 
     They are those of the last set of rows that was searched, as scores of others are of other data.
-    The canonical texts of the kernels that were ``tried`` are in the order of the history. A note
-    says what was fitted after the search, or that rows have been added to the model.
+    The canonical texts of the kernels that were ``tried`` are in the order of the history.
     """
     is_chosen = np.array([text == model.evaluation.expression.canonical for text in tried], bool)
     row_sets, is_scored = history["row_set"], np.isfinite(history["score"])
@@ -194,36 +193,30 @@ def outcome_table(outcomes: Outcomes, outliers: IntArray) -> Table:
     row, inside = outcomes["row"], is_inside(outcomes)
     judged = {"inside": inside, "outlier": np.isin(row, outliers)}
     text = f"{inside.sum()} of {len(row)} within {100 * COVERAGE:.0f} %"
-    return Table(
-        {**outcomes, **judged},
-        shown=("row", "y", "mean", "low", "high", "log_density", *judged),
-        note=text if len(row) else "update has added no row",
-        forms={"y": ".5g", "mean": ".5g", "log_density": ".2f"},
-    )
+    note = text if len(row) else "update has added no row"
+    shown = ("row", "y", "mean", "low", "high", "log_density", *judged)
+    forms = {"y": ".5g", "mean": ".5g", "log_density": ".2f"}
+    return Table({**outcomes, **judged}, shown=shown, note=note, forms=forms)
 
 
 def left_out_table(model: FittedModel) -> Table:
     """Return the rows that were left out, and what models without them predict."""
-    found, target = model.left_out, model.target
-    rows = folds = np.empty(0, dtype=int)
-    weights = mean = deviation = probability = np.empty(0)
-    if found is not None:
-        rows, weights, folds = model.given_rows[found.rows], found.weights, found.folds
-        probability = found.probability
-        mean, deviation = target.inverse(found.mean), target.width * found.deviation
-    columns = {"row": rows, "weight": weights, "fold": folds, "mean": mean, "std": deviation}
-    return Table(
-        {**columns, "probability": probability},
-        note="" if len(rows) else "no row was left out",
-        forms={"mean": ".5g", "std": ".3g", "probability": ".3f"},
-    )
+    whole, real = np.empty(0, dtype=int), np.empty(0)
+    found, target = model.left_out or LeftOut(whole, real, whole, real, real, real), model.target
+    columns = {
+        "row": model.given_rows[found.rows],
+        "weight": found.weights,
+        "fold": found.folds,
+        "mean": target.inverse(found.mean),
+        "std": target.width * found.deviation,
+        "probability": found.probability,
+    }
+    note = "" if len(found.rows) else "no row was left out"
+    return Table(columns, note=note, forms={"mean": ".5g", "std": ".3g"})
 
 
 def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: str) -> Table:
-    """Return how each column was read, and whether it is among those of kernels.
-
-    ``otherwise`` is the reason why a column that varies is not used.
-    """
+    """Return how each column was read, and whether kernels use it or why ``otherwise`` not."""
     views = {node.view for kernel in kernels for node in kernel.nodes if node.view is not None}
     rows = []
     for number, column in enumerate(columns.every):
@@ -250,10 +243,7 @@ def _range_of(column: Column) -> str:
 
 
 def posterior_table(model: FittedModel) -> Table:
-    """Return the kernels in the posterior, the most probable first, with evidence in nats.
-
-    Without an evidence, ``log_evidence`` is the criterion.
-    """
+    """Return the kernels in the posterior, by evidence in nats or by the criterion."""
     evaluations = [kernel.evaluation for kernel in model.kernels]
     log_prior = np.array([one.log_structure_prior for one in evaluations])
     return Table(
@@ -274,21 +264,15 @@ def inclusion_table(model: FittedModel) -> Table:
     A kernel depends on a column that it uses, even with a lengthscale so wide that it hardly
     matters. It repeats with a period that is shorter than the extent of the data.
     """
-    columns = range(len(model.columns))
-    weights = np.array([kernel.probability for kernel in model.kernels])
-    expressions = [kernel.evaluation.expression for kernel in model.kernels]
-    depends = np.array([[c in one.columns for c in columns] for one in expressions], dtype=float)
-    repeats = np.array([[_repeats(kernel, c) for c in columns] for kernel in model.kernels])
-    bent = [
-        {c for term in one.terms(ADD) if not _is_straight(term) for c in term.columns}
-        for one in expressions
-    ]
-    is_bent = np.array([[c in own for c in columns] for own in bent])
-    found = {
-        "depends": weights @ depends,
-        "repeats": weights @ repeats,
-        "linear": weights @ (depends * ~is_bent),
-    }
+    names = ("depends", "repeats", "linear")
+    found = dict(zip(names, np.zeros((3, len(model.columns))), strict=True))
+    for kernel in model.kernels:
+        terms = kernel.evaluation.expression.terms(ADD)
+        bent = {c for term in terms if not _is_straight(term) for c in term.columns}
+        for column in kernel.evaluation.expression.columns:
+            found["depends"][column] += kernel.probability
+            found["repeats"][column] += kernel.probability * _repeats(kernel, column)
+            found["linear"][column] += kernel.probability * (column not in bent)
     for probabilities in found.values():
         probabilities[list(model.unjudged)] = np.nan
     return Table({"column": model.columns.names, **found})
@@ -296,21 +280,18 @@ def inclusion_table(model: FittedModel) -> Table:
 
 def scale_table(model: FittedModel) -> Table:
     """Return the probabilities of the scales of the target and of the columns."""
-    found = defaultdict[tuple[int | None, str], float](float)  # by columns, None for the target
-    kernels = [one for one in model.kernels if one.probability]  # that of the best may vanish
-    for kernel in kernels:
-        found[None, kernel.evaluation.expression.target] += kernel.probability
-    names: dict[int | None, str] = {None: "target", **dict(enumerate(model.columns.names))}
-    for column in names:
-        views = [
-            {leaf.scale for leaf in kernel.evaluation.expression.leaves if leaf.column == column}
-            for kernel in kernels
-        ]
-        used = sum(k.probability for k, own in zip(kernels, views, strict=True) if own)
-        for kernel, own in zip(kernels, views, strict=True):
-            for scale in sorted(own):
-                found[column, scale] += kernel.probability / used / len(own)
-    rows = ((names[of], scale, sure) for (of, scale), sure in found.items())
+    found, used = defaultdict[tuple[int, str], float](float), defaultdict[int, float](float)
+    for kernel in [one for one in model.kernels if one.probability]:  # that of the best may vanish
+        one = kernel.evaluation.expression
+        views = {(-1, one.target), *((leaf.column, leaf.scale) for leaf in one.leaves)}
+        n_scales = Counter(column for column, _ in views)
+        for column, scale in sorted(views):
+            share = kernel.probability / n_scales[column]
+            found[column, scale] += share
+            used[column] += share
+    names = {-1: "target", **dict(enumerate(model.columns.names))}
+    by_column = sorted(found.items(), key=lambda one: one[0][0])
+    rows = ((names[of], scale, share / used[of]) for (of, scale), share in by_column)
     return Table.of_rows(("subject", "scale", "probability"), rows)
 
 
@@ -332,11 +313,7 @@ def _repeats(kernel: KernelPosterior, column: int) -> float:
 
 
 def parameter_table(model: FittedModel) -> Table:
-    """Return the parameters of the best kernel, a row for each parameter of each component.
-
-    The ends of the intervals are nan if parameters were not drawn. A parameter of two components,
-    as in a product over a sum, has a row in both.
-    """
+    """Return the parameters of the best kernel; one of two components has a row in both."""
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)
     low, high = interval(np.exp(np.minimum(model.kernels[model.best].draws, LARGEST_LOG)))

@@ -157,10 +157,8 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         except TypeError:
             left_out.append(name)
     if left_out:
-        warn_user(
-            f"to_dict leaves out {', '.join(left_out)}, which a file must not choose or cannot "
-            "hold: the model that is read has the default instead, and predicts the same"
-        )
+        what = "which a file must not choose or cannot hold: set them after from_dict"
+        warn_user(f"to_dict leaves out {', '.join(left_out)}, {what}")
     record = {
         "format": _FORMAT,
         "version": FORMAT_VERSION,
@@ -252,10 +250,8 @@ def _model_record(model: FittedModel) -> dict[str, Any]:
     custom = custom_parts([one.expression for one in mixture.components])
     custom += custom_parts([one.evaluation.expression for one in model.kernels])
     if custom:
-        raise ValueError(
-            f"to_dict can hold the base kernels and operators that are built in, got {custom[0]!r}"
-            ": pickle the model, as joblib.dump does"
-        )
+        what = "to_dict can hold the base kernels and operators that are built in"
+        raise ValueError(f"{what}, got {custom[0]!r}: use joblib.dump")
     has_all = np.array_equal(data.X, model.columns.inputs(model.X).values, equal_nan=True)
     has_all = has_all and np.array_equal(data.u, model.target.forward(model.y))
     make = mixture.make_predictor
@@ -303,7 +299,8 @@ def _fitted_model(record: Mapping[str, Any]) -> FittedModel:
         "outliers": outliers._replace(X=outliers.X.reshape(-1, X.shape[1])),
         "weightless": record["weightless"].reshape(-1, X.shape[1]),
     }
-    mixture = _mixture(record, X, y, n_of_fit=n_of_fit)
+    _check_columns(record["columns"], X, X[:n_of_fit])
+    mixture = _mixture(record)
     n_given, left_out = len(mixture.data.y), record["left_out"]
     _check_shape(record["given_rows"], (n_given,), f"{key}.given_rows")
     for values, field in zip(left_out or (), LeftOut._fields, strict=left_out is not None):
@@ -331,11 +328,8 @@ def _n_joined(record: Mapping[str, Any], key: str) -> int:
     return int(np.sum(~np.isin(rows, record["outliers"].rows)))
 
 
-def _mixture(
-    record: Mapping[str, Any], X: FloatArray, y: FloatArray, *, n_of_fit: int
-) -> MixturePredictor:
+def _mixture(record: Mapping[str, Any]) -> MixturePredictor:
     columns, target, key = record["columns"], record["target"], "record.model"
-    _check_columns(columns, X, X[:n_of_fit])
     _require(IDENTITY in target.scales, f"{key}.target.scales", "scales with the identity", None)
     _check_scales(target.scales, (IDENTITY, *TARGET_SCALES), f"{key}.target")
     for n, one in enumerate(record["components"]):
@@ -344,14 +338,14 @@ def _mixture(
     is_right = 0 < len(shares) <= len(FACTORS) and np.isclose(sum(shares), 1)
     what = f"one to {len(FACTORS)} numbers that sum to one"
     _require(bool(is_right), f"{key}.law.shares", what, shares)
-    inputs, targets = columns.inputs(X, first_row=0), target.forward(y)
+    inputs, targets = columns.inputs(record["X"], first_row=0), target.forward(record["y"])
     if (rows := record["rows_of_model"]) is not None:
-        _check_shape(rows["X"], (len(rows["X"]), X.shape[1]), f"{key}.rows_of_model.X")
+        _check_shape(rows["X"], (len(rows["X"]), len(columns)), f"{key}.rows_of_model.X")
         _check_shape(rows["y"], (len(rows["X"]),), f"{key}.rows_of_model.y")
         inputs, targets = columns.scaled(rows["X"], first_row=0), rows["y"]
     for name, values in record["noise"].items():
         _check_shape(values, targets.shape[: values.ndim], f"{key}.noise.{name}")
-    _check_varying(record["varying"], columns, target, f"{key}.varying")
+    _check_varying(record, f"{key}.varying")
     noise = RowNoise.of_record(targets.shape, record["noise"])
     data = TrainingData(inputs, targets, noise, target, varying=record["varying"])
     make = _make_predictor(record["predictor"], f"{key}.predictor")
@@ -382,16 +376,15 @@ def _check_columns(columns: Columns, X: FloatArray, of_fit: FloatArray) -> None:
         _check_scales(column.scales, COLUMN_SCALES, f"{key}[{n}]")
 
 
-def _check_varying(
-    varying: Mapping[str, NoiseFunction], columns: Columns, target: Target, key: str
-) -> None:
-    for scale, one in varying.items():
-        _require(scale in target.scales, f"{key}.{scale}", "that of a scale of the target", scale)
+def _check_varying(record: Mapping[str, Any], key: str) -> None:
+    scales = record["target"].scales
+    for scale, one in record["varying"].items():
+        _require(scale in scales, f"{key}.{scale}", "that of a scale of the target", scale)
         is_right = len(one.terms) <= MAX_TERMS and bool(np.isfinite(one.log_prior))
         what = f"at most {MAX_TERMS} terms with a finite log_prior"
         _require(is_right, f"{key}.{scale}", what, one.log_prior)
         for n, term in enumerate(one.terms):
-            _check_term(term, columns, f"{key}.{scale}.terms[{n}]")
+            _check_term(term, record["columns"], f"{key}.{scale}.terms[{n}]")
 
 
 def _check_term(term: NoiseTerm, columns: Columns, key: str) -> None:
@@ -418,8 +411,8 @@ def _check_kernel(one: Evaluation | MixtureComponent, record: Mapping[str, Any],
     """Check that a kernel has columns and a scale of the model, and a number for each parameter."""
     expression, n, text = one.expression, len(record["columns"]), str(one.expression)
     _require(max(expression.columns, default=0) < n, key, f"a kernel of {n} columns", text)
-    is_known = expression.target in record["target"].scales
-    _require(is_known, key, "a kernel on a scale of the target", text)
+    has_scale = expression.target in record["target"].scales
+    _require(has_scale, key, "a kernel on a scale of the target", text)
     _check_shape(one.theta, (n_kernel_params(expression) + 1,), f"{key}.theta")
 
 

@@ -40,10 +40,7 @@ BANDS = (
     "are rows that are excluded as outliers, at the edge if they are far off."
 )
 
-PARAMETERS = (
-    "Values of the best kernel with central 90 % intervals. Component 0 is the noise; the others "
-    "are numbered as in the kernel."
-)
+PARAMETERS = "Values of the best kernel with 90 % intervals. Component 0 is the noise."
 
 
 def page(title: str, content: str) -> str:
@@ -174,24 +171,15 @@ def _effects(model: AutoKernelGPRegressor, explanation: Description, y_name: str
 
 
 def _kernels(model: AutoKernelGPRegressor) -> Iterator[str]:
-    yield paragraph(
-        "Probabilities are those among the kernels that the search has evaluated. Log evidence "
-        "and log prior are in nats."
-    )
+    yield paragraph("Probabilities are those among the evaluated kernels; logs are in nats.")
     yield table(model.posterior_)
-    yield paragraph(
-        "For each column, the probability that the target depends on it, repeats along it, and "
-        "is linear in it:"
-    )
+    yield paragraph("Probability that the target depends on a column, repeats, is linear along it:")
     yield table(model.inclusion_probabilities_)
     yield paragraph("How each column was read:")
     yield table(model.columns_)
     scales = model.scales_
     if any(one != IDENTITY for one in scales["scale"]):
-        yield paragraph(
-            "The probabilities of the scales of the target and, among kernels that use it, of "
-            "each column:"
-        )
+        yield paragraph("Probabilities of the scales; of a column, among kernels that use it:")
         yield table(scales)
 
 
@@ -210,11 +198,9 @@ def _calibration(model: AutoKernelGPRegressor) -> Iterator[str]:
             "calibration on rows that were not fitted."
         )
         return
-    yield paragraph(
-        f"{len(model.left_out_['row'])} rows are predicted by models that were fitted without "
-        "them. The line on the left should lie in the grey band, and so should the bars on the "
-        "right."
-    )
+    how = "The line and the bars should lie in the grey bands."
+    n = len(model.left_out_["row"])
+    yield paragraph(f"{n} rows are predicted by models that were fitted without them. {how}")
     display = CalibrationDisplay.from_estimator(model)
     inside = float(display.coverage(np.array([0.95]))[0])
     yield _picture(model, display.figure_, "Coverage of central intervals")

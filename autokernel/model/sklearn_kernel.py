@@ -72,8 +72,7 @@ class _OuterKernel(Kernel):
 class FeatureKernel(_OuterKernel):
     """Apply a kernel to one shifted column: ``k(X[:, feature] - shift, Y[:, feature] - shift)``.
 
-    With a transform, the kernel is that of the transformed column, of which the shift is
-    subtracted.
+    With a transform, the shift is subtracted from the transformed column.
 
     Parameters
     ----------
@@ -87,8 +86,7 @@ class FeatureKernel(_OuterKernel):
     name : str, optional
         Name of the column, for the text of the kernel.
     transform : {"log", "sqrt"}, optional
-        Scale of the column. A number that it does not have counts as the one that the shift makes
-        zero.
+        Scale of the column. A number that it does not have counts as the shift.
     offset : float, default=0.0
         Number added to the column before it is transformed.
 

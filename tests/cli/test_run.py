@@ -192,7 +192,7 @@ def test_the_console_and_the_report_speak_of_one_fit(tmp_path, capsys):
     for sentence in re.split(r"(?<=\D)\. ", sentences):
         assert sentence in page
     held = re.search(r"Intervals of 95 % hold \d of 4 test values\.", output)[0]
-    assert f"Fitted to 36 of 40 rows, the kernel predicts the other ones. {held}" in page
+    assert f"Fitted to 36 of 40 rows, the kernel predicts the others. {held}" in page
     for name, error in errors_of(output.replace("  ", " ")).items():
         assert f"{name} {error:.4g}" in page
     for name in ("Test RMSE of sales", "an RBF kernel", "2023-05-31", "2023-06-30", "lower_95"):

@@ -121,7 +121,7 @@ def test_scales_are_shown_and_names_with_dollar_signs_are_no_mathematics(tmp_pat
     text = page(refitted("log(y) ~ SE[0]", frame, sold), tmp_path, units={"y": "$ per $_"})
     assert "a $x_{$" in html.unescape(text)
     assert "What explains $ sold" in text
-    assert "The probabilities of the scales of the target" in text
+    assert "Probabilities of the scales" in text
     assert '<td class="text">target</td><td class="text">log</td>' in text
     assert "Each is the difference from the average over the rows" in text
 
