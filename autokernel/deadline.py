@@ -15,8 +15,8 @@ class Deadline:
 
     A pickled deadline keeps its moment in other processes of this machine. On another machine,
     whose clock has another zero, it allows the seconds that were left when it was pickled.
-    ``on_check`` is not pickled; earlier deadlines that are made once it is set call it too, and
-    share what the largest step of each kind took, from which the time of others is expected.
+    ``on_check``, which is not pickled, is called at each check, also of earlier deadlines that are
+    made once it is set. Deadlines made from each other share what the largest steps took.
     """
 
     def __init__(self, seconds: float) -> None:

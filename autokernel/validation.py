@@ -76,7 +76,7 @@ def ends_of_interval(coverage: float) -> FloatArray:
 def did_you_mean(
     given: object, known: Iterable[str], *, aliases: Mapping[str, str] = MappingProxyType({})
 ) -> str:
-    """Ask for the known name, or one of aliases in lower case, that is like a wrong one, if any."""
+    """Ask whether a similar known name, or one of ``aliases`` in lower case, was meant, if any."""
     by_case = {name.casefold(): name for name in known}
     wrong = given.casefold() if isinstance(given, str) else ""
     alias = aliases.get(wrong, "").casefold()

@@ -78,7 +78,7 @@ class ForecastDisplay:
     ) -> Self:
         """Predict along the only column, or along the column of time, and plot.
 
-        Before a short forecast, its last cycles and four times its extent of the past are shown.
+        Before a short forecast, the last cycles are shown, and four times its extent of the past.
 
         Parameters
         ----------

@@ -147,9 +147,9 @@ def _checked_units(
     known = {*names, Y_NAME}
     for name, unit in own.items():
         if name not in known or not isinstance(unit, str):
-            what, meant = f"names out of {sorted(known)}", did_you_mean(name, known - {name})
-            got = f"to texts such as 'years', got {name!r}: {unit!r}{meant}"
-            raise ValueError(f"units must map {what} {got}")
+            what = f"names out of {sorted(known)} to texts such as 'years'"
+            meant = did_you_mean(name, known - {name})
+            raise ValueError(f"units must map {what}, got {name!r}: {unit!r}{meant}")
     if len(own) < len(given):
         got = f"one for {target_name!r} and one for {Y_NAME!r}: leave one of them out"
         raise ValueError(f"units must have one unit for the target, got {got}")

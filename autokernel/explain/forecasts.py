@@ -107,9 +107,7 @@ def _rows(
             )
         elif not np.all(np.diff(rows[own, time], prepend=np.max(x[at], initial=-np.inf)) > 0):
             what = f"that follow the last row{' of each group' * bool(groups)}, in ascending order"
-            raise ValueError(
-                f"X must have times in column {column.name!r} {what}, or no such column"
-            )
+            raise ValueError(f"X must have times in column {column.name!r} {what}, or none")
     return rows
 
 

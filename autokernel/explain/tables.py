@@ -216,7 +216,7 @@ def left_out_table(model: FittedModel) -> Table:
 
 
 def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: str) -> Table:
-    """Return how each column was read, and whether kernels use it or why ``otherwise`` not."""
+    """Return how each column was read and is used; ``otherwise`` is why one that varies is not."""
     views = {node.view for kernel in kernels for node in kernel.nodes if node.view is not None}
     rows = []
     for number, column in enumerate(columns.every):
@@ -243,7 +243,7 @@ def _range_of(column: Column) -> str:
 
 
 def posterior_table(model: FittedModel) -> Table:
-    """Return the kernels in the posterior, by evidence in nats or by the criterion."""
+    """Return the kernels in the posterior; ``log_evidence`` is the criterion if there is none."""
     evaluations = [kernel.evaluation for kernel in model.kernels]
     log_prior = np.array([one.log_structure_prior for one in evaluations])
     return Table(
@@ -313,7 +313,7 @@ def _repeats(kernel: KernelPosterior, column: int) -> float:
 
 
 def parameter_table(model: FittedModel) -> Table:
-    """Return the parameters of the best kernel; one of two components has a row in both."""
+    """Return the parameters of the best kernel, in each component that has them."""
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)
     low, high = interval(np.exp(np.minimum(model.kernels[model.best].draws, LARGEST_LOG)))

@@ -173,13 +173,13 @@ def _effects(model: AutoKernelGPRegressor, explanation: Description, y_name: str
 def _kernels(model: AutoKernelGPRegressor) -> Iterator[str]:
     yield paragraph("Probabilities are those among the evaluated kernels; logs are in nats.")
     yield table(model.posterior_)
-    yield paragraph("Probability that the target depends on a column, repeats, is linear along it:")
+    yield paragraph("Probability that the target depends on, repeats along, is linear in a column:")
     yield table(model.inclusion_probabilities_)
     yield paragraph("How each column was read:")
     yield table(model.columns_)
     scales = model.scales_
     if any(one != IDENTITY for one in scales["scale"]):
-        yield paragraph("Probabilities of the scales; of a column, among kernels that use it:")
+        yield paragraph("Probabilities of the scales, those of columns among kernels with them:")
         yield table(scales)
 
 

@@ -22,8 +22,8 @@ FARTHEST = 8.0  # deviations; beyond, the rounding of probabilities near one hid
 class ErrorLaw:
     """The distribution of the errors of new observations, in predicted deviations.
 
-    It is a mixture of normal ones, by default a standard one. Their deviations are the ``width``
-    times :data:`FACTORS`, and for a share ``wild`` it is :data:`WILD`, whatever is predicted.
+    It is a mixture of normal ones, by default a standard one. Those with the ``shares`` deviate by
+    the ``width`` times :data:`FACTORS`, a share ``wild`` by :data:`WILD`, whatever is predicted.
     """
 
     width: float = 1.0

@@ -117,7 +117,8 @@ class FittedModel:
         ``AutoKernelGPRegressor.update`` says what changes. The ``rows`` are those ``given`` in the
         units of the model, the components of the mixture predict their moments ``joint``, and their
         log density at the best parameters of the best kernel is ``of_best``. An ``EvaluationError``
-        is raised if the components cannot be conditioned on them.
+        is raised if the components cannot be conditioned on them. Without rows, only the levels of
+        columns are added.
         """
         mixture = self.mixture
         with kernel_errors("the rows cannot join the model"):
@@ -207,7 +208,7 @@ class FittedModel:
 
     @property
     def noise_variance(self) -> float:
-        """Variance of the noise with a typical rounding, in squared units of that scale."""
+        """Variance of the noise, with a typical rounding, in squared units of ``scale``."""
         return (self.scaled_noise_variance + self.typical_rounding) * self.scale.width**2
 
     @property

@@ -111,7 +111,8 @@ def refit_by(best_first: Sequence[Evaluation], evaluator: Evaluator) -> Refit:
     """Return how kernels are fitted to some of the rows of an evaluator, and weighed by these.
 
     Kernels are ranked at the parameters of all rows, and the best ones are fitted from there by a
-    few steps. The volume of a posterior is scaled from all rows.
+    few steps. A structure that only the held-out rows support loses. The volume of a posterior is
+    scaled from all rows.
     """
 
     def refit(data: TrainingData) -> MixturePredictor:

@@ -177,7 +177,7 @@ class MixturePredictor:
     def moments(
         self, X: FloatArray, marginal: _Marginal | None = None, *, noise: bool = True
     ) -> tuple[FloatArray, FloatArray]:
-        """Compute the mean (n,) and the variance (n,), without noise those of ``draws_of_mean``."""
+        """Compute the mean (n,) and the variance (n,), without ``noise`` those of the function."""
         both, marginal, factor = [], marginal or self._marginal(X), self.law.deviation**2
         for (scale, one), (mean, variance) in zip(self._on_scales, marginal, strict=True):
             centre, spread = scale.moments(mean, variance)
