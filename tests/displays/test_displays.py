@@ -59,7 +59,7 @@ def test_a_forecast_is_at_given_inputs_and_on_given_axes_of_one_column(model, se
     display = ForecastDisplay.from_estimator(model, [[0.5], [0.1]], ax=ax)
     assert display.ax_ is ax
     assert display.x.tolist() == [0.1, 0.5]
-    with pytest.raises(ValueError, match="EffectsDisplay shows the effects of several"):
+    with pytest.raises(ValueError, match="EffectsDisplay shows several columns"):
         ForecastDisplay.from_estimator(several)
 
 
