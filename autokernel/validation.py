@@ -49,9 +49,8 @@ def index_of_column(given: object, names: Sequence[str], n_features: int, *, exp
     if isinstance(given, Integral) and not isinstance(given, bool) and 0 <= int(given) < n_features:
         return int(given)
     known = f"{[*names]} or the indices" if names else "the indices"
-    raise ValueError(
-        f"{expected}, out of {known} below {n_features}, got {given!r}{did_you_mean(given, names)}"
-    )
+    meant = did_you_mean(given, names)
+    raise ValueError(f"{expected}, out of {known} below {n_features}, got {given!r}{meant}")
 
 
 def check_probabilities(quantiles: Sequence[float]) -> FloatArray:

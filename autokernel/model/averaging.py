@@ -1,8 +1,4 @@
-"""The posterior over kernels, and mixtures of a few draws that stand for it.
-
-Each kernel of the search has a posterior probability and draws from the posterior of its
-parameters. :class:`PosteriorAveraging` chooses draws of each kernel by its probability.
-"""
+"""The posterior over kernels, and mixtures of a few draws that stand for it."""
 
 from collections import Counter
 from collections.abc import Iterable, Sequence

@@ -295,11 +295,9 @@ class MixturePredictor:
                 return below - probability
 
             rows = np.arange(means.shape[1], dtype=float)[:, None]
-            probability, row, start = np.broadcast_arrays(probabilities, rows, low)
+            args = tuple(np.broadcast_arrays(probabilities, rows, low))
             margin = 1e-9 * np.maximum(width, 1e-9)  # rounding must not hide the change of sign
-            found = elementwise.find_root(
-                excess, (-margin, width + margin), args=(probability, row, start)
-            )
+            found = elementwise.find_root(excess, (-margin, width + margin), args=args)
             low = low + np.where(found.success, found.x, width / 2)  # equal ends, but for rounding
         return scale.inverse(low) if are_on_one else low
 
