@@ -199,7 +199,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     approximation_ : str
         How predictions are computed, such as ``"exact"``, ``"state space"`` or ``"64 neighbours"``.
     search_history_ : dict of ndarray of shape (n_kernels,)
-        Evaluated kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
+        Table of the kernels in order, with the keys ``kernel``, ``score``, ``log_prior``,
         ``score_per_sample``, ``best_score``, ``n_leaves``, ``n_params``, ``phase``, ``status``,
         ``fit_seconds``, ``proposal_seconds``, ``elapsed``, ``estimate`` (what the score was
         expected to be), ``expected_improvement`` (over the best score before), ``standard_error``
@@ -243,11 +243,11 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         ``fold``. For it the best kernels of the search were ranked and fitted again without these
         rows; approximate predictions have one fold, of at most 1000 rows, and keep the parameters.
         ``mean`` and ``std`` are in units of y, before intervals are widened by what such rows show;
-        ``probability`` is that of a smaller target. Empty without time or ten rows. A table.
+        ``probability`` is that of a smaller target. Empty without time, or for fewer than ten rows.
     left_out_score_ : float
         R^2 of these means; nan without any.
     X_train_ : ndarray of shape (n_samples, n_features)
-        Training inputs, without outliers and rows of weight zero; those of :meth:`update` are last.
+        Training inputs, equal rows too, without outliers and weights of zero; rows of updates last.
     y_train_ : ndarray of shape (n_samples,)
         Training targets, of the same rows.
     n_features_in_ : int
@@ -456,7 +456,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         draw of the average is multiplied by the joint predictive density of the new rows, the
         probability of a kernel by the mean of these densities, or by that at its best parameters
         if it has no draw. ``best_kernel_`` stays, for a target that is standardised by the rows of
-        the fit, and ``best_score_`` grows by the log predictive density at its parameters.
+        the fit, and ``best_score_`` grows by the log predictive density at its parameters. An
+        approximation is made again for all rows.
 
         With ``outliers="auto"``, new outliers are added to ``outliers_`` by the rule of the fit,
         and judged again with the rows of later updates. All rows of a new level of the target join
@@ -736,8 +737,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     def _sk_visual_block_(self) -> Any:
         from sklearn.utils._repr_html.estimator import _VisualBlock  # noqa: PLC0415 - private
 
-        caption = getattr(self, "best_expression_", None)
-        details = {"name_details": str(self), "name_caption": caption}
+        words = getattr(self, "best_expression_", None)
+        details = {"name_details": str(self), "name_caption": words}
         return _VisualBlock("single", self, names=type(self).__name__, **details)
 
 

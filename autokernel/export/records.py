@@ -157,7 +157,7 @@ def to_dict(model: AutoKernelGPRegressor) -> dict[str, Any]:
         except TypeError:
             left_out.append(name)
     if left_out:
-        what = "which a file must not choose or cannot hold: set them after from_dict"
+        what = "which a file must not choose or cannot hold: defaults replace them in the copy"
         warn_user(f"to_dict leaves out {', '.join(left_out)}, {what}")
     record = {
         "format": _FORMAT,
@@ -411,8 +411,8 @@ def _check_kernel(one: Evaluation | MixtureComponent, record: Mapping[str, Any],
     """Check that a kernel has columns and a scale of the model, and a number for each parameter."""
     expression, n, text = one.expression, len(record["columns"]), str(one.expression)
     _require(max(expression.columns, default=0) < n, key, f"a kernel of {n} columns", text)
-    has_scale = expression.target in record["target"].scales
-    _require(has_scale, key, "a kernel on a scale of the target", text)
+    is_known = expression.target in record["target"].scales
+    _require(is_known, key, "a kernel on a scale of the target", text)
     _check_shape(one.theta, (n_kernel_params(expression) + 1,), f"{key}.theta")
 
 
