@@ -493,8 +493,8 @@ class ExplainedFunction:
             else:
                 whole = scale.forward(mixture.quantiles(X, np.array([0.5]))[:, 0])
             every = zip(mixture.components, mixture.predictors, strict=True)
-            of = self.model.target.scale_of
-            centres = [_centre(of(one.expression), p, X, scale) for one, p in every]
+            scales = self.model.target.scales
+            centres = [_centre(scales[one.expression.target], p, X, scale) for one, p in every]
         return whole, self._spread * np.sqrt(mixture.weights @ (np.array(centres) - whole) ** 2)
 
     def _separable(self, parts: list[Part]) -> list[Part]:
