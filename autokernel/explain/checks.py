@@ -37,10 +37,6 @@ LEAST_DEVIATION = 1e-3  # of residuals, most of which are zero
 N_LAGS = 24  # of residuals before; half-hours, hours and months have seasons of 12 or 24
 MIN_OF_LEVEL = 5  # rows of a level whose noise is compared
 MAX_NAMED, MIN_SHARED = 6, 3  # rows, and those that share a day
-NOT_CHECKED = (
-    "Residuals were only compared with the columns: rows are too many, or predictions are "
-    "approximate."
-)
 MASKING = "They mask the other rows; remove them if they are errors and refit."
 NOISE, BEFORE = "noise", "residuals from the rows before"
 
@@ -53,10 +49,16 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
     data, width = model.mixture.data, model.target.width
     are_exact = all(isinstance(one, ExactPredictor) for one in model.mixture.predictors)
     if len(data.y) > MAX_ROWS or not are_exact:
-        yield Fact(NOISE, "is not checked", evidence=model.approximation, text=NOT_CHECKED)
+        why = f"{len(data.y)} rows are too many" if are_exact else "predictions are approximate"
+        fact = Fact(NOISE, "is not checked", evidence=model.approximation)
+        yield fact.said(f"Residuals were only compared with the columns, as {why}.")
         medians = model.mixture.quantiles(data.X, np.array([0.5]))[:, 0]
-        residuals = model.transformed.y - model.scale.forward(medians)
-        yield from _with_columns(residuals, width * (data.u - medians), model, axes)
+        yield from _with_columns(
+            model.transformed.y - model.scale.forward(medians),
+            width * (data.u - medians),
+            model,
+            axes,
+        )
         return
     probabilities, errors = model.mixture.leave_one_out()
     residuals = _apart(np.clip(norm.ppf(probabilities), -MOST_DEVIATIONS, MOST_DEVIATIONS), model)
@@ -66,14 +68,14 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
     yield from _shared_by_far_rows(judged, model, axes)
     if _stand_apart(judged):
         yield from _far_rows(judged, model.given_rows)
-        is_little = np.mean(errors**2) > 0.5 * np.var(data.y)  # the fit is poor
-        if is_little and near[_is_far(judged)].any():
+        # if the fit is poor
+        if np.mean(errors**2) > 0.5 * np.var(data.y) and near[_is_far(judged)].any():
             yield Fact("fit", "is hidden", deviation, evidence="residuals", text=MASKING)
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals, model.given_rows)
     else:
-        largest = residuals[np.argmax(np.abs(residuals))]
         shape = _changing_spread(residuals, near, model, axes)
+        largest = residuals[np.argmax(np.abs(residuals))]
         shape += _skewness(residuals[near], advice, largest=largest)
         yield from shape  # such noise has rows far off, but none of the farthest
         yield from _far_rows(residuals, model.given_rows, least=MOST_DEVIATIONS * bool(shape))
@@ -279,7 +281,8 @@ def _with_columns(
             found = spearmanr(residuals, x)
             word = f"{'rise' if found.statistic > 0 else 'fall'} with"
             how = "rank correlation of residuals with the column"
-            groups = [x <= np.quantile(x, 1 / 3), x >= np.quantile(x, 2 / 3)]
+            low, high = np.quantile(x, [1 / 3, 2 / 3])
+            groups = [x <= low, (x >= high) & (x > low)]  # most values may be equal
         size = float(np.ptp([errors[one].mean() for one in groups]))
         fact = Fact("residuals", f"{word} {axis.name}", size, evidence=how)
         text = f"The residuals still {word} {axis.name}, by {number(size, 2)}."

@@ -23,7 +23,7 @@ from autokernel.explain.decomposition import (
     ExplainedFunction,
     Interaction,
 )
-from autokernel.explain.facts import Fact
+from autokernel.explain.facts import LIKELY, Fact
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import (
     SCALE_WORDS,
@@ -142,7 +142,7 @@ class Description:
 
     @property
     def shown(self) -> list[Part | Interaction]:
-        """The effects that are described, in the order of what their columns change.
+        """The effects that are drawn, in the order of what their columns change.
 
         That is the deviation over the rows of an effect with the interactions of its column.
         """
@@ -159,9 +159,16 @@ class Description:
 
         return sorted([*large, *self.interactions], key=changes, reverse=True)
 
+    @property
+    def described(self) -> list[Part | Interaction]:
+        """The effects that have a sentence: all shown but interactions that are all uncertain."""
+        return [e for e in self.shown if isinstance(e, Part) or len(self.facts(e)) > 1]
+
     def _is_open(self, part: Part) -> bool:
-        """Whether a part that explains little has no certain direction."""
-        return part.share < OPEN_SHARE and self.facts(part)[0].predicate == "is open"
+        """Whether a part that explains little has no direction that is likely."""
+        first = self.facts(part)[0]
+        is_unlikely = first.predicate == "is open" or first.probability < LIKELY
+        return part.share < OPEN_SHARE and len(self.names) > 1 and is_unlikely
 
     def text(self, effect: Part | Interaction) -> str:
         """Describe an effect in one sentence."""
@@ -169,7 +176,7 @@ class Description:
 
     def paragraphs(self) -> list[str]:
         """Describe each component, without those that explain little."""
-        return [_in_one(self.facts(effect)) for effect in self.shown]
+        return [_in_one(self.facts(effect)) for effect in self.described]
 
     def remarks(self) -> list[str]:
         """Say what the components do not, and of which columns and which kernel they are."""
@@ -186,7 +193,7 @@ class Description:
 
     def short(self) -> str:
         """Say what is largest, in at most three lines."""
-        first = " ".join(map(self.text, self.shown[:3]))
+        first = " ".join(map(self.text, self.described[:3]))
         checks = [*self._search(), *self._residuals]
         lines = [_in_one(self._target()), first, _in_one(checks[:1])]
         return "\n".join(line for line in lines if line)
@@ -198,7 +205,7 @@ class Description:
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
         every = [*self._search(), *self._target()]
-        for effect in self.shown:
+        for effect in self.described:
             every += self.facts(effect)
         every += chain.from_iterable(self._remarks)
         columns: dict[str, Any] = {
@@ -269,7 +276,7 @@ class Description:
         if small:
             columns = sorted({part.column for part in small})
             names = listing([self.names[c] for c in columns])
-            share = max(0.0, sum(part.share for part in small))
+            share = sum(max(0.0, part.share) for part in small)  # which may cancel
             which = f"{capital(counted(len(small), 'smaller component'))} of {names}"
             verb = "explains" if len(small) == 1 else "together explain"
             text = f"{which} {verb} {percent(share)} {of}"
@@ -277,9 +284,10 @@ class Description:
             large = {part.column for part in self.shown if isinstance(part, Part)}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
             yield from map(self._matters, sure if len(self.names) > 1 else [])
-        more = 1 - sum(one.share for one in self.effects)
+        pairs = [one for one in self.described if isinstance(one, Interaction)]
+        more = 1 - sum(one.share for one in self.explained.parts) - sum(one.share for one in pairs)
         if self.explained.interactions and more >= SMALL:
-            which = "Other interactions explain" if self.interactions else "Interactions explain"
+            which = "Other interactions explain" if pairs else "Interactions explain"
             text = f"{which} {percent(more)} {of}"
             yield Fact("the rest", "share", more, evidence=how, text=text)
 
@@ -320,8 +328,10 @@ class Description:
         """Say which columns may matter, which are not used, and which are nearly the same."""
         if len(self.names) == 1 or self._is_rough or not self.model.evaluation.expression.leaves:
             return
-        if unjudged := listing([self.names[one] for one in self.model.unjudged] or [""]):
-            matter = "matters" if len(self.model.unjudged) == 1 else "matter"
+        described = self.model.evaluation.expression.columns
+        unknown = [self.names[one] for one in self.model.unjudged if one not in described]
+        if unjudged := listing(unknown or [""]):
+            matter = "matters" if len(unknown) == 1 else "matter"
             text = f"Whether {unjudged} {matter} is not known, as the search was cut."
             yield Fact(unjudged, "is not judged", evidence=USED, text=text)
         yield from self._uncertain_and_unused()
@@ -340,8 +350,9 @@ class Description:
         rows = [(name, p) for name, p, extent in every if extent]
         doubted = {  # as the sentences about their effects have a probability
             self.names[part.column]
-            for part in self.explained.parts[: self.explained.n_large]
-            if any(fact.probability < CERTAIN for fact in self.facts(part) if fact.text)
+            for part in self.shown
+            if isinstance(part, Part)
+            and any(fact.probability < CERTAIN for fact in self.facts(part) if fact.text)
         }
         unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN and name not in doubted]
         names = listing([f"{name} ({p:.2f})" for name, p in unsure] or [""])
@@ -475,7 +486,8 @@ class Description:
         varying = {axis.name: x for axis, x in every if np.ptp(x) > 0 and not axis.levels}
         if len(varying) < 2:
             return
-        r, names = np.abs(np.corrcoef([*varying.values()])), np.array([*varying])
+        signed, names = np.corrcoef([*varying.values()]), np.array([*varying])
+        r = np.abs(signed)
         how = "least correlation of the columns"
         for group, least in _groups(r, SAME_COLUMN):
             main, *others = sorted(names[group].tolist(), key=self._rank_of)
@@ -488,15 +500,16 @@ class Description:
             text = f"{listing(names[group].tolist())} {what}: leave out {listing(others)}."
             yield Fact(listing([main, *others]), "are alike", least, evidence=how, text=text)
         for group, least in _groups(r, 0.95):
-            subject = listing(names[group].tolist())
-            if least > SAME_COLUMN:
-                continue
-            size = f"{least:.2f}{' or more' * (len(group) > 2)}" if least <= 0.995 else "above 0.99"
-            text = (
-                f"{subject} can hardly be distinguished in these data (their correlation is {size})"
-            )
-            text = f"{text}: what is said of one may be due to another."
-            yield Fact(subject, "are alike", least, evidence=how, text=text)
+            own = names[group].tolist()
+            is_used = any(self._rank_of(one)[0] < -EXCLUDED for one in own)
+            if is_used and least <= SAME_COLUMN:
+                size = f"{least:.2f}{' or more' * (len(group) > 2)}"
+                size = size if least <= 0.995 else "above 0.99"
+                if len(group) == 2 and signed[tuple(group)] < 0:
+                    size = f"-{least:.2f}" if least <= 0.995 else "below -0.99"
+                what = f"can hardly be distinguished in these data (their correlation is {size})"
+                text = f"{listing(own)} {what}: what is said of one may be due to another."
+                yield Fact(listing(own), "are alike", least, evidence=how, text=text)
 
     def _rank_of(self, name: str) -> tuple[float, int]:
         """Order columns by how probable it is that the kernels use them."""

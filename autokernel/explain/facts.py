@@ -130,36 +130,39 @@ def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Cu
     return Curve(places, mean, draws, explained.probability(part))
 
 
-def within_and_between(explained: ExplainedFunction, column: int) -> tuple[Ends, Ends] | None:
+def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, Ends] | None:
     """Compute the slopes of predictions along a column within groups, and of the groups' means.
 
-    None if the groups of the series are not known or few, if the column hardly varies within or
-    between them, or if the slopes do not differ certainly by half of the larger one.
+    They are along the scale of the column. None if the groups of the series are not known or few,
+    if the column hardly varies within or between them, or if the slopes do not differ certainly by
+    half of the larger one.
     """
     model, X = explained.model, explained.X
-    if not model.series.groups or column in model.series.columns:
+    if not model.series.groups or part.column in model.series.columns:
         return None
-    some = np.linspace(0, len(X) - 1, min(len(X), MAX_PANEL)).astype(int)
     names, group, n = np.unique(
-        X[some][:, model.series.groups], axis=0, return_inverse=True, return_counts=True
+        X[:, model.series.groups], axis=0, return_inverse=True, return_counts=True
     )
-    x = X[some, column]
+    x = explained.view(part).forward(X[:, part.column])
     between = (np.bincount(group, x) / n)[group] - x.mean()
-    within = x - x.mean() - between
-    squares = np.array([within @ within, between @ between])
+    both = np.column_stack([x - x.mean() - between, between])
+    squares = np.sum(both**2, axis=0)
     if len(names) < MIN_GROUPS or n.mean() < 3 or squares.min() <= 2e-3 * squares.sum():
         return None
-    mean, draws = model.mixture.mean(X[some]), model.mixture.draws_of_mean(X[some], N_DRAWS)
-    values = model.target.inverse(np.vstack([mean, draws]))
-    values = np.log(values) if model.scale.name == "log" else values
-    slopes = values @ np.column_stack([within, between]) / squares  # the mean comes first
-    apart = np.abs(slopes[0, 0] - slopes[0, 1]) > HALF * np.abs(slopes[0]).max()
-    more = np.mean(slopes[1:, 0] > slopes[1:, 1])
-    if not apart or 1 - CERTAIN < more < CERTAIN:
+    some = np.linspace(0, len(X) - 1, min(len(X), MAX_PANEL)).astype(int)  # that are drawn
+    draws = np.vstack([model.mixture.mean(X[some]), model.mixture.draws_of_mean(X[some], N_DRAWS)])
+    y, drawn = model.target.inverse(model.mixture.mean(X)), model.target.inverse(draws)
+    if model.scale.name == "log":
+        y, drawn = np.log(y), np.log(drawn)
+    slopes = y @ both / squares
+    changes = (drawn[1:] - drawn[0]) @ both[some] / np.sum(both[some] ** 2, axis=0)
+    more = np.mean(changes @ [1.0, -1.0] > slopes[1] - slopes[0])
+    is_apart = abs(slopes[0] - slopes[1]) > HALF * np.abs(slopes).max()
+    if not is_apart or 1 - CERTAIN < more < CERTAIN:
         return None
-    low, high = interval(slopes[1:])
-    first, second = np.array([slopes[0], low, high]).T.tolist()
-    return tuple(first), tuple(second)
+    low, high = slopes + interval(changes)
+    first, second = zip(slopes.tolist(), low.tolist(), high.tolist(), strict=True)
+    return first, second
 
 
 def direction(curve: Curve, subject: str) -> Fact:
@@ -205,10 +208,10 @@ def _rise_or_fall(curve: Curve, quantity: Quantity, fact: Fact) -> Fact:
 def nearly_line(curve: Curve, subject: str) -> Fact | None:
     """Say whether a curve is nearly a straight line along the scale of its places.
 
-    Its slopes in each quarter of the middle nine tenths agree within a fifth with their mean.
+    Its slopes in each eighth of the middle nine tenths agree within a fifth with their mean.
     """
     share, x = float(_line_shares(curve.places, curve.mean[None])[0]), curve.places
-    at = x[0] + np.ptp(x) * np.linspace(0.05, 0.95, 5)
+    at = x[0] + np.ptp(x) * np.linspace(0.05, 0.95, 9)
     slopes = np.diff(np.interp(at, x, curve.mean))
     if np.any(np.abs(slopes - slopes.mean()) > 0.2 * abs(slopes.mean())):
         return None
@@ -217,14 +220,18 @@ def nearly_line(curve: Curve, subject: str) -> Fact | None:
     return Fact(subject, "follows its scale", share, probability=sure, evidence=how)
 
 
-def half_way(curve: Curve, subject: str) -> Fact | None:
-    """Say until where half of the change between the ends of a curve that does not turn happens."""
+def half_way(curve: Curve, subject: str, *, is_log: bool) -> Fact | None:
+    """Say until where half of the change between the ends of a curve that does not turn happens.
+
+    That is half of the change of the target, also if the curve has the logs of factors.
+    """
     change = float(changes_of(curve.mean[None])[0])
     if curve.reach > (1 + DETOUR) * abs(change):
         return None
     sign = np.sign(change)
+    amounts = np.exp if is_log else np.positive
     places = curve.measured(
-        lambda curves: np.array([_middle(curve.places, sign * one) for one in curves]),
+        lambda curves: np.array([_middle(curve.places, sign * amounts(one)) for one in curves]),
         is_place=True,
     )
     return Fact(subject, "is half way", *places, evidence="half of the difference between the ends")

@@ -62,6 +62,7 @@ SCALE_WORDS = {IDENTITY: "original", "log": "log", "sqrt": "square root", "logit
 
 UNNAMED = "the target"
 FAR_AROUND = 1.5  # the range of a trend in that of its averages, from which it is said instead
+FEW_AROUND = 0.005, 0.995  # quantiles of a trend at the rows
 WHOLE = 1.005  # share of the variance from which an effect explains more than there is
 STILL = 1e-9  # largest span of a component that does not vary, in deviations of the target
 MAX_LOG_STEP = np.log(100.0)  # of a factor per unit of a column, above which it is per less
@@ -142,8 +143,9 @@ class Sentences:
         top = float(np.interp(fact.value, curve.places, curve.mean))
         by_first, by_then = map(self.amount, (top - curve.mean[0], curve.mean[-1] - top))
         fact, place = placed(fact, axis, view)
-        last = axis.end(float(view.inverse(curve.places[-1])))
-        return fact, f"{first} by {by_first} until {place} and {then} by {by_then} until {last}"
+        begin, last = (axis.end(float(one)) for one in view.inverse(curve.places[[0, -1]]))
+        text = f"{first} by {by_first} from {begin} until {place}"
+        return fact, f"{text} and {then} by {by_then} until {last}"
 
     def signed(self, value: float, spread: float) -> str:
         """Write a difference on the scale of the target with its sign, or as a factor.
@@ -162,7 +164,8 @@ def placed(fact: Fact, axis: Axis, view: Scale) -> tuple[Fact, str]:
     """Return a place on the scale of a column in the units of the column, and its text."""
     ends = view.inverse(np.array(fact.ends)).tolist()
     moved = fact.moved(*ends).scaled(axis.extent, axis.low)
-    return replace(moved, unit=axis.unit), axis.place(*ends)
+    text = axis.end(ends[0]) if ends[1] == ends[2] else axis.place(*ends)  # one of few values
+    return replace(moved, unit=axis.unit), text
 
 
 class ComponentFacts:
@@ -233,7 +236,10 @@ class ComponentFacts:
         part, region = self._part, self._region
         sure = self._explained.probability(self._whole)
         if self._is_hidden or (self._is_only and sure < SURE):
-            has = "has a cycle in" if part.is_season else "depends on"
+            has = "depends on"
+            if part.is_season:
+                period = self._axis.extent * part.period
+                has = f"has a cycle of {duration(period, unit=self._axis.unit)} in"
             what = f"whether {self._say.y_name} {has} {self._name}"
             text, how = f"outliers mask {what}", "outliers that mask it"
             if not self._is_hidden:
@@ -307,7 +313,7 @@ class ComponentFacts:
 
         A rise or fall on average over all rows that those of each group contradict is not said.
         """
-        slopes = within_and_between(self._explained, self._part.column)
+        slopes = within_and_between(self._explained, self._part)
         if slopes is None:
             return said
         say, series = self._say, self._explained.model.series
@@ -431,7 +437,7 @@ class ComponentFacts:
         near = nearly_line(curve, self._subject) if has_words else None
         if near is not None and near.probability >= SURE:
             return near
-        half = half_way(curve, self._subject)
+        half = half_way(curve, self._subject, is_log=self._is_log)
         middle = (half.value - curve.places[0]) / np.ptp(curve.places) if half else HALF
         is_late = len(curve.mean) > MAX_VALUES and abs(middle - HALF) > 0.15  # of the column
         return half if is_late or not self._is_linear else None
@@ -488,10 +494,11 @@ class ComponentFacts:
         """
         x = np.unique(self._x)
         values, say = self._explained.in_unit(self._explained.mean(self._part, x)), self._say
-        if np.ptp(values) <= FAR_AROUND * level.reach:
+        ends = np.quantile(values, FEW_AROUND, method="nearest")  # single rows may be wrong
+        if np.ptp(ends) <= FAR_AROUND * level.reach:
             return []
-        low, high = (self._axis.place(x[at(values)]) for at in (np.argmin, np.argmax))
-        size, where = float(np.ptp(values)), f"lowest at {low} and highest at {high}"
+        low, high = (self._axis.place(x[values == end][0]) for end in ends)
+        size, where = float(np.ptp(ends)), f"lowest at {low} and highest at {high}"
         if self._axis.origin is not None:
             moments = self._axis.low + self._axis.extent * x[np.argsort(values, kind="stable")]
             days, n = shared_days(np.array([*dict.fromkeys(np.floor(moments).tolist())][:6]))
@@ -645,7 +652,9 @@ class ComponentFacts:
         part = self._part
         if any(one.column == part.column and one is not part for one in self._explained.parts):
             return []  # the other part has the trend
-        curve, level = self._level()
+        whole = replace(part, is_season=False)  # with the trends of other kernels
+        curve = level_of(self._explained, whole)
+        level = direction(curve, self._subject)
         word, *linearly = level.predicate.split()
         extent = float(np.ptp(self._x)) if linearly else 1.0
         is_far = abs(level.value) * extent >= 0.2 * swing and level.probability >= CERTAIN
@@ -826,7 +835,8 @@ class InteractionFacts:
     def _half_ways(self, column: int, curves: Sequence[Curve], facts: Sequence[Fact]) -> list[str]:
         """Say until where half of each rise or fall happens, if these places surely differ."""
         axis, view = self._say.axes[column], self._view(column)
-        halves = [half_way(curve, axis.name) for curve in curves]
+        is_log = self._say.scale == "log"
+        halves = [half_way(curve, axis.name, is_log=is_log) for curve in curves]
         known = [one for one in halves if one is not None and np.isfinite(one.low)]
         is_one_way = len({one.predicate for one in facts}) == 1 and facts[0].predicate in WAYS
         if not is_one_way or len(known) < len(curves):
@@ -855,7 +865,8 @@ class InteractionFacts:
     def _of_levels(self) -> list[Fact]:
         """Say which levels of two categories exceed both effects most, or fall short most."""
         explained, pair, say = self._explained, self._pair, self._say
-        points = np.unique(explained.X[:, pair.columns], axis=0)
+        points, counts = np.unique(explained.X[:, pair.columns], axis=0, return_counts=True)
+        points = points[counts >= min(2, counts.max())]  # one row shows little
         heights = explained.in_unit(explained.mean(pair, points))
         found = []
         for word, begin, at in (

@@ -85,13 +85,13 @@ SWING = r"with a swing of (2\.0|1\.9)\d litres in its last cycle\. It repeats be
             -((T - 4) ** 2),
             "SE[time]",
             WIDE,
-            r"rises by 1\S+ litres until (1953\.9|1954\.0)\d* \(.*\) and falls by 3",
+            r"rises by 1\S+ litres from 1950 until (1953\.9|1954\.0)\d* \(.*\) and falls by 3",
         ),
         (
             (T - 4) ** 2,
             "SE[time]",
             WIDE,
-            r"falls by 1\S+ litres until (1953\.9|1954\.0)\d* \(.*\) and rises by 3",
+            r"falls by 1\S+ litres from 1950 until (1953\.9|1954\.0)\d* \(.*\) and rises by 3",
         ),
         (
             np.sin(T),
@@ -199,7 +199,9 @@ def test_a_turn_has_a_size_that_the_noise_does_not_explain():
     texts = [
         described("SE[time]", [0.06, 1.0], y, spread=1e-3, noise=noise) for noise in (0.02, 2.0)
     ]
-    assert re.search(r"falls by \S+ litres until 1953\.\S+ .+ and rises by \S+ litres", texts[0])
+    assert re.search(
+        r"falls by \S+ litres from 1950 until 1953\.\S+ .+ and rises by \S+ litres", texts[0]
+    )
     assert "rises by 0." in texts[1]
     assert "falls" not in texts[1]
 

@@ -137,7 +137,7 @@ def ratio_of_half_ways(text: str) -> float:
 
 def columns_of(subject: str) -> str:
     """Return the columns that a claim is about: by a kernel, a pair, or a curve at a value."""
-    in_kernel = re.findall(r"\[(?:\w+\()?(\w+)\)?\]", subject)
+    in_kernel = re.findall(r"\[(?:\w+\()?(\w+)(?: \+ [\d.]+)?\)?\]", subject)
     pair = re.fullmatch(r"(\w+)(?: and (\w+)|, where (\w+) is .+)", subject)
     names = in_kernel or [one for one in (pair.groups() if pair else [subject]) if one]
     return ",".join(sorted({*names} - {"y", "noise"}))

@@ -275,6 +275,7 @@ class Reader:
     def curve(self) -> tuple[np.ndarray, np.ndarray]:
         """Compute a curve over the data, averaged over the period of a wave around it."""
         view, values, ends = self.view, np.unique(self.x), self.part_ends()
+        view = "identity" if ends[0] <= 0 else view  # of logs of a sum
         x = INVERSES[view](np.linspace(*SCALES[view](np.array(ends)), N_GRID))
         if len(values) <= 20:
             x = values[(values >= ends[0]) & (values <= ends[1])]
@@ -358,8 +359,9 @@ def change(reader: Reader, match: Match) -> bool:
             return False
     if match["half"]:
         at = SCALES[reader.view]
-        away = np.interp(at(float(match["half"])), at(places), y) - (y[0] + y[-1]) / 2
-        if abs(away) > 0.15 * abs(y[-1] - y[0]):
+        amounts = np.exp(y) if reader.scale == "log" else y
+        found = np.interp(at(float(match["half"])), at(places), amounts)
+        if abs(found - (amounts[0] + amounts[-1]) / 2) > 0.15 * abs(amounts[-1] - amounts[0]):
             return False
     rel = 0.25 if reader.period or is_part else 0.05
     return says(match, reader.written(total, sign(match)), rel)
@@ -494,7 +496,7 @@ def width(y: np.ndarray) -> float:
 
 def has_course(reader: Reader, places: np.ndarray, y: np.ndarray, what: str) -> bool:
     """Whether a curve (n_places,) does what a clause says."""
-    change = y[-1] - y[0]
+    change, amounts = y[-1] - y[0], np.exp(y) if reader.scale == "log" else y
     if flat := re.fullmatch(FLAT, what):
         low, high = (float(flat[name]) for name in ("least", "most"))
         return low <= reader.written(width(y) if "swings" in what else change) <= high
@@ -509,8 +511,8 @@ def has_course(reader: Reader, places: np.ndarray, y: np.ndarray, what: str) -> 
     if match is None:
         return False
     if match["half"]:
-        at = float(np.interp(float(match["half"]), places, y))
-        if abs(at - (y[0] + y[-1]) / 2) > 0.1 * np.ptp(y):
+        at = float(np.interp(float(match["half"]), places, amounts))
+        if abs(at - (amounts[0] + amounts[-1]) / 2) > 0.1 * np.ptp(amounts):
             return False
     sizes = {"goes up and down": np.ptp(y), "swings": width(y)}
     size = sizes.get(match["way"])
@@ -602,7 +604,7 @@ COURSE = (
     rf"(?:$|(?:, | and )(?={VERB}))"
 )
 TURN = (
-    rf"(?P<way>rises|falls) by (?P<before>{SOME}) until \S+.* and (?:rises|falls) by "
+    rf"(?P<way>rises|falls) by (?P<before>{SOME}) from {PLACE} until \S+.* and (?:rises|falls) by "
     rf"(?P<after>{SOME}) until \S+"
 )
 CHANGE = (
@@ -653,7 +655,7 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     rf"{WAY} by {AMOUNT}{RANGE}(?: from (?P<first>\S+) to (?P<last>\S+?))?{PERHAPS}"
     r"(?:, most of it around (?P<jump>-?[\d.]+).*|, nearly (?P<near>[\w ]+) of .+"
     r"|, half of it until (?P<half>-?[\d.]+)(?:\D.*)?)?": change,
-    rf"{WAY}(?: by (?P<before>{SOME}))? until (?P<top>{PLACE}){UNIT}{ABOUT} and "
+    rf"{WAY}(?: by (?P<before>{SOME}))? from {PLACE} until (?P<top>{PLACE}){UNIT}{ABOUT} and "
     rf"(?P<then>rises|falls)(?: by (?P<after>{SOME}))? until {PLACE}{PERHAPS}": turn,
     rf"{WAY} by {AMOUNT}{RANGE} from (?P<first>\S+) to (?P<last>\S+?){PERHAPS}, and its course "
     r"elsewhere is uncertain": change_between,
@@ -770,7 +772,7 @@ def small(reader: Reader, match: Match) -> bool:
         return False
     own = [[number for number in hidden if reader.name(number) == name] for name in names]
     effects = (reader.effect_on_scale(one, reader.values(reader.name(one[0]))) for one in own)
-    return is_share(match, sum(map(reader.share, effects)))
+    return is_share(match, sum(max(0.0, share) for share in map(reader.share, effects)))
 
 
 def noise(reader: Reader, match: Match) -> bool:
@@ -806,7 +808,8 @@ def matters(reader: Reader, match: Match) -> bool:
     table = reader.model.inclusion_probabilities_
     p = dict(zip(table["column"], table["depends"], strict=True))
     low, high = (0.0, 0.055) if "not used" in match[0] else (0.045, 0.955)  # in two digits
-    names = re.split(r", | and ", re.sub(r" \([\d.]+\)", "", match["names"]))
+    names = re.sub(r" and \d+ others", "", re.sub(r" \([\d.]+\)", "", match["names"]))
+    names = re.split(r", | and ", names)
     return all(low <= p[name] <= high + 1e-9 for name in names)
 
 
@@ -913,8 +916,8 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     (r"No structure was found: .+ around its (?:geometric )?mean, .+\.", is_said),
     (r"It ends before the data do\.", is_said),
     (
-        r"(?:.*, it is|It is) uncertain whether .+ (?:depends on|has a cycle in) .+\.|"
-        r"(?:.*, outliers|Outliers) mask whether .+ (?:depends on|has a cycle in) .+\.",
+        r"(?:.*, it is|It is) uncertain whether .+ (?:depends on|has a cycle of .+ in) .+\.|"
+        r"(?:.*, outliers|Outliers) mask whether .+ (?:depends on|has a cycle of .+ in) .+\.",
         is_said,
     ),
     (r"It is uncertain whether (?P<names>.+) matters?\.", matters),
