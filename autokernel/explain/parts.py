@@ -154,10 +154,13 @@ class Part:
     def stands_for(self, other: "Part", parts: Sequence["Part"] = ()) -> bool:
         """Whether a factor of another kernel belongs to it, and to none of the other parts.
 
-        A season has those with its period, and what is confined to regions those of the same ones.
+        A season has those with its period, of products with several the longest that a part has,
+        and what is confined to regions those of the same ones.
         """
         if self.is_season:
-            return any(abs(one / self.period - 1) < 0.05 for one in other.every_period)
+            is_of_longest = any(one.repeats_like(other, 0.05) for one in parts)
+            periods = [other.period] if is_of_longest else other.every_period
+            return any(abs(one / self.period - 1) < 0.05 for one in periods)
         if self.regions:
             return self.regions == other.regions
         rivals = [one for one in parts if not (one.is_free or (self.is_whole and one.is_season))]

@@ -652,7 +652,7 @@ class ComponentFacts:
         part = self._part
         if any(one.column == part.column and one is not part for one in self._explained.parts):
             return []  # the other part has the trend
-        whole = replace(part, is_season=False)  # with the trends of other kernels
+        whole = replace(part, is_season=False, is_whole=True)  # with trends of other kernels
         curve = level_of(self._explained, whole)
         level = direction(curve, self._subject)
         word, *linearly = level.predicate.split()
