@@ -573,6 +573,9 @@ def within_and_between(reader: Reader, match: Match) -> bool:
     groups = reader.data[re.split(", | and ", match["groups"])].iloc[reader.fitted.rows]
     frame = groups.assign(x=reader.values(reader.column), y=reader.model.predict(reader.data))
     frame["y"] = np.log(frame["y"]) if reader.scale == "log" else frame["y"]
+    views = {"doubling": np.log2, "root": np.sqrt}
+    for word, view in views.items():
+        frame["x"] = view(frame["x"]) if word in match["within"] else frame["x"]
     means = frame.groupby([*groups])[["x", "y"]].transform("mean")
     slopes = (np.polyfit(one["x"], one["y"], 1)[0] for one in (frame[["x", "y"]] - means, means))
     ways = (1 if match[one] == "rises" else -1 for one in ("way", "then"))
