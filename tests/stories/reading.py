@@ -467,7 +467,8 @@ def curve_at(
         end = common_end(reader, name, z)
         first, last, n_places = end - period, end, 33
     else:
-        first, last = (reader.place(name, match[end]) for end in ("first", "last"))
+        ends = ("low", "high") if match["low"] else ("first", "last")
+        first, last = (reader.place(name, match[end]) for end in ends)
         if periods:  # in one phase of a season
             n_places = int((last - first) / period + 1e-9) + 1
             last = first + (n_places - 1) * period
