@@ -251,16 +251,16 @@ def _line_shares(x: FloatArray, curves: FloatArray) -> FloatArray:
 
 
 def _turns(curve: Curve) -> tuple[list[int], float]:
-    """Find the turning points that stand out in the mean, and turn the same way in most draws.
+    """Find the turning points that stand out in the mean, and by half as much in most draws.
 
     Returns their numbers among the places, and the least share of draws in which the changes
-    between them have the sign of the mean.
+    between them do.
     """
     least = MIN_TURN * curve.reach
     found = (find_peaks(sign * curve.mean, prominence=least)[0].tolist() for sign in (1, -1))
     at = [0, *sorted(chain.from_iterable(found)), len(curve.mean) - 1]
     while len(at) > 2:
-        agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > 0
+        agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > HALF * least
         shares = agree.mean(axis=0)
         worst = int(np.argmin(shares))
         if shares[worst] >= SURE:
