@@ -68,7 +68,7 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
     yield from _shared_by_far_rows(judged, model, axes)
     if _stand_apart(judged):
         yield from _far_rows(judged, model.given_rows)
-        # if the fit is poor
+        # a fit that leaves half of the variance is poor
         if np.mean(errors**2) > 0.5 * np.var(data.y) and near[_is_far(judged)].any():
             yield Fact("fit", "is hidden", deviation, evidence="residuals", text=MASKING)
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
@@ -289,6 +289,7 @@ def _with_columns(
         if column not in model.used_columns:
             its = "differ between its levels" if axis.levels else f"{word} it"
             text = f"{axis.name} is not used, but residuals still {its}, by {number(size, 2)}."
+            fact = replace(fact, subject=axis.name, predicate="is not used but missed")
         yield from _alarm(found.pvalue * n_alike, fact, text)
 
 

@@ -360,12 +360,8 @@ class Description:
         for name, p in unsure:
             yield Fact(name, "may matter", probability=p, evidence=USED, text=text)
             text = ""  # which the first of them has
-        left = [one.text for one in self._residuals]  # of which it is said there
-        unused = [
-            name
-            for name, p in rows
-            if p <= EXCLUDED and not any(one.startswith(f"{name} is not used") for one in left)
-        ]
+        missed = {f.subject for f in self._residuals if f.predicate == "is not used but missed"}
+        unused = [name for name, p in rows if p <= EXCLUDED and name not in missed]
         yield from _are(unused, "not used by the kernels of weight")
         yield from self._codes()
 

@@ -77,7 +77,7 @@ _LINES = {  # on a scale of a column, of the log of the target or not: what is s
 _BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to its average, and "}
 LEVELS = (0.1, 0.9), (0.25, 0.75)  # quantiles of a column at which the effect of another is shown
 LEAST_COMMON = 0.1  # part of a column, from which its values at levels of another are compared
-OPEN, WAYS, WAVES = "may rise or fall", ("rises", "falls"), ("goes up and down",)
+OPEN, WAYS = "may rise or fall", ("rises", "falls")
 FLAT = ("hardly changes", "hardly swings", OPEN)
 
 
@@ -325,9 +325,8 @@ class ComponentFacts:
             fact = fact.scaled(step)
             texts.append(f"{way} by {say.amount(fact.value, per=f' {per}')}")
             found.append(say.measured(fact, f"/{unit}"))
-        text = (
-            f"within each {groups}, {say.y_name} {texts[0]}, and from one to the next it {texts[1]}"
-        )
+        within, between = texts
+        text = f"within each {groups}, {say.y_name} {within}, and from one to the next it {between}"
         first = said[0].predicate.split()[0]
         if first in WAYS and not found[0].predicate.startswith(first):
             return [self._begun(found[0], text), found[1]]
@@ -771,7 +770,7 @@ class InteractionFacts:
             text = perhaps(f"{text} where {where}", fact.probability)
             fact = replace(fact, subject=f"{axis.name}, where {say.names[other]} is {level}")
             found.append(fact.said(f"{begin * (not found)}{text}"))
-        if any(one.predicate in WAVES or " then " in one.predicate for one in facts):
+        if {one.predicate for one in facts} - {*WAYS, *FLAT, "swings"}:  # not all are of one kind
             return found
         differ = self._differ(curves, about, quantity)
         if differ is None:
