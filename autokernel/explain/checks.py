@@ -95,7 +95,8 @@ def _apart(residuals: FloatArray, model: FittedModel) -> FloatArray:
     with one_blas_thread():
         predictor = ExactPredictor(best.expression, best.theta, model.mixture.data)
         P, found = predictor.precision(), residuals.copy()
-    for row in far[np.argsort(-np.abs(residuals[far]), kind="stable")].tolist():
+    alone = np.abs(predictor.weights[far]) / np.sqrt(np.diag(P)[far])  # residuals of single rows
+    for row in far[np.argsort(-alone, kind="stable")].tolist():
         rows = [row, *out]
         covariance = np.linalg.inv(P[np.ix_(rows, rows)])  # of these rows given all others
         error = covariance[0] @ predictor.weights[rows]

@@ -12,6 +12,7 @@ from autokernel import AutoKernelGPRegressor, PosteriorAveraging
 from autokernel.explain import Description
 from autokernel.export import from_dict, to_dict
 from autokernel.expression import parse_expression
+from autokernel.inference import ExactPredictor
 from autokernel.model.errors import NORMAL, PRIOR_LAW, ErrorLaw
 from tests.explain.models import random_expressions, refitted, sum_of, with_kernel
 from tests.fits import At, interrupt, small, tiny, wave
@@ -788,3 +789,48 @@ def test_intervals_are_said_to_be_wider_if_held_out_rows_show_it(width):
     plain = mixture.with_law(NORMAL).quantiles(inputs, np.array([0.025, 0.975]))
     wider = (high - low) / np.ptp(plain, axis=1) / y.std()
     np.testing.assert_allclose(wider, law.deviation, rtol=1e-6)  # the tolerance of the root
+
+
+def test_the_row_that_carries_an_effect_is_named_with_what_is_left_without_it(rng):
+    X = pd.DataFrame({"area": rng.uniform(size=40), "pools": rng.uniform(0, 0.2, 40)})
+    X.loc[7, "pools"] = 5.0
+    y = X["area"] + X["pools"] + 0.3 * rng.normal(size=40)
+    model = refitted("LIN[area] + LIN[pools]", X, y)
+    row, left = numbers(
+        r"Row (\d+), where pools is 5, .+ without the row, (\S+) % of it", model.describe()
+    )
+    best, data = model._fitted.evaluation, model._fitted.mixture.data
+    others = np.delete(np.arange(40), 7)
+    some = ExactPredictor(best.expression, best.theta, data.take(others))
+    ends = np.array([[0.5, 0.0], [0.5, 1.0]])
+    slopes = [
+        np.diff(one.mean(ends))[0]
+        for one in (some, ExactPredictor(best.expression, best.theta, data))
+    ]
+    spread = np.std(np.delete(X["pools"].to_numpy(), 7)) / X["pools"].std(ddof=0)
+    assert row == 7
+    assert left / 100 == pytest.approx(slopes[0] / slopes[1] * spread, abs=0.02)
+
+
+def test_slopes_within_groups_and_between_them_are_those_of_predictions(rng):
+    firm, year = np.repeat(np.arange(10), 6), np.tile(np.arange(6.0), 10)
+    usual = np.arange(10.0)[firm]
+    X = pd.DataFrame({"firm": [f"f{one}" for one in firm], "year": year})
+    X["price"] = usual + rng.normal(size=60)
+    y = 3 * usual - 2 * (X["price"] - usual) + 0.1 * rng.normal(size=60)
+    model = refitted("CAT[firm] + LIN[price]", X, y)
+    within, between = numbers(
+        r"falls by (\S+) per unit of price, .+ rises by (\S+) per", model.describe()
+    )
+    frame = pd.DataFrame({"x": X["price"], "y": model.predict(X)})
+    means = frame.groupby(X["firm"]).transform("mean")
+    slopes = [np.polyfit(one["x"], one["y"], 1)[0] for one in (frame - means, means)]
+    np.testing.assert_allclose([-within, between], slopes, rtol=0.02)
+
+
+def test_a_wrong_reading_is_one_outlier_and_not_its_neighbours():
+    y = np.sin(T) + 0.02 * np.random.default_rng(0).normal(size=len(T))
+    y[30] += 3
+    # the noise is that of the other rows, so that neighbours are far from their predictions too
+    text = described("MAT12[time]", [2.0, 5.0], y, spread=1e-3, noise=1e-2)
+    assert "Row 30 is an outlier: more than 8 standard deviations off" in text
