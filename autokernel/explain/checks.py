@@ -18,7 +18,7 @@ from autokernel.data import NoiseTerm
 from autokernel.data.dates import parts_of_year
 from autokernel.data.noise import GAP, LEVELS
 from autokernel.data.shared import shared_by, shared_days
-from autokernel.explain.axes import Axis
+from autokernel.explain.axes import MAX_VALUES, Axis
 from autokernel.explain.facts import N_GRID, Fact
 from autokernel.explain.sentences import SCALE_WORDS
 from autokernel.explain.words import INTERVAL_ENDS, SECONDS, capital, duration, listing, number
@@ -283,7 +283,8 @@ def _with_columns(
             word = f"{'rise' if found.statistic > 0 else 'fall'} with"
             how = "rank correlation of residuals with the column"
             low, high = np.quantile(x, [1 / 3, 2 / 3])
-            groups = [x <= low, (x >= high) & (x > low)]  # most values may be equal
+            low = min(low, np.unique(x)[-2])  # most values may be equal
+            groups = [x <= low, (x >= high) & (x > low)]
         size = float(np.ptp([errors[one].mean() for one in groups]))
         fact = Fact("residuals", f"{word} {axis.name}", size, evidence=how)
         text = f"The residuals still {word} {axis.name}, by {number(size, 2)}."
@@ -379,7 +380,7 @@ def _of_term(term: NoiseTerm, axis: Axis, noise: str, x: FloatArray) -> Fact:
             does, at, other = "shrinks", other, at
         text = f"{noise} {does} with {name}: {it_is} where {name} is {at} as where it is {other}"
     else:
-        at, other = (axis.place((one - axis.low) / axis.extent) for one in (most, least))
+        at, other = (axis.end((one - axis.low) / axis.extent) for one in (most, least))
         text = f"{noise} changes along {name}: {it_is} at {at} as at {other}"
         if term.form == LEVELS:
             text = f"{noise} differs between levels of {name}: {it_is} for {at} as for {other}"
@@ -394,7 +395,8 @@ def _values_of_term(term: NoiseTerm, axis: Axis, x: FloatArray) -> FloatArray:
         return np.array([np.nan, axis.low])
     if term.form == "smooth":
         low, high = np.quantile(x, INTERVAL_ENDS)
-        return np.linspace(low, high, N_GRID)
+        few = np.unique(x[(x >= low) & (x <= high)])
+        return few if 2 <= len(few) <= MAX_VALUES else np.linspace(low, high, N_GRID)
     if term.form == LEVELS:
         n_rows = np.sum(x[:, None] == term.knots, axis=0)
         return term.knots[n_rows >= min(MIN_OF_LEVEL, np.sort(n_rows)[-2])]

@@ -34,12 +34,13 @@ from autokernel.kernels import WANDERING, BroadcastPairs
 from autokernel.model import FittedModel
 from autokernel.model.averaging import MixtureComponent, support_points, systematic
 from autokernel.model.mixture import made_for_each
-from autokernel.typing import FloatArray
+from autokernel.typing import FloatArray, IntArray
 
 INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
 SMALL = 0.01  # share of parts that explain little
 FOLDED = 0.2  # of the variance of a product of cycles, which the shorter one does not explain
 DRAWS_OF_STD, MAX_PLACES = 8, 128  # of deviations, between whose places they are interpolated
+N_DRAWS, MAX_DRAWN = 200, 500  # of a function, and the rows at which predictions are drawn
 TEXT_OF_REST = (
     "What is left: averages over other kernels and parameters, and interactions without a sentence."
 )
@@ -422,9 +423,7 @@ class ExplainedFunction:
         return np.array([weight for weight, *_ in known]), self._spread * np.array(means)
 
     @one_blas_thread()
-    def draws(
-        self, one: Explained, values: FloatArray, n_draws: int
-    ) -> tuple[FloatArray, FloatArray]:
+    def draws(self, one: Explained, values: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Draw a part (n_draws, n): a kernel that has it, its parameters, then the function.
 
         Its average (n,) over the kernels and parameters comes first.
@@ -432,7 +431,7 @@ class ExplainedFunction:
         rng, points = np.random.default_rng(0), self._points(one.columns, values)
         # rounding may leave eigenvalues just below zero
         draw = partial(rng.multivariate_normal, check_valid="ignore", method="eigh")
-        every = [*self._drawn(one, n_draws)]
+        every = [*self._drawn(one, N_DRAWS)]
         moments = [function.joint(effect, points) for *_, function, effect in every]
         found = [draw(*own, n) for own, (_, n, *_) in zip(moments, every, strict=True)]
         weights = [weight for weight, *_ in every]
@@ -483,6 +482,20 @@ class ExplainedFunction:
         """Compute what predictions have besides what is explained (n,), and its deviation (n,)."""
         whole, std = self._predicted(X)
         return self._spread * whole - explained, std
+
+    @cached_property
+    def predictions(self) -> tuple[IntArray, FloatArray, FloatArray]:
+        """Some of the rows, predictions of all (n,), and draws (n_draws, n_some) of those of some.
+
+        They are of the target, or of its log if effects multiply.
+        """
+        mixture, inverse = self.model.mixture, self.model.target.inverse
+        some = np.linspace(0, len(self.X) - 1, min(len(self.X), MAX_DRAWN)).astype(int)
+        with one_blas_thread():
+            y = inverse(mixture.mean(self.X))
+            draws = inverse(mixture.draws_of_mean(self.X[some], N_DRAWS))
+        is_log = self.model.scale.name == "log"
+        return (some, np.log(y), np.log(draws)) if is_log else (some, y, draws)
 
     def _predicted(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute predictions on the scale (n,), and their deviation between kernels (n,)."""

@@ -20,7 +20,6 @@ from autokernel.explain.parts import Part
 from autokernel.explain.words import CERTAIN, interval
 from autokernel.typing import BoolArray, FloatArray
 
-N_DRAWS = 200
 N_GRID = 65  # points of a curve over the data
 BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
@@ -30,7 +29,7 @@ NEARLY_LINE = 0.95  # share of the variance of a curve along the log or the root
 SURE = 0.9  # probability of a component below which none is named
 LIKELY = 0.7  # the same of a direction
 MIN_TURN = 0.1  # part of the range by which a turn or the growth of a swing must stand out
-MIN_GROUPS, MAX_PANEL = 5, 500  # groups that are compared, and rows of all of them
+MIN_GROUPS = 5  # that are compared
 DETOUR = 0.25  # part of the change between the ends of a curve that rises or falls on the whole
 HALF = 0.5  # of a swing, a height or a trend, from which it is said to continue
 
@@ -125,7 +124,7 @@ def central(x: FloatArray, places: FloatArray) -> tuple[float, float]:
 
 def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Curve:
     """Compute a component along values of its column, on average over the kernels that have it."""
-    mean, draws = map(explained.in_unit, explained.draws(part, values, N_DRAWS))
+    mean, draws = map(explained.in_unit, explained.draws(part, values))
     places = explained.view(part).forward(values)
     return Curve(places, mean, draws, explained.probability(part))
 
@@ -149,13 +148,9 @@ def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, 
     squares = np.sum(both**2, axis=0)
     if len(names) < MIN_GROUPS or n.mean() < 3 or squares.min() <= 2e-3 * squares.sum():
         return None
-    some = np.linspace(0, len(X) - 1, min(len(X), MAX_PANEL)).astype(int)  # that are drawn
-    draws = np.vstack([model.mixture.mean(X[some]), model.mixture.draws_of_mean(X[some], N_DRAWS)])
-    y, drawn = model.target.inverse(model.mixture.mean(X)), model.target.inverse(draws)
-    if model.scale.name == "log":
-        y, drawn = np.log(y), np.log(drawn)
+    some, y, draws = explained.predictions
     slopes = y @ both / squares
-    changes = (drawn[1:] - drawn[0]) @ both[some] / np.sum(both[some] ** 2, axis=0)
+    changes = (draws - y[some]) @ both[some] / np.sum(both[some] ** 2, axis=0)
     more = np.mean(changes @ [1.0, -1.0] > slopes[1] - slopes[0])
     is_apart = abs(slopes[0] - slopes[1]) > HALF * np.abs(slopes).max()
     if not is_apart or 1 - CERTAIN < more < CERTAIN:

@@ -15,7 +15,6 @@ from autokernel.explain.effects import effect_of
 from autokernel.explain.facts import (
     HALF,
     LIKELY,
-    N_DRAWS,
     N_GRID,
     NEAR_BEYOND,
     POINTS_OF_CYCLE,
@@ -885,7 +884,7 @@ class InteractionFacts:
         """Compute a curve along steps of a column at each level of another one."""
         explained, both, n = self._explained, effect_of((column, other)), len(levels)
         points = np.column_stack([np.tile(steps, n), np.repeat(levels, len(steps))])
-        mean, drawn = map(explained.in_unit, explained.draws(both, points, N_DRAWS))
+        mean, drawn = map(explained.in_unit, explained.draws(both, points))
         every = zip(np.split(mean, n), np.split(drawn, n, axis=1), strict=True)
         return [Curve(self._view(column).forward(steps), *one) for one in every]
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import ndtri
 from sklearn.exceptions import ConvergenceWarning
 
-from autokernel.data import NO_SERIES, RowNoise
+from autokernel.data import NO_SERIES
 from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, OutOfTimeError, fallback, warn_user
@@ -17,13 +17,12 @@ from autokernel.expression import Expression
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import MAX_REVISIONS, Point, Run
 from autokernel.fit.stage import Stage
-from autokernel.inference import ExactPredictor, TrainingData, one_blas_thread
+from autokernel.inference import ExactPredictor, Predictor, TrainingData, one_blas_thread
 from autokernel.many_rows import ManyRows, approximation_of_kernels, fit_all_rows
 from autokernel.many_rows.all_rows import warn_of_failures
 from autokernel.model import (
     N_FOLDS,
     NO_OUTCOMES,
-    NORMAL,
     PRIOR_LAW,
     SERIES_LAW,
     ErrorLaw,
@@ -218,7 +217,8 @@ def model_of(
     mixture = point if mixture is None else mixture
     if len(stage.outliers):
         excluded = training_data(given, like=stage.data).take(stage.outliers)
-        deviations[stage.outliers] = deviations_of(excluded, point, evaluation.expression)
+        (predictor,) = point.predictors
+        deviations[stage.outliers] = deviations_of(excluded, predictor, evaluation.expression)
     is_of_series = run.arguments.strategy.is_of_series
     law = SERIES_LAW if is_of_series else PRIOR_LAW
     if left_out is not None and not is_of_series:
@@ -278,14 +278,11 @@ def _unjudged(run: Run, best: Evaluation) -> tuple[int, ...]:
     return tuple(sorted({*run.stage.space.grammar.columns} - added - left))
 
 
-def deviations_of(
-    data: TrainingData, mixture: MixturePredictor, expression: Expression
-) -> FloatArray:
-    """Compute deviations of excluded rows from predictions, infinite beyond the scale."""
-    mixture = mixture.with_law(NORMAL)
-    mean, variance = mixture.moments(data.X)
-    of_function = mixture.moments(data.X, noise=False)[1]
-    of_rows = RowNoise(data.noise.weights, data.noise.errors)  # new ones are rounded already
-    variance = of_function + of_rows.variance(variance - of_function)
-    deviations = (data.u - mean) / np.sqrt(np.maximum(variance, np.finfo(float).tiny))
-    return np.where(data.on(expression.target).noise.has_density, deviations, np.inf)
+def deviations_of(rows: TrainingData, predictor: Predictor, expression: Expression) -> FloatArray:
+    """Compute the deviations (n,) of rows from predictions, on the scale of the target of a kernel.
+
+    They are infinite where this scale ends.
+    """
+    errors, covariance = predictor.errors(rows, predictor.mean_and_covariance(rows.X))
+    has_density = rows.on(expression.target).noise.has_density
+    return np.where(has_density, errors / np.sqrt(np.diag(covariance)), np.inf)

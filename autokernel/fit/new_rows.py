@@ -48,7 +48,9 @@ def updated(model: FittedModel, given: FitData, *, excludes: bool) -> FittedMode
         known = np.isin(given.rows[within], model.outliers.rows)
         is_outlier[within] = new_outliers(data, some, best, errors, numbers, known)
     out, joining = np.flatnonzero(is_outlier), np.flatnonzero(~is_outlier)
-    deviations = deviations_of(rows.take(out), point, best.expression) if len(out) else np.empty(0)
+    deviations = np.empty(0)
+    if len(out):
+        deviations = deviations_of(rows.take(out), predictor, best.expression)
     outliers = _with_outliers(model.outliers, given, out, deviations)
     rows, given = rows.take(joining), given.without(out)
     joint, of_point = _of_rows(joint, joining), _of_rows(of_point, joining)

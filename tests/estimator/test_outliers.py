@@ -86,6 +86,16 @@ CLEAN = {  # data of which no row is off, but that are not normal
 }
 
 
+def test_deviations_are_those_on_the_scale_of_the_target():
+    X, y, _, f = example(rows=[])
+    y[[20, 40]] = f[[20, 40]] + [3.0, -3.0]
+    model = refitted(X, np.exp(y), "log(y) ~ SE[0]")
+    np.testing.assert_array_equal(model.outliers_, [20, 40])
+    above, below = model._fitted.outliers.deviations
+    assert above == pytest.approx(-below, rel=0.15)  # factors of 20 and of 1/20
+    assert 20 < above < 40  # 3 / 0.1, with the noise known by 58 rows
+
+
 def rain(rng):
     return np.where(rng.uniform(size=120) < 0.85, 0, rng.exponential(size=120))
 

@@ -354,6 +354,13 @@ def test_what_does_not_fit_is_said_and_nothing_where_all_fits(change, expected):
     assert not checks if expected is None else re.search(expected, checks[0])
 
 
+def test_a_column_that_is_mostly_at_its_largest_value_can_be_missed():
+    X = np.column_stack([np.linspace(0, 10, N), ROWS % 5 > 0])
+    y = X @ [1.0, 0.5] + 0.2 * np.random.default_rng(0).normal(size=N)
+    said = refitted("LIN[0]", X, y).describe()
+    assert re.search(r"x1 is not used, but residuals still rise with it,\s+by 0\.[456]", said)
+
+
 def test_what_a_kernel_leaves_along_the_only_column_is_said():
     x, e = np.linspace(0, 10, N), 0.2 * np.random.default_rng(0).normal(size=N)
     fast, slow = (
