@@ -104,6 +104,11 @@ class Curve:
         """The range of the mean."""
         return float(np.ptp(self.mean))
 
+    @property
+    def detours(self) -> bool:
+        """Whether the range of the mean is clearly larger than the change between its ends."""
+        return self.reach > (1 + DETOUR) * abs(float(self.mean[-1] - self.mean[0]))
+
 
 def central(x: FloatArray, places: FloatArray) -> tuple[float, float]:
     """Return the ends of some values (n,), without 2.5 % of the rows at an end if they are far off.
@@ -220,10 +225,9 @@ def half_way(curve: Curve, subject: str, *, is_log: bool) -> Fact | None:
 
     That is half of the change of the target, also if the curve has the logs of factors.
     """
-    change = float(changes_of(curve.mean[None])[0])
-    if curve.reach > (1 + DETOUR) * abs(change):
+    if curve.detours:
         return None
-    sign = np.sign(change)
+    sign = np.sign(changes_of(curve.mean[None])[0])
     amounts = np.exp if is_log else np.positive
     places = curve.measured(
         lambda curves: np.array([_middle(curve.places, sign * amounts(one)) for one in curves]),

@@ -759,7 +759,8 @@ class InteractionFacts:
         every = zip(map(write, levels.tolist()), curves, facts, halves, strict=True)
         for level, curve, fact, half in every:
             where = f"{'it' if found else say.names[other]} is {level}"
-            text = f"{fact.predicate} by {say.amount(*fact.ends)}{half}"
+            whole = " on the whole" * (curve.detours and fact.predicate in WAYS)
+            text = f"{fact.predicate}{whole} by {say.amount(*fact.ends)}{half}"
             if fact.predicate in FLAT:
                 text = f"{fact.predicate} ({say.between(fact.low, fact.high)})"
             if " then " in fact.predicate:

@@ -603,6 +603,13 @@ def are_codes(reader: Reader, match: Match) -> bool:
     return bool(np.all(reader.known(match["code"]) % 1 == 0))
 
 
+def are_apart(reader: Reader, match: Match) -> bool:
+    """Whether most levels have rows in less than half of what one of them has, or of all."""
+    x = pd.Series(reader.values(match["along"])).groupby(reader.values(match["z"]))
+    within = (x.max() - x.min()) / np.ptp(reader.values(match["along"]))
+    return bool(np.median(within) < 0.5 or x.min().max() >= x.max().min())
+
+
 COURSE = (
     rf"(?P<what>{VERB}.+?) where (?P<z>.+?) is (?P<at>.+?){PERHAPS}"
     rf"(?:$|(?:, | and )(?={VERB}))"
@@ -612,7 +619,7 @@ TURN = (
     rf"(?P<after>{SOME}) until \S+"
 )
 CHANGE = (
-    rf"(?P<way>rises|falls|goes up and down|swings) by {AMOUNT}{RANGE}"
+    rf"(?P<way>rises|falls|goes up and down|swings)(?: on the whole)? by {AMOUNT}{RANGE}"
     r"(?:, half of it until (?P<half>[\d.]+).*,)?"
 )
 FLAT = (
@@ -629,6 +636,8 @@ HOW = {
     r"short of it most (?P<lowest>where .+) \((?P<least>.+)\)": of_two_categories,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
     rf"{AMOUNT}{RANGE}": changes_of_levels,
+    r"the data cannot tell how, as rows that differ in (?P<z>.+) have no range of (?P<along>.+) "
+    r"in common": are_apart,
 }
 """How the effects of two columns depend on each other."""
 
