@@ -18,7 +18,7 @@ from autokernel.explain.axes import MAX_VALUES
 from autokernel.explain.decomposition import ExplainedFunction
 from autokernel.explain.parts import Part
 from autokernel.explain.words import CERTAIN, interval
-from autokernel.typing import BoolArray, FloatArray
+from autokernel.typing import BoolArray, FloatArray, IntArray
 
 N_GRID = 65  # points of a curve over the data
 BEYOND = 0.5  # extents beyond the data, up to which a season is followed
@@ -139,7 +139,7 @@ def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, 
 
     They are along the scale of the column. None if the groups of the series are not known or few,
     if the column hardly varies within or between them, or if the slopes do not differ certainly by
-    half of the larger one.
+    half of the larger one, also without any one of the groups.
     """
     model, X = explained.model, explained.X
     if not model.series.groups or part.column in model.series.columns:
@@ -154,15 +154,25 @@ def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, 
     if len(names) < MIN_GROUPS or n.mean() < 3 or squares.min() <= 2e-3 * squares.sum():
         return None
     some, y, draws = explained.predictions
-    slopes = y @ both / squares
+    xy, xx = (
+        np.sum(both * by, axis=0) - np.array([np.zeros(2), *_sums(group, both * by)])
+        for by in ((y - y.mean())[:, None], both)
+    )
+    every = xy / np.maximum(xx, 1e-12 * squares)  # of all groups, then without each of them
+    slopes, apart = every[0], every[:, 0] - every[:, 1]
     changes = (draws - y[some]) @ both[some] / np.sum(both[some] ** 2, axis=0)
-    more = np.mean(changes @ [1.0, -1.0] > slopes[1] - slopes[0])
-    is_apart = abs(slopes[0] - slopes[1]) > HALF * np.abs(slopes).max()
+    more = np.mean(changes @ [1.0, -1.0] > -apart[0])
+    is_apart = np.all(np.sign(apart[0]) * apart > HALF * np.abs(every).max(axis=1))
     if not is_apart or 1 - CERTAIN < more < CERTAIN:
         return None
     low, high = slopes + interval(changes)
     first, second = zip(slopes.tolist(), low.tolist(), high.tolist(), strict=True)
     return first, second
+
+
+def _sums(group: IntArray, values: FloatArray) -> FloatArray:
+    """Sum values (n, n_columns) within each group."""
+    return np.transpose([np.bincount(group, one) for one in values.T])
 
 
 def direction(curve: Curve, subject: str) -> Fact:

@@ -819,13 +819,22 @@ def test_the_row_that_carries_an_effect_is_named_with_what_is_left_without_it(rn
     assert left / 100 == pytest.approx(slopes[0] / slopes[1] * spread, abs=0.02)
 
 
-def test_slopes_within_groups_and_between_them_are_those_of_predictions(rng):
+def of_firms(usual, rng):
+    """Ten firms in six years, with prices around usual ones (10,), and a model of their sales."""
     firm, year = np.repeat(np.arange(10), 6), np.tile(np.arange(6.0), 10)
-    usual = np.arange(10.0)[firm]
     X = pd.DataFrame({"firm": [f"f{one}" for one in firm], "year": year})
-    X["price"] = usual + rng.normal(size=60)
-    y = 3 * usual - 2 * (X["price"] - usual) + 0.1 * rng.normal(size=60)
-    model = refitted("CAT[firm] + LIN[price]", X, y)
+    X["price"] = usual[firm] + rng.normal(size=60)
+    y = 3 * usual[firm] - 2 * (X["price"] - usual[firm]) + 0.1 * rng.normal(size=60)
+    return X, refitted("CAT[firm] + LIN[price]", X, y)
+
+
+def test_slopes_that_one_group_carries_are_not_said(rng):
+    said = of_firms(np.append(np.zeros(9), 6.0), rng)[1].describe()
+    assert "each firm" not in said
+
+
+def test_slopes_within_groups_and_between_them_are_those_of_predictions(rng):
+    X, model = of_firms(np.arange(10.0), rng)
     within, between = numbers(
         r"falls by (\S+) per unit of price, .+ rises by (\S+) per", model.describe()
     )
