@@ -18,7 +18,7 @@ from autokernel.explain.axes import MAX_VALUES
 from autokernel.explain.decomposition import ExplainedFunction
 from autokernel.explain.parts import Part
 from autokernel.explain.words import CERTAIN, interval
-from autokernel.typing import BoolArray, FloatArray, IntArray
+from autokernel.typing import BoolArray, FloatArray
 
 N_GRID = 65  # points of a curve over the data
 BEYOND = 0.5  # extents beyond the data, up to which a season is followed
@@ -154,11 +154,11 @@ def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, 
     if len(names) < MIN_GROUPS or n.mean() < 3 or squares.min() <= 2e-3 * squares.sum():
         return None
     some, y, draws = explained.predictions
-    xy, xx = (
-        np.sum(both * by, axis=0) - np.array([np.zeros(2), *_sums(group, both * by)])
-        for by in ((y - y.mean())[:, None], both)
-    )
-    every = xy / np.maximum(xx, 1e-12 * squares)  # of all groups, then without each of them
+    terms = np.column_stack([np.ones(len(y)), y, both, both * y[:, None], both**2])
+    sums = np.transpose([np.bincount(group, one) for one in terms.T])
+    sums = sums.sum(axis=0) - np.vstack([0 * sums[:1], sums])  # of all groups, then without each
+    n_rows, of_y, of_x, xy, xx = np.split(sums, [1, 2, 4, 6], axis=1)
+    every = (xy - of_x * of_y / n_rows) / np.maximum(xx - of_x**2 / n_rows, 1e-12 * squares)
     slopes, apart = every[0], every[:, 0] - every[:, 1]
     changes = (draws - y[some]) @ both[some] / np.sum(both[some] ** 2, axis=0)
     more = np.mean(changes @ [1.0, -1.0] > -apart[0])
@@ -168,11 +168,6 @@ def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, 
     low, high = slopes + interval(changes)
     first, second = zip(slopes.tolist(), low.tolist(), high.tolist(), strict=True)
     return first, second
-
-
-def _sums(group: IntArray, values: FloatArray) -> FloatArray:
-    """Sum values (n, n_columns) within each group."""
-    return np.transpose([np.bincount(group, one) for one in values.T])
 
 
 def direction(curve: Curve, subject: str) -> Fact:
