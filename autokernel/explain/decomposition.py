@@ -583,7 +583,9 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
 
 def _is_small(part: Part, whole: FloatArray) -> bool:
     """Return whether a part explains little, and works little against the others."""
-    return abs(part.share) < SMALL and part.span <= 0.1 * float(np.ptp(whole))
+    least = SMALL**0.5
+    is_seen = part.size > least * np.std(whole) or part.span > least * np.ptp(whole)
+    return abs(part.share) < SMALL and not is_seen
 
 
 def _without_opponents(

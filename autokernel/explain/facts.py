@@ -6,7 +6,7 @@ component like this one counts as none for which it holds. Values are those of t
 central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -24,6 +24,8 @@ N_GRID = 65  # points of a curve over the data
 BEYOND = 0.5  # extents beyond the data, up to which a season is followed
 NEAR_BEYOND = 0.25  # extents beyond the data, up to which a curve is followed
 POINTS_OF_CYCLE, POINTS_OF_LEVEL = 32, 16  # of a wave, and of an average over one
+POINTS_OF_LEVELS, N_WITHIN = 364, 4  # of all such averages, and within a shorter cycle
+MIN_OF_CYCLE, MAX_CYCLES = 4, 7  # rows that show a wave, and cycles of which it is an average
 OUTSIDE = 0.025  # share of the rows at each end of a column for which a few extreme ones stand
 NEARLY_LINE = 0.95  # share of the variance of a curve along the log or the root of a column
 SURE = 0.9  # probability of a component below which none is named
@@ -103,6 +105,10 @@ class Curve:
     def reach(self) -> float:
         """The range of the mean."""
         return float(np.ptp(self.mean))
+
+    def range_of(self, curves: FloatArray) -> FloatArray:
+        """Return the differences (n,) of curves between where the mean is highest and lowest."""
+        return curves[:, np.argmax(self.mean)] - curves[:, np.argmin(self.mean)]
 
     @property
     def detours(self) -> bool:
@@ -184,15 +190,15 @@ def direction(curve: Curve, subject: str) -> Fact:
         how = "slope of a line through the curve, which explains its variance"
         return _rise_or_fall(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
     turns, sure = _turns(curve)
-    change = mean[-1] - mean[0]
-    forward = np.sign(change) * mean
-    setback = float(np.max(np.maximum.accumulate(forward) - forward))
-    if not turns or (len(turns) > 1 and setback <= DETOUR * abs(change)):
+    is_back = len(_peaks(curve)) > 1 and _setbacks(mean[None])[0] > DETOUR
+    if is_back and not turns:
+        sure = curve.probability(lambda curves: _setbacks(curves) > DETOUR)
+    if not (is_back and sure >= SURE) and len(turns) != 1:
         how = "difference between the ends of a curve"
         return _rise_or_fall(curve, changes_of, Fact(subject, "{}", evidence=how))
-    if len(turns) > 1:
-        measured = curve.measured(lambda curves: np.ptp(curves, axis=1))
-        how = f"range; it turns {len(turns)} times"
+    if len(turns) != 1:
+        measured = curve.measured(curve.range_of)
+        how = f"range; it turns {len(turns)} times" if turns else "range"
         return Fact(subject, "goes up and down", *measured, probability=sure, evidence=how)
     sign = 1 if mean[turns[0]] > mean[0] else -1
     word = "rises then falls" if sign > 0 else "falls then rises"
@@ -200,6 +206,14 @@ def direction(curve: Curve, subject: str) -> Fact:
     tops = _tops if len(x) > MAX_VALUES else lambda x, curves: x[np.argmax(curves, axis=1)]
     place = curve.measured(lambda curves: tops(x, sign * curves), is_place=True)
     return Fact(subject, word, *place, probability=sure, evidence=how)
+
+
+def _setbacks(curves: FloatArray) -> FloatArray:
+    """Return how far curves (n, n_points) go back, in changes between their ends."""
+    changes = curves[:, -1] - curves[:, 0]
+    forward = np.sign(changes)[:, None] * curves
+    back = np.max(np.maximum.accumulate(forward, axis=1) - forward, axis=1)
+    return back / np.maximum(np.abs(changes), np.finfo(float).tiny)
 
 
 def _rise_or_fall(curve: Curve, quantity: Quantity, fact: Fact) -> Fact:
@@ -254,15 +268,20 @@ def _line_shares(x: FloatArray, curves: FloatArray) -> FloatArray:
     return 1 - residuals.var(axis=1) / np.maximum(curves.var(axis=1), 1e-300)
 
 
+def _peaks(curve: Curve) -> list[int]:
+    """Return where the mean turns, by their numbers among the places."""
+    least = MIN_TURN * curve.reach
+    found = (find_peaks(sign * curve.mean, prominence=least)[0].tolist() for sign in (1, -1))
+    return sorted(chain.from_iterable(found))
+
+
 def _turns(curve: Curve) -> tuple[list[int], float]:
     """Find the turning points that stand out in the mean, and by half as much in most draws.
 
     Returns their numbers among the places, and the least share of draws in which the changes
     between them do.
     """
-    least = MIN_TURN * curve.reach
-    found = (find_peaks(sign * curve.mean, prominence=least)[0].tolist() for sign in (1, -1))
-    at = [0, *sorted(chain.from_iterable(found)), len(curve.mean) - 1]
+    least, at = MIN_TURN * curve.reach, [0, *_peaks(curve), len(curve.mean) - 1]
     while len(at) > 2:
         agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > HALF * least
         shares = agree.mean(axis=0)
@@ -312,71 +331,145 @@ def levels_of(curve: Curve, subject: str) -> tuple[list[float], list[Fact]]:
     return curve.places[order].tolist(), facts
 
 
+def cycles_of_longer(
+    explained: ExplainedFunction, part: Part, extent: float
+) -> tuple[int, list[Part]]:
+    """Return how many cycles a longer season has, which may change them, and such seasons.
+
+    Cycles are averaged over one of it, or over some if it is much longer.
+    """
+    most = (MAX_CYCLES + HALF) * part.period
+    own = [one for one in _seasons(explained, part) if part.period / HALF <= one.period < most]
+    longer = [one for one in own if explained.probability(one) >= SURE]
+    period = max([part.every_period[-1], *(one.period for one in longer)])
+    n = min(MAX_CYCLES, round(period / part.period))
+    return (n, longer) if n * part.period <= HALF * extent else (1, [])
+
+
+def _seasons(explained: ExplainedFunction, part: Part) -> list[Part]:
+    return [one for one in explained.parts if one.column == part.column and one.is_season]
+
+
+def _places_of_cycle(
+    explained: ExplainedFunction, part: Part, end: float
+) -> tuple[FloatArray, FloatArray]:
+    """Return places (n_points, n_averaged) in a cycle, those of rows if few, and its parts there.
+
+    Those of a season with a shorter one in it are averages over a cycle of this.
+    """
+    x, period = explained.X[:, part.column], part.period
+    every = [one.period for one in _seasons(explained, part)]
+    shorter = max((one for one in every if one <= HALF * period), default=np.nan)
+    rows = np.unique(x[(x > end - (1 - 1e-9) * period) & (x <= end)])
+    steps = np.diff(rows, prepend=end - period)
+    along = np.linspace(0, 1, POINTS_OF_CYCLE + 1)
+    if shorter > period / POINTS_OF_CYCLE:
+        along = np.linspace(0, 1, round(period / shorter) + 1)
+    elif MIN_OF_CYCLE <= len(rows) <= POINTS_OF_CYCLE and steps.max() < 2.5 * np.median(steps):
+        along = np.append(0.0, steps.cumsum() / period)
+    within = np.zeros(1) if np.isnan(shorter) else (np.arange(N_WITHIN) + HALF) / N_WITHIN
+    return np.add.outer(along * period, within * np.nan_to_num(shorter)), along
+
+
+@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
+class _Cycles:
+    """Cycles along a column whose points are averages, and their waves without a trend."""
+
+    starts: FloatArray  # (n_cycles,)
+    places: FloatArray  # (n_points, n_averaged), from the start of a cycle
+    along: FloatArray  # (n_points,), the parts of a cycle at which the points are
+
+    @property
+    def values(self) -> FloatArray:
+        """Values of the column at which curves are computed, for all cycles."""
+        return np.add.outer(self.starts, self.places).ravel()
+
+    def waves(self, curves: FloatArray) -> FloatArray:
+        """Return cycles (n, n_cycles, n_points) less the straight lines through their ends."""
+        points = curves.reshape(len(curves), len(self.starts), *self.places.shape).mean(axis=3)
+        first, last = points[:, :, :1], points[:, :, -1:]
+        return points - first - (last - first) * self.along
+
+    def swings(self, curves: FloatArray) -> FloatArray:
+        """Return the ranges (n, n_cycles) of the waves."""
+        return np.ptp(self.waves(curves), axis=2)
+
+    def extreme(
+        self, curves: FloatArray, at: int, function: Callable[..., FloatArray]
+    ) -> FloatArray:
+        """Return the lowest or highest points (n,) of one cycle, as differences from its mean."""
+        wave = self.waves(curves)[:, at, :-1]
+        return function(wave - wave.mean(axis=1, keepdims=True), axis=1)
+
+
 def season(
     explained: ExplainedFunction, part: Part, ends: tuple[float, float], subject: str
 ) -> tuple[list[Fact], Fact, Fact]:
     """Say how large the swing of a season is, how it changes, and whether it continues.
 
     The swing is the range within one cycle, less a straight line through both ends of the cycle:
-    of the first and the last between the ends, and of those beyond. After the swing come the lowest
-    and the highest point of the last cycle and of the first, as differences from the average.
+    of the first and the last between the ends, and of those beyond. Cycles that a longer season
+    changes are averages over one of this. After the swing come the lowest and the highest point of
+    the last cycle and of the first, as differences from the average.
     """
     begin, end = ends
-    cycle = np.arange(POINTS_OF_CYCLE + 1) / POINTS_OF_CYCLE * part.period
-    n_beyond = max(1, int(np.ceil(BEYOND * (end - begin) / part.period)))
-    ahead = np.unique(np.geomspace(1, n_beyond, 6).astype(int))
-    starts = np.concatenate([[begin, end - part.period], end + (ahead - 1) * part.period])
-    values = (starts[:, None] + cycle).ravel()
-    curve = curve_of(explained, part, values)
-    first, last, *later = _swings(curve.mean[None])[0].tolist()
+    n_averaged, longer = cycles_of_longer(explained, part, end - begin)
+    places, along = _places_of_cycle(explained, part, end)
+    length = n_averaged * part.period
+    n_beyond = max(1, int(np.ceil(BEYOND * (end - begin) / length)))
+    ahead = np.unique(np.geomspace(1, n_beyond, 6 if n_averaged == 1 else 2).astype(int))
+    starts = length * np.array([-int((end - begin) / length + 1e-9), -1, *(ahead - 1)])
+    places = np.add.outer(places, part.period * np.arange(n_averaged)).reshape(len(places), -1)
+    cycles = _Cycles(end + starts, places, along)
+    curve = _sum_of_curves(explained, [part, *longer], cycles.values)
+    first, last, *later = cycles.swings(curve.mean[None])[0].tolist()
     sign, word = (1, "grows") if last > first else (-1, "shrinks")
     least = MIN_TURN * max(first, last)
-    changed = curve.probability(lambda drawn: sign * (_swings(drawn)[:, :2] @ [-1.0, 1.0]) > least)
+    changed = curve.probability(
+        lambda drawn: sign * (cycles.swings(drawn)[:, :2] @ [-1.0, 1.0]) > least
+    )
     floor, how = 1e-6 * max(first, last) or 1.0, "ratio of the last cycle to the first"
     ratio = max(last, floor) / max(first, floor)
     grows = Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
-    weights, means = explained.means_of_draws(part, values)
-    _, now, *_, far = _swings(explained.in_unit(means)).T
+    weights, means = explained.means_of_draws(part, cycles.values)
+    _, now, *_, far = cycles.swings(explained.in_unit(means)).T
     lasts = Fact(subject, "repeats beyond", evidence=f"swing {BEYOND:g} extents beyond the data")
     holds = far >= HALF * now
     if later[-1] < HALF * last:
         lost = next(n for n, one in zip(ahead, later, strict=True) if one < HALF * last)
-        lasts = Fact(subject, "fades beyond", float(lost) * part.period, evidence="later swings")
+        lasts = Fact(subject, "fades beyond", float(lost) * length, evidence="later swings")
         holds = ~holds
     present = explained.probability(replace(part, is_season=True))
     sure = min(present, curve.present * float(weights @ holds))
-    return _swing(curve, subject, present), grows, replace(lasts, probability=sure)
+    return _swing(cycles, curve, subject, present), grows, replace(lasts, probability=sure)
 
 
-def _waves(curves: FloatArray) -> FloatArray:
-    """Subtract from cycles (n, n_cycles * n_points) the straight lines through their ends."""
-    cycles = curves.reshape(len(curves), -1, POINTS_OF_CYCLE + 1)
-    return cycles - np.linspace(cycles[:, :, 0], cycles[:, :, -1], POINTS_OF_CYCLE + 1, axis=2)
-
-
-def _swings(curves: FloatArray) -> FloatArray:
-    return np.ptp(_waves(curves), axis=2)
-
-
-def swings_of(curves: FloatArray) -> FloatArray:
-    """Return the ranges (n,) of curves along one cycle, without the line through their ends."""
-    return _swings(curves)[:, 0]
-
-
-def _extreme(curves: FloatArray, cycle: int, function: Callable[..., FloatArray]) -> FloatArray:
-    wave = _waves(curves)[:, cycle, :-1]
-    return function(wave - wave.mean(axis=1, keepdims=True), axis=1)
-
-
-def _swing(curve: Curve, subject: str, sure: float) -> list[Fact]:
-    quantities: dict[str, Quantity] = {"swing": lambda curves: _swings(curves)[:, 1]}
-    for cycle, name in ((1, "swing"), (0, "first swing")):
+def _swing(cycles: _Cycles, curve: Curve, subject: str, sure: float) -> list[Fact]:
+    quantities: dict[str, Quantity] = {"swing": lambda curves: cycles.swings(curves)[:, 1]}
+    for at, name in ((1, "swing"), (0, "first swing")):
         for word, function in (("lowest", np.min), ("highest", np.max)):
-            quantities[f"{word} of {name}"] = partial(_extreme, cycle=cycle, function=function)
+            quantities[f"{word} of {name}"] = partial(cycles.extreme, at=at, function=function)
     return [
         Fact(subject, name, *curve.measured(quantity), "", sure, "wave within a cycle")
         for name, quantity in quantities.items()
     ]
+
+
+def _sum_of_curves(
+    explained: ExplainedFunction, parts: Sequence[Part], values: FloatArray
+) -> Curve:
+    """Compute the sum of parts along their column, which is present with the first of them."""
+    first, *others = (curve_of(explained, one, values) for one in parts)
+    mean, draws = first.mean, first.draws
+    for one in others:
+        mean, draws = mean + one.mean, draws + one.draws
+    return replace(first, mean=mean, draws=draws)
+
+
+def swings_of(curves: FloatArray) -> FloatArray:
+    """Return the ranges (n,) of curves along one cycle, without the line through their ends."""
+    line = np.linspace(curves[:, 0], curves[:, -1], curves.shape[1], axis=1)
+    return np.ptp(curves - line, axis=1)
 
 
 def level_of(explained: ExplainedFunction, part: Part) -> Curve:
@@ -386,8 +479,10 @@ def level_of(explained: ExplainedFunction, part: Part) -> Curve:
     taken to be a straight line.
     """
     begin, end = explained.ends(part.column)
-    offsets = (np.arange(POINTS_OF_LEVEL) + 0.5) / POINTS_OF_LEVEL * part.period
-    n_starts = int(min(17, max(3, 2 * (end - begin) / part.period)))  # averages
+    steps = np.diff(np.unique(explained.X[:, part.column]))
+    n_points = int(np.clip(part.period / np.median(steps) + HALF, 4, POINTS_OF_LEVEL))
+    offsets = (np.arange(n_points) + 0.5) / n_points * part.period
+    n_starts = int(min(POINTS_OF_LEVELS // n_points, max(3, 2 * (end - begin) / part.period)))
     starts = np.linspace(begin, end - part.period, n_starts)
     curve = curve_of(explained, part, (starts[:, None] + offsets).ravel())
     middles = curve.places.reshape(n_starts, -1).mean(axis=1)
@@ -396,7 +491,7 @@ def level_of(explained: ExplainedFunction, part: Part) -> Curve:
     apart = np.diff(middles)
 
     def averages(drawn: FloatArray) -> FloatArray:
-        inside = drawn.reshape(len(drawn), n_starts, POINTS_OF_LEVEL).mean(axis=2)
+        inside = drawn.reshape(len(drawn), n_starts, n_points).mean(axis=2)
         steps = np.diff(inside, axis=1)
         first = inside[:, :1] - apart[0] / apart[1] * steps[:, :1]
         last = inside[:, -1:] + apart[-1] / apart[-2] * steps[:, -1:]

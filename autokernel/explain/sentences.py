@@ -26,6 +26,7 @@ from autokernel.explain.facts import (
     central,
     changes_of,
     curve_of,
+    cycles_of_longer,
     direction,
     half_way,
     jump,
@@ -75,6 +76,7 @@ _LINES = {  # on a scale of a column, of the log of the target or not: what is s
 }
 _BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to its average, and "}
 LEVELS = (0.1, 0.9), (0.25, 0.75)  # quantiles of a column at which the effect of another is shown
+MAX_ROWS_OF_CYCLE = 120  # at which the highest and lowest are looked for
 LEAST_COMMON = 0.1  # part of a column, from which its values at levels of another are compared
 OPEN, WAYS = "may rise or fall", ("rises", "falls")
 FLAT = ("hardly changes", "hardly swings", OPEN)
@@ -267,7 +269,8 @@ class ComponentFacts:
     def _with_cycles(self) -> Part:
         part = self._part
         own = (one for one in self._explained.parts if one.column == part.column)
-        cycles = [one for one in own if one.is_season and self._shows_period(one)]
+        seasons = [one for one in own if one.is_season and self._shows_period(one)]
+        cycles = [one for one in seasons if self._explained.probability(one) >= SURE]
         return replace(part.joined_with(*cycles), is_whole=True) if cycles else part
 
     def _shows_period(self, part: Part, region: Region | None = None) -> bool:
@@ -603,25 +606,41 @@ class ComponentFacts:
             factors = say.between(*(one.value for one in ends))
             how = f" {'that' if word else 'and'} changes {say.y_name} by {factors}"
             amounts += ends
-        text = perhaps(f"a {noun}{how} in its last cycle", swing.probability)
+        extent = float(np.subtract(*self._explained.ends(self._part.column)[::-1]))
+        n, _ = cycles_of_longer(self._explained, self._part, extent)
+        which = "in its last cycle" if n == 1 else f"on average over its last {n} cycles"
+        text = perhaps(f"a {noun}{how} {which}", swing.probability)
         if named := self._extremes(word.strip()):
-            low, high = named
-            text = f"{text}, highest {high} and lowest {low}"
+            text = f"{text}, {' and '.join(named)}"
         return [self._begun(period, text, begin), *map(say.measured, amounts)]
 
     def _extremes(self, word: str) -> list[str]:
-        """Name when the last cycle is lowest and highest on average, if rows are not few."""
+        """Name when the last cycle is highest and lowest on average, if rows are not few.
+
+        Two neighbours are named if it is uncertain which of these it is.
+        """
         end, period = float(self._x.max()), self._part.period
         rows = np.unique(self._x[self._x > end - period * (1 - STILL)])
+        rows = rows[:: -(-len(rows) // MAX_ROWS_OF_CYCLE)]
         names = [self._axis.name_in(word, place) for place in rows.tolist()]
         if not (all(names) and self._regular_step and len(rows) >= 4):  # rows in one cycle
             return []
-        ends = np.array([end - period, end])
-        first, last, *values = self._explained.mean(self._part, np.append(ends, rows))
-        wave = np.array(values) - (last - first) * (rows - end) / period
-        known, number, counts = np.unique(names, return_inverse=True, return_counts=True)
-        means = np.bincount(number, wave) / counts
-        return [str(known[np.argmin(means)]), str(known[np.argmax(means)])]
+        known = [*dict.fromkeys(names)]  # in the order of the cycle
+        is_of = np.array(names)[:, None] == known
+        average, drawn = self._explained.draws(self._part, np.append([end - period, end], rows))
+
+        def means(curves: FloatArray) -> FloatArray:
+            slopes = (curves[:, 1] - curves[:, 0]) / period
+            waves = curves[:, 2:] - np.outer(slopes, rows - end)
+            return waves @ is_of / is_of.sum(axis=0)
+
+        found = []
+        for word, at in (("highest", np.argmax), ("lowest", np.argmin)):
+            best = int(at(means(average[None])[0]))
+            shares = np.bincount(at(means(drawn), axis=1), minlength=len(known)) / len(drawn)
+            if text := _named_around(best, shares, known):
+                found.append(f"{word} {text}")
+        return found
 
     def _period(self, swing: Fact) -> Fact:
         part, axis, ends = self._part, self._axis, (np.nan, np.nan)
@@ -714,33 +733,38 @@ class InteractionFacts:
         return self._untold(column, other)
 
     def _untold(self, column: int, other: int) -> list[Fact]:
+        if self._pair.share < SMALL:
+            return []
         text = f"the data cannot tell how, as rows that differ in {self._say.names[other]} have"
-        text = f"{text} no range of {self._say.names[column]} in common"
+        text = f"{text} hardly any range of {self._say.names[column]} in common"
         return [replace(self._about, predicate="cannot be told").said(text)]
 
-    def _ranges(self, column: int, other: int, levels: FloatArray, width: float) -> FloatArray:
-        """Return the ends (n_levels, 2) of a column in the rows of each level of another one.
+    def _ranges(
+        self, column: int, other: int, levels: FloatArray, width: float
+    ) -> tuple[list[FloatArray], FloatArray]:
+        """Return values of a column in the rows of each level of another, and ends (n_levels, 2).
 
         These are rows whose ranks are within a width of that of the level.
         """
         x, z = self._explained.X[:, column], self._explained.X[:, other]
         ranks = rankdata(z) / len(z)
-        near = (np.abs(ranks - ranks[z == level][0]) <= width for level in levels)
-        return np.array([central(x[rows], x[rows]) for rows in near])
+        near = [x[np.abs(ranks - ranks[z == level][0]) <= width] for level in levels]
+        return near, np.array([central(one, one) for one in near])
 
     def _common(
         self, column: int, other: int, levels: FloatArray, width: float
     ) -> tuple[FloatArray, tuple[float, float]]:
         """Return levels whose rows have a range of a column in common, and the range.
 
-        Those of the smallest range are left out until there is one.
+        Those of the smallest range are left out until there is one, with rows of all levels in it.
         """
         least = LEAST_COMMON * float(np.ptp(self._explained.X[:, column]))
-        ranges = self._ranges(column, other, levels, width)
+        x, ranges = self._ranges(column, other, levels, width)
         order = np.argsort(ranges[:, 0] - ranges[:, 1], kind="stable")
         for n in range(len(levels), 1, -1):
             low, high = ranges[order[:n], 0].max(), ranges[order[:n], 1].min()
-            if high - low >= least:
+            inside = [np.mean((x[one] >= low) & (x[one] <= high)) for one in order[:n]]
+            if high - low >= least and min(inside) >= LEAST_COMMON:
                 return levels[np.sort(order[:n])], (float(low), float(high))
         return levels[:0], WHOLE_COLUMN
 
@@ -770,7 +794,10 @@ class InteractionFacts:
             text = perhaps(f"{text} where {where}", fact.probability)
             fact = replace(fact, subject=f"{axis.name}, where {say.names[other]} is {level}")
             found.append(fact.said(f"{begin * (not found)}{text}"))
-        if {one.predicate for one in facts} - {*WAYS, *FLAT, "swings"}:  # not all are of one kind
+        words = {one.predicate for one in facts}
+        if words == {"goes up and down"} and not _are_different(curves):
+            return []
+        if words - {*WAYS, *FLAT, "swings"}:  # not all are of one kind
             return found
         differ = self._differ(curves, about, quantity)
         if differ is None:
@@ -846,15 +873,17 @@ class InteractionFacts:
 
     def _between_levels(self, column: int, other: int, levels: FloatArray) -> list[Fact]:
         """Say how much the change along a column differs between the levels of a category."""
-        say, (lows, highs) = self._say, self._ranges(column, other, levels, 0.0).T
+        say, (lows, highs) = self._say, self._ranges(column, other, levels, 0.0)[1].T
         low, high = (np.quantile(*one, method="nearest") for one in ((lows, 0.75), (highs, 0.25)))
         kept = levels[(lows <= low) & (highs >= high)]
-        if len(kept) < HALF * len(levels) or not low < high:
+        is_wide = high - low >= LEAST_COMMON * np.ptp(self._explained.X[:, column])
+        if len(kept) < HALF * len(levels) or not is_wide:
             return self._untold(column, other)
         ends = np.array([low, high])
         curves = self._curves(column, other, ends, kept)
-        spreads = np.std([changes_of(one.draws) for one in curves], axis=0)
-        size = float(np.median(spreads)), *interval(spreads).tolist()
+        spread = float(np.std([one.mean[1] - one.mean[0] for one in curves]))
+        drawn = np.std([changes_of(one.draws) for one in curves], axis=0)  # larger, by their errors
+        size = spread, *(spread * interval(drawn) / np.median(drawn)).tolist()
         fact = replace(self._about, predicate="changes differ").moved(*size)
         first, last = map(say.axes[column].end, ends.tolist())
         text = f"the change of {say.y_name} from {first} to {last} of {say.names[column]} differs"
@@ -890,6 +919,33 @@ class InteractionFacts:
         return [Curve(self._view(column).forward(steps), *one) for one in every]
 
 
+def _named_around(best: int, shares: FloatArray, names: Sequence[str]) -> str:
+    """Name the part of a cycle around its best name that surely has the best one.
+
+    It is empty if that is more than a quarter of the cycle.
+    """
+    first, last, n = best, best, len(names)
+    while shares[np.arange(first, last + 1) % n].sum() < SURE:
+        is_before = shares[(first - 1) % n] > shares[(last + 1) % n]
+        first, last = first - is_before, last + (not is_before)
+        if last - first >= max(2, n // 4):
+            return ""
+    preposition = names[best].split()[0]
+    begin, end = (names[one % n].removeprefix(f"{preposition} ") for one in (first, last))
+    if first == last:
+        return names[best]
+    is_pair = last == first + 1
+    return f"{preposition} {begin} or {end}" if is_pair else f"between {begin} and {end}"
+
+
+def _are_different(curves: Sequence[Curve]) -> bool:
+    """Whether the first and the last curve surely differ by half of what they vary."""
+    first, *_, last = curves
+    apart = replace(last, mean=last.mean - first.mean, draws=last.draws - first.draws)
+    least = HALF * max(one.reach for one in curves)
+    return apart.reach > least and apart.probability(lambda one: apart.range_of(one) > 0) >= SURE
+
+
 def _course(curve: Curve, about: Fact, *, reach: float, quantity: Quantity) -> Fact:
     """Say how a curve changes, by the swing of a season, by the ends or by the range.
 
@@ -901,12 +957,12 @@ def _course(curve: Curve, about: Fact, *, reach: float, quantity: Quantity) -> F
         word = "swings" if change > HALF**2 * reach else "hardly swings"
         return replace(about, predicate=word).moved(change, low, high)
     errors = np.ptp(curve.draws - curve.mean, axis=1)
-    by_chance = np.quantile(errors, INTERVAL_ENDS[1])
-    if abs(change) < HALF * curve.reach and curve.reach > by_chance:
-        size = curve.measured(lambda curves: np.ptp(curves, axis=1))
+    is_seen = curve.reach > np.quantile(errors, INTERVAL_ENDS[1])
+    if abs(change) < HALF * curve.reach and is_seen:
+        size = curve.measured(curve.range_of)
         return replace(about, predicate="goes up and down").moved(*size)
     turned = direction(curve, about.subject)
-    if " then " in turned.predicate:
+    if " then " in turned.predicate or (turned.predicate == "goes up and down" and is_seen):
         return replace(turned, evidence=about.evidence)
     sure = curve.probability(lambda curves: change * changes_of(curves) > 0)
     word = "rises" if change > 0 else "falls"

@@ -636,7 +636,7 @@ HOW = {
     r"short of it most (?P<lowest>where .+) \((?P<least>.+)\)": of_two_categories,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
     rf"{AMOUNT}{RANGE}": changes_of_levels,
-    r"the data cannot tell how, as rows that differ in (?P<z>.+) have no range of (?P<along>.+) "
+    r"the data cannot tell how, as rows that differ in (?P<z>.+) have hardly any range of (?P<along>.+) "
     r"in common": are_apart,
 }
 """How the effects of two columns depend on each other."""
@@ -658,7 +658,10 @@ def interact(reader: Reader, match: Match) -> bool:
 
 
 WAY = "(?P<way>rises|falls)"
-EXTREMES = "(?:, highest (?P<highest>(?:in|on|at) .+) and lowest (?P<lowest>(?:in|on|at) .+))?"
+EXTREMES = (
+    "(?:,(?: highest (?P<highest>(?:in|on|at|between) .+?))?(?: and)?"
+    "(?: lowest (?P<lowest>(?:in|on|at|between) .+?))?)?"
+)
 CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     rf"[Ww]ithin each (?P<groups>.+?), .+? {WAY} by (?P<within>{SOME}.*?), and from one to the "
     rf"next it (?P<then>rises|falls) by (?P<between>{SOME}.*)": within_and_between,
@@ -705,24 +708,38 @@ def leads(reader: Reader, match: Match) -> bool:
 def season(reader: Reader, match: Match) -> bool:
     """Whether the last cycle, less a line through its ends, has the swing."""
     end, period, x = reader.x.max(), reader.period, np.unique(reader.x)
-    if match["highest"]:
-        rows = x[x > end - period * (1 - 1e-9)]
+    rows = x[x > end - period * (1 - 1e-9)]
+    if match["highest"] or match["lowest"]:
         first, last, *values = reader.effect(reader.numbers[:1], [end - period, end, *rows])
         wave = np.array(values) - (last - first) * (rows - end) / period
         dates = pd.Timestamp(0) + pd.to_timedelta(rows, "D")
-        names = {"in": "in %B", "on": "on %A", "at": "at %H:%M"}
-        means = pd.Series(wave).groupby(dates.strftime(names[match["highest"][:2]])).mean()
-        if (match["highest"], match["lowest"]) != (means.idxmax(), means.idxmin()):
+        calendar = "%B" if period > 300 else "%A" if period > 2 else "%H:%M"
+        means = pd.Series(wave).groupby(dates.strftime(calendar), sort=False).mean()
+        names = {"highest": means.idxmax(), "lowest": means.idxmin()}
+        if not all(is_named(names[one], match[one], [*means.index]) for one in names):
             return False
-    places = np.linspace(end - period, end, 33)
-    y = reader.effect(reader.numbers[:1], places)
-    wave = y - np.linspace(0, y[-1] - y[0], len(y))
+    places = np.append(end - period, rows) if len(rows) in range(4, 33) else None
+    places = np.linspace(end - period, end, 33) if places is None else places
+    n = int(match["cycles"] or 1)
+    every = np.add.outer(-period * np.arange(n), places).ravel()
+    y = reader.effect(reader.numbers[:1], every).reshape(n, -1).mean(axis=0)
+    wave = y - y[0] - (y[-1] - y[0]) * (places - places[0]) / period
     if reader.scale == "log":
         ends = np.array([wave.min(), wave.max()]) - wave[:-1].mean()
         written = np.log([float(match["least"]), float(match["most"])])
         return bool(np.all(np.abs(ends - written) < 0.1 * np.ptp(written)))
     written = float(match["swing"])
     return abs(reader.written(np.ptp(wave)) - written) < 0.1 * written
+
+
+def is_named(name: str, text: str | None, names: list[str]) -> bool:
+    """Whether a name of a part of a cycle is one of those that a text names, if it does."""
+    if text is None:
+        return True
+    ends = re.split(" or | and ", text.split(" ", 1)[1])
+    first, last = names.index(ends[0]), names.index(ends[-1])
+    inside = range(first, last + 1 + len(names) * (last < first))
+    return names.index(name) in [one % len(names) for one in inside]
 
 
 def growth(reader: Reader, match: Match) -> bool:
@@ -953,7 +970,9 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         r"(?:.*?a|A) (?:\w+ season|cycle) in (?P<x>.+?) "
         rf"(?:that repeats every {N}{UNIT}{RANGE},? )?"
         rf"(?:with a swing of (?P<swing>[\d.]+){UNIT}|(?:that|and) changes .+ by a factor of "
-        rf"(?P<least>[\d.]+) to (?P<most>[\d.]+)) in its last cycle{PERHAPS}{EXTREMES}\.",
+        rf"(?P<least>[\d.]+) to (?P<most>[\d.]+)) "
+        rf"(?:in its last cycle|on average over its last (?P<cycles>\d+) cycles){PERHAPS}"
+        rf"{EXTREMES}\.",
         season,
     ),
     (
