@@ -38,6 +38,7 @@ from autokernel.typing import FloatArray, IntArray
 
 INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
 SMALL = 0.01  # share of parts that explain little
+SEEN = 0.05  # deviation of effects that may be seen in the noise, in deviations of the fit
 FOLDED = 0.2  # of the variance of a product of cycles, which the shorter one does not explain
 DRAWS_OF_STD, MAX_PLACES = 8, 128  # of deviations, between whose places they are interpolated
 N_DRAWS, MAX_DRAWN = 200, 500  # of a function, and the rows at which predictions are drawn
@@ -204,8 +205,8 @@ class ExplainedFunction:
             )
             for part, mean in zip(parts, means, strict=True)
         ]
-        self.parts.sort(key=lambda part: (_is_small(part, self._fit), -part.share))
-        self.n_large = sum(not _is_small(part, self._fit) for part in self.parts)
+        self.parts.sort(key=lambda part: (self._is_small(part), -part.share))
+        self.n_large = sum(not self._is_small(part) for part in self.parts)
 
     def _averaged(
         self, expression: Expression, theta: FloatArray, *, is_best: bool = False
@@ -454,12 +455,33 @@ class ExplainedFunction:
         every, expression = combinations(self._every, 2), self._best.expression
         pairs = [pair for pair in every if _has_product(expression, pair)]
         means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
-        found, noise = [], self.model.noise_variance**0.5
+        found = []
         for columns, mean in zip(pairs, self._spread * means, strict=True):
             share, own = share_of_variance(mean, self._fit), float(np.std(mean))
-            is_seen = own > np.sqrt(SMALL) * np.std(self._fit) and own > 0.5 * noise
-            found.append(Interaction(columns, share, own, share < SMALL and not is_seen))
+            is_small = share < SMALL and not self._is_seen(own)
+            found.append(Interaction(columns, share, own, is_small))
         return sorted(found, key=lambda one: -one.size)
+
+    def _is_seen(self, size: float) -> bool:
+        """Whether an effect with this deviation over the rows can be seen in the noise."""
+        return size > max(SEEN * np.std(self._fit), 0.5 * self.model.noise_variance**0.5)
+
+    def _is_small(self, part: Part) -> bool:
+        """Whether a part explains little, works little against the others, and is hardly seen."""
+        least = SMALL**0.5
+        is_wide = part.size > least * np.std(self._fit) or part.span > least * np.ptp(self._fit)
+        return abs(part.share) < SMALL and not (is_wide or self._is_seen(part.size))
+
+    def levels_probability(self, column: int) -> float:
+        """Compute the probability of the kernels for which a column has levels without an order."""
+        return sum(
+            one.probability
+            for one in self.model.kernels
+            if any(
+                leaf.column == column and leaf.kernel.is_categorical
+                for leaf in one.evaluation.expression.leaves
+            )
+        )
 
     def has_levels(self, column: int, pair: Interaction) -> bool:
         """Whether only equal values of a column matter in the products of a pair of columns."""
@@ -579,13 +601,6 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
     level = np.convolve(curve, np.full(window, 1 / window), mode="valid")
     within = curve[(window - 1) // 2 :][: len(level)]  # where there are averages
     return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
-
-
-def _is_small(part: Part, whole: FloatArray) -> bool:
-    """Return whether a part explains little, and works little against the others."""
-    least = SMALL**0.5
-    is_seen = part.size > least * np.std(whole) or part.span > least * np.ptp(whole)
-    return abs(part.share) < SMALL and not is_seen
 
 
 def _without_opponents(

@@ -23,7 +23,7 @@ from autokernel.explain.decomposition import (
     ExplainedFunction,
     Interaction,
 )
-from autokernel.explain.facts import LIKELY, Fact
+from autokernel.explain.facts import HALF, LIKELY, Fact
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import (
     SCALE_WORDS,
@@ -50,7 +50,6 @@ from autokernel.model import (
     PRIOR_LAW,
     SERIES_LAW,
     FittedModel,
-    KernelPosterior,
     share_explained,
 )
 from autokernel.typing import FloatArray, IntArray
@@ -271,15 +270,17 @@ class Description:
         if self._is_rough:
             return
         parts, n_large = self.explained.parts, self.explained.n_large
-        small = [*filter(self._is_open, parts[:n_large]), *parts[n_large:]]
+        every = [*filter(self._is_open, parts[:n_large]), *parts[n_large:]]
+        uncertain = self._uncertain()  # which have a sentence
+        small = [one for one in every if self.names[one.column] not in uncertain]
         how, of = "covariance with the fit", "of the variance of the fit."
         if small:
             columns = sorted({part.column for part in small})
             names = listing([self.names[c] for c in columns])
-            share = sum(max(0.0, part.share) for part in small)  # which may cancel
+            share = sum(part.share for part in small)
             which = f"{capital(counted(len(small), 'smaller component'))} of {names}"
             verb = "explains" if len(small) == 1 else "together explain"
-            text = f"{which} {verb} {percent(share)} {of}"
+            text = f"{which} {verb} {percent(max(share, 0.0))} {of}"
             yield Fact(names, "share", share, evidence=how, text=text)
             large = {part.column for part in self.shown if isinstance(part, Part)}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]
@@ -288,6 +289,10 @@ class Description:
         more = 1 - sum(one.share for one in self.explained.parts) - sum(one.share for one in pairs)
         if self.explained.interactions and more >= SMALL:
             which = "Other interactions explain" if pairs else "Interactions explain"
+            most = max(self.explained.interactions, key=lambda one: (one not in pairs) * one.share)
+            if most not in pairs and most.share > HALF * more:
+                own = listing([self.names[one] for one in most.columns])
+                of = f"{of.removesuffix('.')}, most of it that of {own}."
             text = f"{which} {percent(more)} {of}"
             yield Fact("the rest", "share", more, evidence=how, text=text)
 
@@ -345,16 +350,25 @@ class Description:
         yield from _are(empty, "without a value")
         yield from self._alike()
 
-    def _uncertain_and_unused(self) -> Iterator[Fact]:
-        every = zip(self.names, self._used, np.ptp(self.explained.X, axis=0), strict=True)
-        rows = [(name, p) for name, p, extent in every if extent]
+    def _uncertain(self) -> dict[str, float]:
+        """Return columns that may matter, with probabilities, that no other sentence has."""
         doubted = {  # as the sentences about their effects have a probability
-            self.names[part.column]
+            part.column
             for part in self.shown
             if isinstance(part, Part)
             and any(fact.probability < CERTAIN for fact in self.facts(part) if fact.text)
         }
-        unsure = [(name, p) for name, p in rows if EXCLUDED < p < CERTAIN and name not in doubted]
+        every = zip(self.names, self._used, np.ptp(self.explained.X, axis=0), strict=True)
+        return {
+            name: p
+            for column, (name, p, extent) in enumerate(every)
+            if extent and EXCLUDED < p < CERTAIN and column not in doubted
+        }
+
+    def _uncertain_and_unused(self) -> Iterator[Fact]:
+        every = zip(self.names, self._used, np.ptp(self.explained.X, axis=0), strict=True)
+        rows = [(name, p) for name, p, extent in every if extent]
+        unsure = [*self._uncertain().items()]
         names = listing([f"{name} ({p:.2f})" for name, p in unsure] or [""])
         text = f"It is uncertain whether {names} {'matters' if len(unsure) == 1 else 'matter'}."
         for name, p in unsure:
@@ -368,7 +382,7 @@ class Description:
     def _codes(self) -> Iterator[Fact]:
         """Say which whole numbers are taken for levels, and how to have them so always."""
         for column, (axis, name) in enumerate(zip(self.axes, self.names, strict=True)):
-            sure = sum(one.probability for one in self.model.kernels if _has_levels(one, column))
+            sure = self.explained.levels_probability(column)
             if sure > EXCLUDED and not axis.levels:
                 text = f"{name} has whole numbers that are taken for levels without an order"
                 text = f"{perhaps(text, sure)}; categorical_features=[{name!r}] always does so."
@@ -511,11 +525,6 @@ class Description:
         """Order columns by how probable it is that the kernels use them."""
         column = self.names.index(name)
         return -np.nan_to_num(self._used[column]), column
-
-
-def _has_levels(kernel: KernelPosterior, column: int) -> bool:
-    leaves = kernel.evaluation.expression.leaves
-    return any(leaf.column == column and leaf.kernel.is_categorical for leaf in leaves)
 
 
 def _in_one(facts: Iterable[Fact]) -> str:

@@ -15,6 +15,7 @@ from autokernel.explain.effects import effect_of
 from autokernel.explain.facts import (
     HALF,
     LIKELY,
+    MIN_TURN,
     N_GRID,
     NEAR_BEYOND,
     POINTS_OF_CYCLE,
@@ -77,6 +78,7 @@ _LINES = {  # on a scale of a column, of the log of the target or not: what is s
 _BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to its average, and "}
 LEVELS = (0.1, 0.9), (0.25, 0.75)  # quantiles of a column at which the effect of another is shown
 MAX_ROWS_OF_CYCLE = 120  # at which the highest and lowest are looked for
+MAX_ROUGH = 400  # values of a column at which a curve that differs between neighbours is computed
 LEAST_COMMON = 0.1  # part of a column, from which its values at levels of another are compared
 OPEN, WAYS = "may rise or fall", ("rises", "falls")
 FLAT = ("hardly changes", "hardly swings", OPEN)
@@ -248,7 +250,7 @@ class ComponentFacts:
                 how = "kernels that have such a component"
             fact = Fact(self._subject, "is possible", probability=sure, evidence=how)
             return [self._begun(fact, text)], []
-        if part.is_of_levels:
+        if part.is_of_levels or self._explained.levels_probability(part.column) > HALF:
             return self._levels(), []
         if self._shows_period(part, region):
             return self._repeating(region)
@@ -352,15 +354,25 @@ class ComponentFacts:
         else:
             ends = (fact.low, fact.high) if word in ("rises", "falls") else ()
             text = f"{word} by {say.amount(fact.value, *ends)}" if fact.value else word
-            at = [0, -1] if ends else [np.argmin(curve.mean), np.argmax(curve.mean)]
+            at = [0, -1] if ends else [int(np.argmin(curve.mean)), int(np.argmax(curve.mean))]
             words = " from {} to {}" if ends else ", lowest at {} and highest at {}"
-            text += words.format(*self._ends_of(curve.places[at])) if has_ends else ""
+            if self._is_rough(curve) and not ends:
+                words = f" from one value to the next{words}"
+            text += words.format(*self._ends_of(curve, at)) if has_ends else ""
             fact = say.measured(fact)
         return fact.said(f"{begin} {perhaps(text, fact.probability)}.")
 
-    def _ends_of(self, places: FloatArray) -> list[str]:
-        """Write places (n,) on the scale of the column without digits that the data lack."""
-        return list(map(self._axis.end, self._view.inverse(places).tolist()))
+    def _is_rough(self, curve: Curve) -> bool:
+        """Whether a curve is computed at many values of rows, as it differs between neighbours."""
+        values, n = self._view.inverse(curve.places), len(curve.places)
+        return n > MAX_VALUES and bool(np.isclose(values, self._x[:, None]).any(axis=0).all())
+
+    def _ends_of(self, curve: Curve, at: Sequence[int]) -> list[str]:
+        """Write places of a curve, by their numbers, without digits that the data lack."""
+        values = self._view.inverse(curve.places[at])
+        if self._is_rough(curve):
+            return self._axis.names_of(self._axis.low + self._axis.extent * values)
+        return list(map(self._axis.end, values.tolist()))
 
     def _uncertain_direction(self, curve: Curve, fact: Fact, begin: str) -> Fact:
         """Say where a curve surely rises or falls when it may do both on the whole."""
@@ -374,7 +386,7 @@ class ComponentFacts:
                 text = f"differs by {by}, and it is uncertain which level is higher"
             return Fact(fact.subject, "is open", evidence=fact.evidence, text=f"{begin} {text}.")
         way = "rises" if change[0] > 0 else "falls"
-        first, last = self._ends_of(curve.places[ends])
+        first, last = self._ends_of(curve, ends)
         text = perhaps(f"{way} by {self._say.amount(*change)} from {first} to {last}", sure)
         if ends != [0, len(curve.mean) - 1]:
             text = f"{text}, and its course elsewhere is uncertain"
@@ -424,6 +436,10 @@ class ComponentFacts:
         if len(values) <= MAX_VALUES and len(inside) >= 2:
             return inside  # nothing is known between them
         grid = self._explained.steps(self._part, N_GRID, (low, high))
+        own, between = (self._explained.mean(self._part, one) for one in (inside, grid))
+        missed = np.abs(own - np.interp(inside, grid, between)).max(initial=0.0)
+        if missed > MIN_TURN * np.ptp(own) and len(inside) <= MAX_ROUGH:
+            return inside  # neighbours differ
         at, rows = map(self._view.forward, (grid, inside))
         near = np.abs(at[:, None] - rows).min(axis=1, initial=np.inf) <= np.ptp(at) / (N_GRID - 1)
         near[[0, -1]] = True  # what draws do far from rows is not known
@@ -462,7 +478,7 @@ class ComponentFacts:
         curve, say = curve_of(self._explained, self._part, np.unique(self._x)), self._say
         places, facts = levels_of(curve, self._name)
         names, n = list(map(self._axis.end, places)), len(facts)
-        spread, which = facts[0].value - facts[-1].value, ""
+        spread = facts[0].value - facts[-1].value
         measured = [
             replace(say.measured(one), subject=f"{one.subject}={name}")
             for one, name in zip(facts, names, strict=True)
@@ -474,12 +490,12 @@ class ComponentFacts:
         else:
             texts = [f"{'+' * (one.value >= 0)}{between(*one.ends, say.unit)}" for one in facts]
         texts = list(map("{} {}".format, names, texts))
+        about = f"{'factors of' if self._is_log else 'differences from'} the average"
+        text = f"{listing(texts)} ({about})"
         if n > MAX_LEVELS:
             by = say.amount(float(np.std([fact.value for fact in facts])))
-            which = f"the highest and lowest of {n} levels with a standard deviation of {by}, "
-            texts = [*texts[: MAX_LEVELS // 2], *texts[-(MAX_LEVELS // 2) :]]
-        about = "factors of" if self._is_log else "differences from"
-        text = perhaps(f"{listing(texts)} ({which}{about} the average)", facts[0].probability)
+            text = _of_many(texts, facts, by, about)
+        text = perhaps(text, facts[0].probability)
         first, *others = measured
         return [first.said(f"{self._begin or f'Levels of {self._name}: '}{text}."), *others]
 
@@ -713,7 +729,11 @@ class InteractionFacts:
         explained, axes = self._explained, self._say.axes
         values = {column: np.unique(explained.X[:, column]) for column in self._pair.columns}
         every = [
-            one for one in values if not (axes[one].levels or explained.has_levels(one, self._pair))
+            one
+            for one in values
+            if not (
+                explained.levels_probability(one) > HALF or explained.has_levels(one, self._pair)
+            )
         ]
         if not every:
             return self._of_levels()
@@ -891,20 +911,21 @@ class InteractionFacts:
         return [say.measured(fact).said(f"{text} between levels of {say.names[other]}, {by}")]
 
     def _of_levels(self) -> list[Fact]:
-        """Say which levels of two categories exceed both effects most, or fall short most."""
+        """Say which levels of two categories surely exceed both effects, or fall short, most."""
         explained, pair, say = self._explained, self._pair, self._say
-        points, counts = np.unique(explained.X[:, pair.columns], axis=0, return_counts=True)
-        points = points[counts >= min(2, counts.max())]  # one row shows little
-        heights = explained.in_unit(explained.mean(pair, points))
-        found = []
-        for word, begin, at in (
-            ("most", f"{say.y_name} exceeds what both effects give most", np.argmax(heights)),
-            ("least", "falls short of it most", np.argmin(heights)),
-        ):
+        points = np.unique(explained.X[:, pair.columns], axis=0)
+        heights, drawn = map(explained.in_unit, explained.draws(pair, points))
+        found, what = list[Fact](), "what both effects give"
+        for word, does, sign in (("most", "exceeds", 1), ("least", "falls short of", -1)):
+            surely = np.flatnonzero(np.mean(sign * drawn > 0, axis=0) >= CERTAIN)
+            if not len(surely):
+                continue
+            at = surely[np.argmax(sign * heights[surely])]
             axes = zip((say.axes[one] for one in pair.columns), points[at].tolist(), strict=True)
             levels = listing([f"{axis.name} is {axis.end(value)}" for axis, value in axes])
             fact = replace(self._about, predicate=f"{word} together", evidence=levels)
-            text = f"{begin} where {levels} ({say.signed(heights[at], np.ptp(heights))})"
+            begin = f"{does} it" if found else f"{say.y_name} {does} {what}"
+            text = f"{begin} most where {levels} ({say.signed(heights[at], np.ptp(heights))})"
             found.append(say.measured(fact.moved(float(heights[at]), np.nan, np.nan)).said(text))
         return found
 
@@ -917,6 +938,24 @@ class InteractionFacts:
         mean, drawn = map(explained.in_unit, explained.draws(both, points))
         every = zip(np.split(mean, n), np.split(drawn, n, axis=1), strict=True)
         return [Curve(self._view(column).forward(steps), *one) for one in every]
+
+
+def _of_many(texts: Sequence[str], facts: Sequence[Fact], by: str, about: str) -> str:
+    """List the highest and lowest levels of those that surely differ from the average."""
+    n, n_each = len(facts), MAX_LEVELS // 2
+    pairs = zip(texts, facts, strict=True)
+    surely = [text for text, one in pairs if not one.low <= 0 <= one.high]
+    if not surely:
+        text = f"{n} levels have a standard deviation of {by}"
+        return f"{text}, and none surely differs from the average"
+    which = f"of {n} levels with a standard deviation of {by}"
+    if len(surely) == n:
+        which = f"the highest and lowest {which}"
+    elif len(surely) <= MAX_LEVELS:
+        which = f"{which}, all that surely differ"
+    else:
+        which = f"{which}, the highest and lowest of {len(surely)} that surely differ"
+    return f"{listing([*surely[:n_each], *surely[n_each:][-n_each:]])} ({which}, {about})"
 
 
 def _named_around(best: int, shares: FloatArray, names: Sequence[str]) -> str:

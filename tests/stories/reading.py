@@ -427,10 +427,14 @@ def levels(reader: Reader, match: Match) -> bool:
     order = np.argsort(-heights, kind="stable")
     if int(match["count"] or len(order)) != len(order):
         return False
-    shown = [*order[:3], *order[-3:]] if len(order) > 6 else order
     items = re.split(", | and ", match["levels"])
     found = [re.fullmatch(rf"(?P<level>.+?) \+?{AMOUNT}{RANGE}", item) for item in items]
-    if not all(found) or [one["level"] for one in found] != [texts[codes[at]] for at in shown]:
+    names = [texts[codes[at]] for at in order]
+    if not all(found) or not {one["level"] for one in found} <= {*names}:
+        return False
+    shown = [order[names.index(one["level"])] for one in found]
+    ends = [*order[:3], *order[-3:]] if len(order) > 6 else [*order]
+    if shown != ends and not (match["some"] and shown == sorted(shown, key=[*order].index)):
         return False
     return all(says(one, reader.written(heights[at])) for one, at in zip(found, shown, strict=True))
 
@@ -547,21 +551,23 @@ def changes_of_levels(reader: Reader, match: Match) -> bool:
 def of_two_categories(reader: Reader, match: Match) -> bool:
     """Whether two levels together are highest or lowest, besides the effects of each."""
     pairs = {
-        end: re.findall(r"(\S+) is (.+?)(?= and |$)", match[end]) for end in ("highest", "lowest")
+        end: re.findall(r"(\S+) is (.+?)(?= and |$)", match[end] or "")
+        for end in ("highest", "lowest")
     }
-    names = [name for name, _ in pairs["highest"]]
+    names = [name for name, _ in pairs["highest"] or pairs["lowest"]]
     codes = np.unique(np.column_stack([reader.values(name) for name in names]), axis=0).T
     both = reader.average(**dict(zip(names, codes, strict=True)))
     each = [reader.average(**{name: own}) for name, own in zip(names, codes, strict=True)]
     heights = reader.in_unit(both - sum(each))
-    for end, at, written in (
-        ("highest", np.argmax(heights), match["most"]),
-        ("lowest", np.argmin(heights), match["least"]),
-    ):
-        if [reader.place(*one) for one in pairs[end]] != codes[:, at].tolist():
-            return False
+    for end, sign, written in (("highest", 1, match["most"]), ("lowest", -1, match["least"])):
+        if written is None:
+            continue
+        places = [reader.place(*one) for one in pairs[end]]
+        at = int(np.flatnonzero(np.all(places == codes.T, axis=1))[0])
         amount = re.fullmatch(rf"[+-]?{AMOUNT}", written)
         if not says(amount, reader.written(heights[at], -1 if written[0] == "-" else 1)):
+            return False
+        if np.mean(sign * heights > sign * heights[at]) > 0.1:  # that are not sure
             return False
     return True
 
@@ -632,12 +638,13 @@ HOW = {
     r"(?: (?P<high>\S+) instead of (?P<low>\S+))?(?:, apart from its season)?, .+? "
     r"(?P<courses>(?:rises|falls|goes|hardly|may|swings) .+?)"
     r"(?:; the (?:changes|swings) differ by (?:up to )?(?P<differ>.+))?": courses,
-    r".+? exceeds what both effects give most (?P<highest>where .+) \((?P<most>.+)\) and falls "
-    r"short of it most (?P<lowest>where .+) \((?P<least>.+)\)": of_two_categories,
+    r"(?:.+? exceeds what both effects give most (?P<highest>where .+?) \((?P<most>[^)]+)\))?"
+    r"(?: and )?(?:.*?falls short of (?:it|what both effects give) most (?P<lowest>where .+) "
+    r"\((?P<least>.+)\))?": of_two_categories,
     rf"the change of .+? {FROM} differs between levels of (?P<z>.+), with a standard deviation of "
     rf"{AMOUNT}{RANGE}": changes_of_levels,
-    r"the data cannot tell how, as rows that differ in (?P<z>.+) have hardly any range of (?P<along>.+) "
-    r"in common": are_apart,
+    r"the data cannot tell how, as rows that differ in (?P<z>.+) have hardly any range of "
+    r"(?P<along>.+) in common": are_apart,
 }
 """How the effects of two columns depend on each other."""
 
@@ -675,8 +682,8 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     rf"(?P<then>rises|falls)(?: by (?P<after>{SOME}))? until {PLACE}{PERHAPS}": turn,
     rf"{WAY} by {AMOUNT}{RANGE} from (?P<first>\S+) to (?P<last>\S+?){PERHAPS}, and its course "
     r"elsewhere is uncertain": change_between,
-    rf"goes up and down by {AMOUNT}{RANGE}(?:, lowest at (?P<lowest>\S+) and highest at "
-    rf"(?P<highest>\S+?))?{PERHAPS}": wiggles,
+    rf"goes up and down by {AMOUNT}{RANGE}(?: from one value to the next)?"
+    rf"(?:, lowest at (?P<lowest>\S+) and highest at (?P<highest>\S+?))?{PERHAPS}": wiggles,
     rf"varies by {AMOUNT}, in a direction that is uncertain": wiggles,
     rf"differs by {AMOUNT}, and it is uncertain which level is higher": wiggles,
     rf"[Ww]here .+ is (?P<a>.+?), .+ is {N} (?P<times>times as high){RANGE} as where it is "
@@ -684,10 +691,9 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     r"changes in a direction that is uncertain": is_said,
     rf"[Ww]here .+ is (?P<a>.+?), .+ is (?P<way>higher|lower) by {AMOUNT}{RANGE} than where it is "
     rf"(?P<b>[^,]+?){PERHAPS}": difference,
-    r"(?:Levels of .+?: )?(?P<levels>.+) \((?:the highest and lowest of (?P<count>\d+) levels "
-    r"with .+?, )?(?:differences from|factors of) the average(?:; probability [01]\.\d+)?\)": (
-        levels
-    ),
+    r"(?:Levels of .+?: )?(?P<levels>.+) \((?:(?:the highest and lowest )?of (?P<count>\d+) "
+    r"levels with .+?, )?(?P<some>(?:all|the highest and lowest of \d+) that surely differ, )?"
+    r"(?:differences from|factors of) the average(?:; probability [01]\.\d+)?\)": (levels),
 }
 """What a curve does along a column."""
 
@@ -986,7 +992,10 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
         interact,
     ),
     (rf"It explains {P} of the variance of the fit\.", share),
-    (rf"(?:Other i|I)nteractions explain {P} of the variance of the fit\.", of_more),
+    (
+        rf"(?:Other i|I)nteractions explain {P} of the variance of the fit(?:, most of it that of .+)?\.",
+        of_more,
+    ),
     (
         rf"\w+ smaller components? of (?P<names>.+?) (?:explains|together explain) {P} of the "
         r"variance of the fit\.",
