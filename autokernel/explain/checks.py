@@ -33,6 +33,7 @@ MIN_ROWS = 20  # for all but rows that are far off
 FALSE_ALARM = 1e-3  # probability of a claim of each kind if the model is right
 MOST_DEVIATIONS = 8.0  # that are distinguished
 FACTOR_FOR_LOG = 3.0  # between the largest and the smallest target, from which a log changes much
+SKEWED = 0.05  # probability of the skewness of the other rows, up to which they are skewed too
 LEAST_DEVIATION = 1e-3  # of residuals, most of which are zero
 N_LAGS = 24  # of residuals before; half-hours, hours and months have seasons of 12 or 24
 MIN_OF_LEVEL = 5  # rows of a level whose noise is compared
@@ -248,8 +249,8 @@ def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Fac
         max(MIN_SHARED, len(residuals) // 50),
     )
     tests = [skewtest(one) for one in (residuals, residuals[order[:-n_few]])]
-    found = max(tests, key=lambda one: one.pvalue)
-    if min(one.statistic * largest for one in tests) < 0:
+    found, of_others = tests
+    if min(one.statistic * largest for one in tests) < 0 or of_others.pvalue > SKEWED:
         return []
     way, advice = ("above", advice) if found.statistic > 0 else ("below", "")
     how = "test of the skewness of leave-one-out residuals"

@@ -190,9 +190,9 @@ def direction(curve: Curve, subject: str) -> Fact:
         how = "slope of a line through the curve, which explains its variance"
         return _rise_or_fall(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
     turns, sure = _turns(curve)
-    is_back = len(_peaks(curve)) > 1 and _setbacks(mean[None])[0] > DETOUR
-    if is_back and not turns:
-        sure = curve.probability(lambda curves: _setbacks(curves) > DETOUR)
+    back, is_sure = _setback(curve)
+    is_back = back > DETOUR * abs(mean[-1] - mean[0]) and len(_peaks(curve)) > 1
+    sure = sure if turns else is_sure
     if not (is_back and sure >= SURE) and len(turns) != 1:
         how = "difference between the ends of a curve"
         return _rise_or_fall(curve, changes_of, Fact(subject, "{}", evidence=how))
@@ -208,12 +208,15 @@ def direction(curve: Curve, subject: str) -> Fact:
     return Fact(subject, word, *place, probability=sure, evidence=how)
 
 
-def _setbacks(curves: FloatArray) -> FloatArray:
-    """Return how far curves (n, n_points) go back, in changes between their ends."""
-    changes = curves[:, -1] - curves[:, 0]
-    forward = np.sign(changes)[:, None] * curves
-    back = np.max(np.maximum.accumulate(forward, axis=1) - forward, axis=1)
-    return back / np.maximum(np.abs(changes), np.finfo(float).tiny)
+def _setback(curve: Curve) -> tuple[float, float]:
+    """Return how far the mean goes back at most, and the probability that the curve does there."""
+    forward = np.sign(curve.mean[-1] - curve.mean[0]) * curve.mean
+    back = np.maximum.accumulate(forward) - forward
+    end = int(np.argmax(back))
+    begin = int(np.argmax(forward[: end + 1]))
+    sign = np.sign(curve.mean[begin] - curve.mean[end])
+    sure = curve.probability(lambda curves: sign * (curves[:, begin] - curves[:, end]) > 0)
+    return float(back[end]), sure
 
 
 def _rise_or_fall(curve: Curve, quantity: Quantity, fact: Fact) -> Fact:

@@ -436,10 +436,11 @@ class ComponentFacts:
         if len(values) <= MAX_VALUES and len(inside) >= 2:
             return inside  # nothing is known between them
         grid = self._explained.steps(self._part, N_GRID, (low, high))
-        own, between = (self._explained.mean(self._part, one) for one in (inside, grid))
-        missed = np.abs(own - np.interp(inside, grid, between)).max(initial=0.0)
-        if missed > MIN_TURN * np.ptp(own) and len(inside) <= MAX_ROUGH:
-            return inside  # neighbours differ
+        if MAX_VALUES < len(inside) <= MAX_ROUGH:
+            own, between = (self._explained.mean(self._part, one) for one in (inside, grid))
+            missed = np.abs(own - np.interp(inside, grid, between)).max()
+            if missed > MIN_TURN * np.ptp(own):
+                return inside  # neighbours differ
         at, rows = map(self._view.forward, (grid, inside))
         near = np.abs(at[:, None] - rows).min(axis=1, initial=np.inf) <= np.ptp(at) / (N_GRID - 1)
         near[[0, -1]] = True  # what draws do far from rows is not known
@@ -753,7 +754,7 @@ class InteractionFacts:
         return self._untold(column, other)
 
     def _untold(self, column: int, other: int) -> list[Fact]:
-        if self._pair.share < SMALL:
+        if abs(self._pair.share) < SMALL:
             return []
         text = f"the data cannot tell how, as rows that differ in {self._say.names[other]} have"
         text = f"{text} hardly any range of {self._say.names[column]} in common"

@@ -647,7 +647,8 @@ def test_levels_are_compared_over_the_values_that_both_have(rng):
     X.loc[X["drug"] == "old", "dose"] += 3
     y = X["dose"] * np.where(X["drug"] == "new", 3.0, 1.0) + 0.1 * rng.normal(size=80)
     text = refitted("CAT[drug] * LIN[dose]", X, y).describe()
-    assert "the data cannot tell how, as rows that differ in drug have no range of dose" in text
+    said = "the data cannot tell how, as rows that differ in drug have hardly any range of dose"
+    assert said in " ".join(text.split())
 
 
 def test_levels_within_levels_have_no_interaction(rng):
@@ -673,7 +674,7 @@ def test_levels_have_intervals_if_they_are_few_and_a_spread_if_they_are_many(rng
     y = np.repeat(np.arange(9.0), 12) + np.tile([5.0, 0.0, -5.0], 36) + 0.1 * rng.normal(size=108)
     text = refitted("CAT[shop] + CAT[kind]", X, y).describe()
     assert re.search(rf"big \+\S+ {RANGE}, mid \S+ {RANGE} and small -\S+ {RANGE}", text)
-    spread = numbers(r"of 9 levels with a standard deviation of (\S+), differences", text)
+    spread = numbers(r"of 9 levels with a standard deviation of (\S+), the highest", text)
     assert spread == pytest.approx([np.std(np.arange(9.0))], rel=0.05)
 
 

@@ -993,7 +993,8 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     ),
     (rf"It explains {P} of the variance of the fit\.", share),
     (
-        rf"(?:Other i|I)nteractions explain {P} of the variance of the fit(?:, most of it that of .+)?\.",
+        rf"(?:Other i|I)nteractions explain {P} of the variance of the fit"
+        r"(?:, most of it that of .+)?\.",
         of_more,
     ),
     (
