@@ -6,7 +6,7 @@ component like this one counts as none for which it holds. Values are those of t
 central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -334,10 +334,8 @@ def levels_of(curve: Curve, subject: str) -> tuple[list[float], list[Fact]]:
     return curve.places[order].tolist(), facts
 
 
-def cycles_of_longer(
-    explained: ExplainedFunction, part: Part, extent: float
-) -> tuple[int, list[Part]]:
-    """Return how many cycles a longer season has, which may change them, and such seasons.
+def cycles_of_longer(explained: ExplainedFunction, part: Part, extent: float) -> tuple[int, Part]:
+    """Return how many cycles a longer season has, which may change them, and the sum of both.
 
     Cycles are averaged over one of it, or over some if it is much longer.
     """
@@ -346,7 +344,7 @@ def cycles_of_longer(
     longer = [one for one in own if explained.probability(one) >= SURE]
     period = max([part.every_period[-1], *(one.period for one in longer)])
     n = min(MAX_CYCLES, round(period / part.period))
-    return (n, longer) if n * part.period <= HALF * extent else (1, [])
+    return (n, part.with_longer(longer)) if n * part.period <= HALF * extent else (1, part)
 
 
 def _seasons(explained: ExplainedFunction, part: Part) -> list[Part]:
@@ -416,7 +414,7 @@ def season(
     the last cycle and of the first, as differences from the average.
     """
     begin, end = ends
-    n_averaged, longer = cycles_of_longer(explained, part, end - begin)
+    n_averaged, whole = cycles_of_longer(explained, part, end - begin)
     places, along = _places_of_cycle(explained, part, end)
     length = n_averaged * part.period
     n_beyond = max(1, int(np.ceil(BEYOND * (end - begin) / length)))
@@ -424,7 +422,7 @@ def season(
     starts = length * np.array([-int((end - begin) / length + 1e-9), -1, *(ahead - 1)])
     places = np.add.outer(places, part.period * np.arange(n_averaged)).reshape(len(places), -1)
     cycles = _Cycles(end + starts, places, along)
-    curve = _sum_of_curves(explained, [part, *longer], cycles.values)
+    curve = curve_of(explained, whole, cycles.values)
     first, last, *later = cycles.swings(curve.mean[None])[0].tolist()
     sign, word = (1, "grows") if last > first else (-1, "shrinks")
     least = MIN_TURN * max(first, last)
@@ -456,17 +454,6 @@ def _swing(cycles: _Cycles, curve: Curve, subject: str, sure: float) -> list[Fac
         Fact(subject, name, *curve.measured(quantity), "", sure, "wave within a cycle")
         for name, quantity in quantities.items()
     ]
-
-
-def _sum_of_curves(
-    explained: ExplainedFunction, parts: Sequence[Part], values: FloatArray
-) -> Curve:
-    """Compute the sum of parts along their column, which is present with the first of them."""
-    first, *others = (curve_of(explained, one, values) for one in parts)
-    mean, draws = first.mean, first.draws
-    for one in others:
-        mean, draws = mean + one.mean, draws + one.draws
-    return replace(first, mean=mean, draws=draws)
 
 
 def swings_of(curves: FloatArray) -> FloatArray:

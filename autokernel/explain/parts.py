@@ -34,6 +34,7 @@ class Part:
     period: float = np.nan  # with which it repeats, in the unit interval
     is_season: bool = False  # whether it repeats, and does little else
     is_whole: bool = False  # whether it has all that repeats along its column
+    longer: Sequence[float] = ()  # periods of longer seasons that it has too
     share: float = np.nan
     span: float = np.nan  # of its mean over the training rows, on the scale of the target
     size: float = np.nan  # standard deviation of this mean
@@ -147,6 +148,11 @@ class Part:
             is_season=all(one.is_season for one in every),
         )
 
+    def with_longer(self, seasons: Sequence["Part"]) -> "Part":
+        """Return the sum of a season and longer ones, with the period of this one."""
+        periods = [one.period for one in seasons]
+        return replace(self.joined_with(*seasons), period=self.period, longer=periods)
+
     def repeats_like(self, other: "Part", accuracy: float) -> bool:
         """Whether both have one period, up to a relative difference."""
         return abs(self.period / other.period - 1) < accuracy  # never if one is nan
@@ -160,7 +166,8 @@ class Part:
         if self.is_season:
             is_of_longest = any(one.repeats_like(other, 0.05) for one in parts)
             periods = [other.period] if is_of_longest else other.every_period
-            return any(abs(one / self.period - 1) < 0.05 for one in periods)
+            own = [self.period, *self.longer]
+            return any(abs(one / period - 1) < 0.05 for one in periods for period in own)
         if self.regions:
             return self.regions == other.regions
         rivals = [one for one in parts if not (one.is_free or (self.is_whole and one.is_season))]

@@ -623,8 +623,7 @@ class ComponentFacts:
             factors = say.between(*(one.value for one in ends))
             how = f" {'that' if word else 'and'} changes {say.y_name} by {factors}"
             amounts += ends
-        extent = float(np.subtract(*self._explained.ends(self._part.column)[::-1]))
-        n, _ = cycles_of_longer(self._explained, self._part, extent)
+        n, _ = cycles_of_longer(self._explained, self._part, float(np.ptp(self._x)))
         which = "in its last cycle" if n == 1 else f"on average over its last {n} cycles"
         text = perhaps(f"a {noun}{how} {which}", swing.probability)
         if named := self._extremes(word.strip()):
@@ -636,25 +635,29 @@ class ComponentFacts:
 
         Two neighbours are named if it is uncertain which of these it is.
         """
-        end, period = float(self._x.max()), self._part.period
-        rows = np.unique(self._x[self._x > end - period * (1 - STILL)])
+        end, extent = float(self._x.max()), float(np.ptp(self._x))
+        n, whole = cycles_of_longer(self._explained, self._part, extent)
+        span = n * self._part.period
+        rows = np.unique(self._x[self._x > end - span * (1 - STILL)])
         rows = rows[:: -(-len(rows) // MAX_ROWS_OF_CYCLE)]
         names = [self._axis.name_in(word, place) for place in rows.tolist()]
         if not (all(names) and self._regular_step and len(rows) >= 4):  # rows in one cycle
             return []
         known = [*dict.fromkeys(names)]  # in the order of the cycle
         is_of = np.array(names)[:, None] == known
-        average, drawn = self._explained.draws(self._part, np.append([end - period, end], rows))
+        values = np.append([end - span, end], rows)
+        curve = curve_of(self._explained, whole, values)
 
         def means(curves: FloatArray) -> FloatArray:
-            slopes = (curves[:, 1] - curves[:, 0]) / period
+            slopes = (curves[:, 1] - curves[:, 0]) / span
             waves = curves[:, 2:] - np.outer(slopes, rows - end)
             return waves @ is_of / is_of.sum(axis=0)
 
         found = []
         for word, at in (("highest", np.argmax), ("lowest", np.argmin)):
-            best = int(at(means(average[None])[0]))
-            shares = np.bincount(at(means(drawn), axis=1), minlength=len(known)) / len(drawn)
+            best = int(at(means(curve.mean[None])[0]))
+            found_at = at(means(curve.draws), axis=1)
+            shares = np.bincount(found_at, minlength=len(known)) / len(curve.draws)
             if text := _named_around(best, shares, known):
                 found.append(f"{word} {text}")
         return found

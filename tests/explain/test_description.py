@@ -596,8 +596,12 @@ def test_the_unit_of_a_column_of_dates_is_days():
 def test_a_season_has_the_months_of_its_highest_and_lowest_row(kernel, time, units, periods):
     month = np.arange(36) % 12
     y = 3.0 * (month == 6) - 2.0 * (month == 1) + 0.5 * np.cos(month)
-    text = refitted(kernel, pd.DataFrame({"time": time}), y, periods=periods).describe(units)
+    X = pd.DataFrame({"time": time})
+    text = refitted(kernel, X, y, periods=periods).describe(units)
     assert "in its last cycle, highest in July and lowest in February." in text
+    noise = 0.3 * np.random.default_rng(1).normal(size=36)
+    text = refitted(kernel, X, y + 3.3 * (month == 5) + noise, periods=periods).describe(units)
+    assert re.search("highest in (June or July|July or June) and lowest in February", text)
 
 
 def test_a_search_of_some_rows_is_the_first_thing_that_is_said():
@@ -676,6 +680,46 @@ def test_levels_have_intervals_if_they_are_few_and_a_spread_if_they_are_many(rng
     assert re.search(rf"big \+\S+ {RANGE}, mid \S+ {RANGE} and small -\S+ {RANGE}", text)
     spread = numbers(r"of 9 levels with a standard deviation of (\S+), the highest", text)
     assert spread == pytest.approx([np.std(np.arange(9.0))], rel=0.05)
+
+
+def test_only_levels_and_pairs_of_levels_that_surely_differ_are_named(rng):
+    X = pd.DataFrame({"shop": np.repeat([f"s{n}" for n in range(9)], 20)})
+    y = 3.0 * (X["shop"] == "s4") - 2.0 * (X["shop"] == "s7") + 0.7 * rng.normal(size=180)
+    said = " ".join(refitted("CAT[shop]", X, y).describe().split())
+    assert re.search(
+        r": s4 \+\S+( and|, s\d \S+ and) s7 -\S+ \(of 9 levels .*all that surely", said
+    )
+    X["kind"] = np.tile(["big", "small"], 90)
+    both = (X["shop"] == "s4") & (X["kind"] == "big")
+    said = refitted("CAT[shop] * CAT[kind]", X[:-20], (y + 4.0 * both)[:-20]).describe()
+    most, least = re.search(r"most where (.+?) \(.+most\s+where (.+?) \(", said, re.DOTALL).groups()
+    assert " ".join(most.split()) == "shop is s4 and kind is big"
+    assert " ".join(least.split()) == "shop is s4 and kind is small"
+
+
+def test_a_curve_that_differs_between_neighbours_is_read_at_the_rows(rng):
+    X, level = pd.DataFrame({"lot": np.repeat(np.arange(60) / 7, 3)}), rng.normal(size=60)
+    y = np.repeat(level, 3) + 0.1 * rng.normal(size=180)
+    theta = np.log([1e-3, 1.0])
+    said = with_kernel(X, y, parse_expression("SE[lot]", ["lot"]), theta, noise=1e-2).describe()
+    low, high = numbers(
+        r"value to the next,\s+lowest\s+at\s+(\S+)\s+and\s+highest\s+at\s+(\S+)\.", said
+    )
+    assert (low, high) == pytest.approx((np.argmin(level) / 7, np.argmax(level) / 7), abs=1e-4)
+
+
+def test_whole_numbers_without_an_order_are_described_by_their_levels(rng):
+    X = pd.DataFrame({"plot": np.repeat([1, 2, 3, 4], 15)})
+    y = np.array([0.0, 2.0, -1.0, 1.0])[X["plot"] - 1] + 0.1 * rng.normal(size=60)
+    said = refitted("CAT[plot] + LIN[plot]", X, y).describe()
+    assert re.search(r"Levels of plot: 2 \+1\.\d.*, 4 .*, 1 .* and\s+3 -1\.\d", said, re.DOTALL)
+
+
+def test_a_walk_that_surely_goes_back_is_not_said_to_rise():
+    steps = np.repeat([1.0, -1.0, 1.0, -1.0, 1.0], 12)
+    y = np.cumsum(steps) + 0.1 * np.random.default_rng(0).normal(size=60)
+    said = refitted("RW[time]", frame(), y).describe()
+    assert re.search("goes up and down by 1[12]", said)
 
 
 def test_a_slope_is_measured_by_a_step_that_a_reader_can_see(rng):
