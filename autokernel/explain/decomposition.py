@@ -38,7 +38,8 @@ from autokernel.typing import FloatArray, IntArray
 
 INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
 SMALL = 0.01  # share of parts that explain little
-SEEN = 0.05  # deviation of effects that may be seen in the noise, in deviations of the fit
+MAX_EXACT, N_INDUCING = 2000, 512  # rows for draws without inducing points, and such points
+SEEN = 0.03  # geometric mean of the parts that a variance is of those of the fit and of the noise
 FOLDED = 0.2  # of the variance of a product of cycles, which the shorter one does not explain
 DRAWS_OF_STD, MAX_PLACES = 8, 128  # of deviations, between whose places they are interpolated
 N_DRAWS, MAX_DRAWN = 200, 500  # of a function, and the rows at which predictions are drawn
@@ -215,11 +216,10 @@ class ExplainedFunction:
         with one_blas_thread():
             if is_best and mixture.is_of(expression, theta):
                 predictor = mixture.predictors[0]
-            elif is_best or len(self.X) <= 2000:  # with more rows, by inducing points
+            elif is_best or len(self.X) <= MAX_EXACT:
                 predictor = mixture.make_predictor(expression, theta, mixture.data)
             if not isinstance(predictor, GlobalPredictor):
-                n = 512 if is_best else 256  # inducing points
-                predictor = InducingPredictor(expression, theta, mixture.data, n)
+                predictor = InducingPredictor(expression, theta, mixture.data, N_INDUCING)
         return AveragedFunction(
             expression, theta, predictor, background=self._background, weights=self._weights
         )
@@ -378,7 +378,10 @@ class ExplainedFunction:
             return self._averaged(one.expression, one.theta)
 
         scale = best.expression.target
-        on_scale = [one for one in self.posterior if one.expression.target == scale]
+        every: Sequence[MixtureComponent] = self.posterior
+        if len(self.X) > MAX_EXACT:  # those that predict
+            every = self.model.mixture.components
+        on_scale = [one for one in every if one.expression.target == scale]
         with fallback("deviations of the components are those of the best kernel"):
             return made_for_each(on_scale, function)
         return {}
@@ -463,8 +466,8 @@ class ExplainedFunction:
         return sorted(found, key=lambda one: -one.size)
 
     def _is_seen(self, size: float) -> bool:
-        """Whether an effect with this deviation over the rows can be seen in the noise."""
-        return size > max(SEEN * np.std(self._fit), 0.5 * self.model.noise_variance**0.5)
+        """Whether an effect with this deviation over the rows is seen in fit and noise."""
+        return size**2 > SEEN * np.std(self._fit) * self.model.noise_variance**0.5
 
     def _is_small(self, part: Part) -> bool:
         """Whether a part explains little, works little against the others, and is hardly seen."""

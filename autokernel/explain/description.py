@@ -23,7 +23,7 @@ from autokernel.explain.decomposition import (
     ExplainedFunction,
     Interaction,
 )
-from autokernel.explain.facts import HALF, LIKELY, Fact
+from autokernel.explain.facts import HALF, LIKELY, SURE, Fact
 from autokernel.explain.parts import Part
 from autokernel.explain.sentences import (
     SCALE_WORDS,
@@ -166,7 +166,8 @@ class Description:
     def _is_open(self, part: Part) -> bool:
         """Whether a part that explains little has no direction that is likely."""
         first = self.facts(part)[0]
-        is_unlikely = first.predicate == "is open" or first.probability < LIKELY
+        least = SURE if abs(part.share) < SMALL else LIKELY
+        is_unlikely = first.predicate == "is open" or first.probability < least
         return part.share < OPEN_SHARE and len(self.names) > 1 and is_unlikely
 
     def text(self, effect: Part | Interaction) -> str:
@@ -281,6 +282,8 @@ class Description:
             which = f"{capital(counted(len(small), 'smaller component'))} of {names}"
             verb = "explains" if len(small) == 1 else "together explain"
             text = f"{which} {verb} {percent(max(share, 0.0))} {of}"
+            if abs(share) < HALF * sum(abs(part.share) for part in small):
+                text = f"{text.removesuffix('.')}, as they offset each other."
             yield Fact(names, "share", share, evidence=how, text=text)
             large = {part.column for part in self.shown if isinstance(part, Part)}
             sure = [one for one in columns if one not in large and self._used[one] >= CERTAIN]

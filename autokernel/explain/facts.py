@@ -169,6 +169,7 @@ def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, 
     changes = (draws - y[some]) @ both[some] / np.sum(both[some] ** 2, axis=0)
     more = np.mean(changes @ [1.0, -1.0] > -apart[0])
     is_apart = np.all(np.sign(apart[0]) * apart > HALF * np.abs(every).max(axis=1))
+    is_apart &= bool(np.all(np.abs(every - slopes) <= np.abs(slopes)))  # carried by no group
     if not is_apart or 1 - CERTAIN < more < CERTAIN:
         return None
     low, high = slopes + interval(changes)
@@ -199,6 +200,8 @@ def direction(curve: Curve, subject: str) -> Fact:
     if len(turns) != 1:
         measured = curve.measured(curve.range_of)
         how = f"range; it turns {len(turns)} times" if turns else "range"
+        least = HALF * curve.reach
+        sure = min(sure, curve.probability(lambda curves: curve.range_of(curves) > least))
         return Fact(subject, "goes up and down", *measured, probability=sure, evidence=how)
     sign = 1 if mean[turns[0]] > mean[0] else -1
     word = "rises then falls" if sign > 0 else "falls then rises"

@@ -379,7 +379,7 @@ class ComponentFacts:
         ends = sorted((int(np.argmin(curve.mean)), int(np.argmax(curve.mean))))
         change = curve.measured(lambda curves: np.diff(curves[:, ends])[:, 0])
         sure = curve.probability(lambda curves: np.diff(curves[:, ends])[:, 0] * change[0] > 0)
-        if self._axis.levels or sure < LIKELY * curve.present:
+        if self._axis.levels or self._is_rough(curve) or sure < LIKELY * curve.present:
             text = f"varies by {self._say.amount(curve.reach)}, in a direction that is uncertain"
             if self._axis.levels:
                 by = self._say.amount(curve.reach)
@@ -439,7 +439,8 @@ class ComponentFacts:
         if MAX_VALUES < len(inside) <= MAX_ROUGH:
             own, between = (self._explained.mean(self._part, one) for one in (inside, grid))
             missed = np.abs(own - np.interp(inside, grid, between)).max()
-            if missed > MIN_TURN * np.ptp(own):
+            n_turns = np.sum(np.diff(np.sign(np.diff(between))) != 0)
+            if missed > MIN_TURN * np.ptp(own) or n_turns > N_GRID // 8:
                 return inside  # neighbours differ
         at, rows = map(self._view.forward, (grid, inside))
         near = np.abs(at[:, None] - rows).min(axis=1, initial=np.inf) <= np.ptp(at) / (N_GRID - 1)
@@ -921,10 +922,9 @@ class InteractionFacts:
         heights, drawn = map(explained.in_unit, explained.draws(pair, points))
         found, what = list[Fact](), "what both effects give"
         for word, does, sign in (("most", "exceeds", 1), ("least", "falls short of", -1)):
-            surely = np.flatnonzero(np.mean(sign * drawn > 0, axis=0) >= CERTAIN)
-            if not len(surely):
+            at = int(np.argmax(sign * heights))
+            if np.mean(sign * drawn[:, at] > 0) < CERTAIN:
                 continue
-            at = surely[np.argmax(sign * heights[surely])]
             axes = zip((say.axes[one] for one in pair.columns), points[at].tolist(), strict=True)
             levels = listing([f"{axis.name} is {axis.end(value)}" for axis, value in axes])
             fact = replace(self._about, predicate=f"{word} together", evidence=levels)

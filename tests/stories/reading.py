@@ -802,13 +802,13 @@ def of_more(reader: Reader, match: Match) -> bool:
 
 def small(reader: Reader, match: Match) -> bool:
     """Whether parts that have no sentence explain little together."""
-    hidden = range(reader.explained.n_large, len(reader.parts))
-    names = {reader.name(number) for number in hidden}
-    if names != set(re.split(", | and ", match["names"])):
-        return False
+    names = set(re.split(", | and ", match["names"]))
+    hidden = [n for n in range(len(reader.parts)) if reader.name(n) in names]
+    is_first = {reader.name(number) for number in range(reader.explained.n_large)}
+    hidden = [n for n in hidden if n >= reader.explained.n_large or reader.name(n) not in is_first]
     own = [[number for number in hidden if reader.name(number) == name] for name in names]
     effects = (reader.effect_on_scale(one, reader.values(reader.name(one[0]))) for one in own)
-    return is_share(match, sum(max(0.0, share) for share in map(reader.share, effects)))
+    return is_share(match, max(0.0, sum(map(reader.share, effects))))
 
 
 def noise(reader: Reader, match: Match) -> bool:
@@ -999,7 +999,7 @@ SENTENCES: tuple[tuple[str, Callable[[Reader, Match], bool]], ...] = (
     ),
     (
         rf"\w+ smaller components? of (?P<names>.+?) (?:explains|together explain) {P} of the "
-        r"variance of the fit\.",
+        r"variance of the fit(?:, as they offset each other)?\.",
         small,
     ),
     (
