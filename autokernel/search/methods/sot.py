@@ -165,7 +165,17 @@ class SOT(BayesianStrategy):
         found = self._evolved(values, focused, history, N_GENERATIONS, rng)
         if not (found := [one for one in found if one.canonical not in known][:MAX_JUDGED]):
             return []
-        surrogate = self._given_estimates(surrogate, found, estimates, task, history)
+        for _ in range(MAX_ROUNDS):
+            gains = nats_to_gain(*surrogate.predict(found))
+            promising = [one for one, gain in zip(found, gains, strict=True) if gain > least]
+            unknown = [one for one in promising if one.canonical not in estimates][:N_ESTIMATED]
+            new = [one for one in task.farther(best, unknown, history) if np.isfinite(one.score)]
+            if not new:
+                break
+            estimates |= {one.expression.canonical: one for one in new}
+            scores = warped(best.score, [one.score for one in new])
+            kernels = [one.expression for one in new]
+            surrogate = surrogate.given(kernels, scores, STD_OF_ESTIMATES**2)
         gains = nats_to_gain(*surrogate.predict(found))
         order = np.argsort(-acquisition.values(Belief(surrogate, 0.0, rng))(found), kind="stable")
         steps = [n for n in order if gains[n] > least] or [int(np.argmax(gains))]
@@ -173,29 +183,6 @@ class SOT(BayesianStrategy):
             replace(estimates.get(found[n].canonical, Estimate(found[n])), expected=float(gains[n]))
             for n in steps[:n_proposals]
         ]
-
-    def _given_estimates(
-        self,
-        surrogate: SurrogateGP,
-        kernels: Sequence[Expression],
-        known: dict[str, Estimate],
-        task: Task,
-        history: History,
-    ) -> SurrogateGP:
-        """Estimate kernels as long as some promise tol; add them to known and to the surrogate."""
-        best = next(one for one in history.best_first() if task.grammar.spans(one.expression))
-        for _ in range(MAX_ROUNDS):
-            every = zip(kernels, nats_to_gain(*surrogate.predict(kernels)), strict=True)
-            promising = [one for one, gain in every if gain > (task.tol or SMALLEST_TOL)]
-            new = [one for one in promising if one.canonical not in known][:N_ESTIMATED]
-            found = [one for one in task.farther(best, new, history) if np.isfinite(one.score)]
-            if not found:
-                break
-            known |= {one.expression.canonical: one for one in found}
-            scores = warped(best.score, [one.score for one in found])
-            kernels_of = [one.expression for one in found]
-            surrogate = surrogate.given(kernels_of, scores, STD_OF_ESTIMATES**2)
-        return surrogate
 
 
 def warped(best: float, scores: Sequence[float]) -> FloatArray:
