@@ -82,7 +82,6 @@ class Run:
             seed=self.seed,
             batch_size=arguments.batch_size,
             store=self.store,
-            shows_no_gain=first.shows_no_gain,
         )
 
     def new_stage(self, **options: Any) -> Stage:
@@ -169,7 +168,7 @@ class Run:
         if following is None:
             return False
         self.stages.append(following)
-        self.loop.go_on(following.task, following.history, fits, following.shows_no_gain)
+        self.loop.go_on(following.task, following.history, fits)
         observer.say(following.text_of_changes(stage))
         return True
 

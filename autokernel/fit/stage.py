@@ -1,6 +1,6 @@
 """A stage of a search: rows that are kept, the noise, the kernels, and what was tried on them."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
 from types import MappingProxyType
 from typing import Any
@@ -72,9 +72,9 @@ class Stage:
         searched = self._some(order[: self.n_searched])
         n_of_choice = n_held_out(n) if self.approximation else 0  # of a predictor
         others = order[self.n_searched : n - n_of_choice]
-        self.shows_no_gain: Callable[[History], bool] | None = None  # whether others show no gain
+        shows_no_gain = None
         if climbs and arguments.tol and len(others):
-            self.shows_no_gain = no_gain_seen_by(self.data.take(others), given=searched)
+            shows_no_gain = no_gain_seen_by(self.data.take(others), given=searched)
         until = deadline.share(SHARE_OF_TIME)
         self.space = Space(kept, searched, arguments, periodic=periodic, deadline=until)
         self.is_by_bounds = by_bounds and self.number == 0
@@ -89,6 +89,7 @@ class Stage:
             tol=arguments.tol,
             series=given.series,
             fingerprint=self.evaluator.fingerprint(),
+            shows_no_gain=shows_no_gain,
         )
         self.history = History(self.evaluator.n_samples)
 

@@ -64,9 +64,8 @@ class Search:
     target. ``n_iter`` kernels follow, as long as the last ``PATIENCE`` ones have gained the ``tol``
     of the task together. Those of a batch are proposed together, from a random stream that the
     trials before it number, and can be evaluated in parallel. Proposals that are in the ``store``
-    are read instead of made again. On some of the rows, the search may end where it
-    ``shows_no_gain`` on the others. After the design and at its end, it may :meth:`go_on` with
-    other data.
+    are read instead of made again. After the design and at its end, the search may :meth:`go_on`
+    with other data.
     """
 
     def __init__(
@@ -79,11 +78,10 @@ class Search:
         seed: int,
         batch_size: int = 1,
         store: Store | None = None,
-        shows_no_gain: Callable[[History], bool] | None = None,
     ) -> None:
         self._strategy, self.task, self._history = strategy, task, history
-        self._store, self._shows_no_gain = store or Store(), shows_no_gain
-        self._n_iter, self._seed, self._batch_size = n_iter, seed, batch_size
+        self._store, self._n_iter = store or Store(), n_iter
+        self._seed, self._batch_size = seed, batch_size
         self._noise = [NOISE.on(target) for target in task.grammar.targets]
         self.expected_improvement = self._left = np.nan  # nats that a kernel may gain at a maximum
         self._began, self._reason = time.perf_counter(), StopReason.EXHAUSTED  # of before
@@ -166,13 +164,7 @@ class Search:
             self.expected_improvement = self._left
         return self._reason
 
-    def go_on(
-        self,
-        task: Task,
-        history: History,
-        fits: Sequence[Evaluation],
-        shows_no_gain: Callable[[History], bool] | None = None,
-    ) -> None:
+    def go_on(self, task: Task, history: History, fits: Sequence[Evaluation]) -> None:
         """Go on with other data, on which the kernels of these fits come first."""
         before = self._history
         times = history.n_samples / before.n_samples
@@ -188,7 +180,7 @@ class Search:
         self._lacks_designed |= bool(self._left_of_design())
         self.expected_improvement = np.nan
         self._n_iter -= before.n_searched
-        self.design, self._shows_no_gain = (), shows_no_gain
+        self.design = ()
         chosen, deadline = self.task.chosen, self.task.deadline
         self.task, self._history = replace(task, chosen=chosen, deadline=deadline), history
 
@@ -211,7 +203,7 @@ class Search:
     def _has_converged(self) -> bool:
         if self._history.has_converged(self.task.tol, max_steps=self._max_steps):
             return True
-        return self._shows_no_gain is not None and self._shows_no_gain(self._history)
+        return self.task.shows_no_gain is not None and self.task.shows_no_gain(self._history)
 
     def _batches(
         self, safe: Sequence[Estimate], latest: Deadline | None, after_design: Callable[[], object]
@@ -249,7 +241,7 @@ class Search:
 
     def _forms_at_end(self) -> Iterator["_KernelBatch"]:
         """Yield simpler forms for the posterior over kernels, which rows that are not all lack."""
-        others = [] if self._shows_no_gain else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
+        others = [] if self.task.shows_no_gain else self._simpler(MAX_LOSS_AT_END)[:MAX_AT_END]
         for begin in range(0, len(others), self._batch_size):
             some = others[begin : begin + self._batch_size]
             yield _KernelBatch(some, self._history.evaluations, Phase.PRUNING)

@@ -65,6 +65,7 @@ class Task:
     series: Series = NO_SERIES
     fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
+    shows_no_gain: Callable[[History], bool] | None = None  # whether other rows show no gain
     chosen: frozenset[int] = frozenset()  # columns that matter, of very many
     cache: dict[Hashable, Any] = field(init=False, default_factory=dict)  # values of :meth:`cached`
 

@@ -3,6 +3,7 @@
 import inspect
 import time
 import tracemalloc
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -103,8 +104,9 @@ def test_a_search_ends_when_its_last_steps_are_not_seen_on_other_rows():
     rows = TrainingData(rng.uniform(size=(120, 1)), rng.normal(size=120))
     given, left_out = rows.take(np.arange(20)), rows.take(np.arange(20, 120))
     script = Script(fixed=["SE[0]"], proposals=[" + ".join(n * ["RQ[0]"]) for n in range(1, 15)])
-    subject = Laboratory(script, task_of(), lambda one: -float(one.n_leaves or 99))
-    subject.search(n_iter=14, shows_no_gain=no_gain_seen_by(left_out, given=given))
+    task = replace(task_of(), shows_no_gain=no_gain_seen_by(left_out, given=given))
+    subject = Laboratory(script, task, lambda one: -float(one.n_leaves or 99))
+    subject.search(n_iter=14)
     assert subject.reason is StopReason.CONVERGED
     assert subject.history.n_searched == MAX_INVISIBLE_STEPS
 
