@@ -136,7 +136,6 @@ class Estimate:
 
     expression: Expression
     score: float = np.nan  # nats; nan for a kernel of which nothing is known
-    parent: Expression | None = None  # the fitted kernel from which it was estimated
     expected: float = np.nan  # nats by which its score is expected to exceed the best one
     gains: tuple[tuple[float, float], ...] = ()  # keys of changes of known kernels, and nats
     start: WarmStart | None = None  # of all parameters of the arranged kernel

@@ -198,8 +198,6 @@ class Evaluator:
     def priced(self, evaluation: Evaluation) -> Evaluation:
         """Replace the log prior of the structure in the score by that of this evaluator."""
         log_prior = self.structure_prior(evaluation.expression)
-        if log_prior == evaluation.log_structure_prior:
-            return evaluation  # to the last bit
         by = log_prior - evaluation.log_structure_prior
         return replace(
             evaluation,
@@ -305,9 +303,8 @@ class Evaluator:
             rng = random_stream(self.seed, posterior.expression, "criterion")
             with custom_part(self.criterion, type(self.criterion).__name__):
                 score = self.criterion(KernelFit(posterior, maximum, modes[1:], rng))
-                is_finite = np.isfinite(score.value)
-            if not is_finite:
-                raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
+                if not np.isfinite(score.value):
+                    raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
         except NotAMaximumError as error:
             return maximum, NO_SCORE, str(error)
         return maximum, score, "ok"

@@ -181,8 +181,6 @@ Mixture = Sequence[tuple[float, FoldedT]]
 
 def _mixture_around(maxima: Sequence[Maximum], *, lower: FloatArray, upper: FloatArray) -> Mixture:
     """Build a component for each maximum, with a share by its Laplace mass."""
-    if not maxima:
-        raise NotAMaximumError("maxima must hold a mode of the density, got none")
     components = [FoldedT.around(maximum, lower=lower, upper=upper) for maximum in maxima]
     heights = np.array([maximum.mode.log_posterior for maximum in maxima])
     log_masses = heights + [component.log_volume for component in components]
@@ -250,8 +248,8 @@ def importance_sample(
     The mass of a mode far from all ``maxima`` is missed. A draw beyond the bounds has the weight
     zero and costs no call.
 
-    A ``NotAMaximumError`` is raised if there is no maximum, a maximum is not finite, no draw has a
-    finite density, or a draw has the density nan or plus infinity.
+    A ``NotAMaximumError`` is raised if a maximum is not finite, no draw has a finite density, or a
+    draw has the density nan or plus infinity.
 
     The weight of a draw is its density divided by the density of its batch's proposal. Given the
     earlier batches, the mean weight of a batch is unbiased. So is an average over batches whose

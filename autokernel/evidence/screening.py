@@ -136,7 +136,7 @@ class Screening:
             nodes = tuple(range(len(expression.nodes)))
             of_few = WarmStart(nodes, point.theta, point.curvature)
             begin = of_few.for_rows(self._rows_for_each)
-            estimates.append(Estimate(expression, fit.score + gain, fit.expression, start=begin))
+            estimates.append(Estimate(expression, fit.score + gain, start=begin))
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
     def _screen_all(

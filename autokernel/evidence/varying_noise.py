@@ -115,7 +115,6 @@ class _Search:
         self._posterior = LogPosterior(self._likelihood, priors=priors)
         self._deadline, self._inputs, self._candidates = deadline, data.inputs, candidates
         self._units = standard_deviations(np.nan_to_num(fit.hessian))
-        self._n_of_gaps = sum(term.form == GAP for term in self._candidates)
         n_steps = _MAX_STEPS if data.noise_function.terms else 0
         start = Point(fit.theta, curvature=np.diag(self._units**-2))
         start = maximise(self._posterior, start, max_iterations=n_steps)
@@ -146,8 +145,8 @@ class _Search:
         return fit
 
     def _price(self, term: NoiseTerm) -> float:
-        n_of_values = len(self._candidates) - self._n_of_gaps
-        return PRICE + float(np.log(self._n_of_gaps if term.form == GAP else n_of_values))
+        n_alike = sum((one.form == GAP) == (term.form == GAP) for one in self._candidates)
+        return PRICE + float(np.log(n_alike))
 
     def _share_of_normal(self, fit: FittedNoise) -> float:
         """Return the share of a gain that normal noise would have, if tails are heavy.

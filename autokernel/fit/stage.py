@@ -81,14 +81,10 @@ class Stage:
         self.evaluator = self._evaluator_of(searched)
         self.task = Task(
             self.space.grammar,
-            self.evaluator.data,
-            self.evaluator.estimate_changes,
-            priors=arguments.priors,
-            structure_prior=self.space.structure_prior,
+            self.evaluator,
             start=self.space.start,
             tol=arguments.tol,
             series=given.series,
-            fingerprint=self.evaluator.fingerprint(),
             shows_no_gain=shows_no_gain,
         )
         self.history = History(self.evaluator.n_samples)

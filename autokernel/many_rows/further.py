@@ -97,12 +97,10 @@ class ManyRows:
         The likelihood of some rows, counted several times each, is not as sharp as it seems. What
         the data hardly determine stays within the bounds of a fit.
         """
-        theta, hessian = fit.theta, fit.hessian / fit.rows_for_each
-        if not np.all(np.isfinite(hessian)):
-            return theta[None]
+        theta = fit.theta
         try:
-            L = cholesky(hessian, lower=True)
-        except LinAlgError:  # a saddle
+            L = cholesky(fit.hessian / fit.rows_for_each, lower=True)
+        except (LinAlgError, ValueError):  # a saddle, or not finite
             return theta[None]
         white = np.random.default_rng(_DRAW_STREAM).normal(size=(len(theta), 100))
         within = self._posterior(ExactLikelihood(fit.expression, self.evaluator.data))

@@ -26,7 +26,7 @@ def with_rough_term(fit: Evaluation, data: TrainingData, task: Task) -> list[Eva
     The lengthscale lies between the distance of nearest rows among those of the search and that
     among all rows. The list is empty if the grammar does not have it.
     """
-    grammar, n_searched = task.grammar, len(task.data.y)
+    grammar, n_searched = task.grammar, len(task.evaluator.data.y)
     by_column = {leaf.column: leaf.view for leaf in fit.expression.leaves}
     views = [by_column[column] for column in sorted(by_column)]
     factors = _smooth_leaves(views, grammar)

@@ -1,6 +1,5 @@
 """The posterior over kernels, and mixtures of a few draws that stand for it."""
 
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice
@@ -139,7 +138,7 @@ class PosteriorAveraging(BaseEstimator):
         n = self.n_components
         chosen_kernels = systematic(np.array([kernel.probability for kernel in kernels]), n)
         components: list[MixtureComponent] = []
-        for number, count in sorted(Counter(chosen_kernels.tolist()).items()):
+        for number, count in zip(*np.unique(chosen_kernels, return_counts=True), strict=True):
             expression, draws = kernels[number].evaluation.expression, kernels[number].draws
             chosen = draws[support_points(draws, count)]
             for theta, times in zip(*np.unique(chosen, axis=0, return_counts=True), strict=True):

@@ -122,7 +122,6 @@ class History:
                 trial.start,
                 *(float(nats).hex() for nats in (trial.proposal.score, trial.evaluation.score)),
                 trial.evaluation.theta.tobytes(),
-                str(trial.proposal.parent),
                 trial.proposal.gains,
             )
             for trial in self.trials

@@ -285,7 +285,7 @@ class Search:
             target = best.expression.target
             design = [task.with_terms(NOISE.on(target), sorted(chosen))] if chosen else []
             if number == N_CHOICES - 1:
-                chosen |= columns_of_products(task.data, best, task.grammar.columns)
+                chosen |= columns_of_products(task.evaluator.data, best, task.grammar.columns)
                 self.task = replace(task, chosen=chosen)
                 design = self._designed(target)
                 design = [one for one in design if one.n_leaves <= max(len(chosen), MAX_COLUMNS)]
@@ -299,7 +299,7 @@ class Search:
     @cached_property
     def quick(self) -> list[Expression]:
         """List single base kernels, those of columns along which a parabola explains most first."""
-        columns = columns_by_effect(self.task.data, self.task.grammar.columns)
+        columns = columns_by_effect(self.task.evaluator.data, self.task.grammar.columns)
         return sorted(self.task.grammar.bases, key=lambda one: columns.index(min(one.columns)))
 
     def _proposed(self, *, is_far: bool = False) -> "_KernelBatch | None":
@@ -360,7 +360,8 @@ class Search:
     def _definition(self) -> str:
         """Digest of all that proposals depend on, besides the history."""
         own = type(self._strategy)
-        objects = sorted(self._strategy.get_params().items()), self.task.structure_prior
+        structure_prior = self.task.evaluator.structure_prior
+        objects = sorted(self._strategy.get_params().items()), structure_prior
         settings = hash_of(objects) or uuid4().hex  # then they are made again
         strategy = (own.__module__, own.__qualname__, settings)
         return digest(*self.task.definition, strategy, self._seed, self._batch_size)
@@ -411,11 +412,11 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
 
 def _without_useless(best: Evaluation, task: Task, history: History) -> list[Estimate]:
     """List kernels without all leaves whose removal alone raises the evidence, or half of them."""
-    least = best.score - best.log_structure_prior
+    least, log_prior = best.score - best.log_structure_prior, task.evaluator.structure_prior
     useless = [
         one.expression
         for one in task.simplifications(best)
-        if np.isfinite(one.score) and one.score - task.structure_prior(one.expression) > least
+        if np.isfinite(one.score) and one.score - log_prior(one.expression) > least
     ]
     leaves = Counter(leaf.canonical for leaf in best.expression.leaves)
     lacking = [leaves - Counter(leaf.canonical for leaf in one.leaves) for one in useless]

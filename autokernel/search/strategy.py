@@ -16,12 +16,11 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.data import NO_SERIES, Series
 from autokernel.deadline import NEVER, Deadline
-from autokernel.evidence import Estimate, Evaluation
+from autokernel.evidence import Estimate, Evaluation, Evaluator
 from autokernel.expression import (
     Expression,
     Grammar,
     Leaf,
-    StructurePrior,
     Tree,
     arranged,
     custom_parts,
@@ -30,12 +29,10 @@ from autokernel.expression import (
     numbered_like,
     parse_with_parts,
     simplifications,
-    uniform_prior,
     with_leaves,
     with_numbers,
 )
-from autokernel.inference import TrainingData
-from autokernel.kernels import ADD, LINEAR, MULTIPLY, PRESETS, SMOOTH, Priors
+from autokernel.kernels import ADD, LINEAR, MULTIPLY, SMOOTH
 from autokernel.search.columns import MAX_COLUMNS
 from autokernel.search.design import default_design, grown_kernels
 from autokernel.search.history import History
@@ -53,17 +50,13 @@ MAX_MOVED = 10  # leaves of a kernel of which a part moves
 
 @dataclass(frozen=True, slots=True, eq=False)  # eq=False: a field holds arrays
 class Task:
-    """The space of kernels, the data and the settings of a search."""
+    """The space of kernels, the evaluator with the data, and the settings of a search."""
 
     grammar: Grammar
-    data: TrainingData  # of the search
-    estimate_changes: Callable[..., list[Estimate]]  # as that of the evaluator
-    priors: Priors = field(default_factory=lambda: PRESETS["default"])
-    structure_prior: StructurePrior = uniform_prior  # part of every score
+    evaluator: Evaluator  # of the data of the search
     start: tuple[Expression, ...] = ()  # kernels that every design begins with
     tol: float = 0.05  # nats of score that are worth a longer search
     series: Series = NO_SERIES
-    fingerprint: str = ""  # of the evaluator: of the data and of all else that a score depends on
     deadline: Deadline = NEVER  # slow strategies must check it
     shows_no_gain: Callable[[History], bool] | None = None  # whether other rows show no gain
     chosen: frozenset[int] = frozenset()  # columns that matter, of very many
@@ -95,7 +88,7 @@ class Task:
     def definition(self) -> tuple[object, ...]:
         """Texts and numbers that identify the task, except for structure prior and deadline."""
         start = tuple(map(str, self.start))
-        return (self.fingerprint, *self.grammar.definition, start, float(self.tol))
+        return (self.evaluator.fingerprint(), *self.grammar.definition, start, float(self.tol))
 
     def parse(self, text: str) -> Expression:
         """Read the text of a kernel whose parts are in the grammar or in a kernel of the start."""
@@ -148,7 +141,7 @@ class Task:
         known = self._estimates_of(fit, kind)
         if new := [text for text in changes if text not in known]:
             changed = [one for text in new for one in changes[text]]
-            estimates = self.estimate_changes(fit, changed, self.deadline)
+            estimates = self.evaluator.estimate_changes(fit, changed, self.deadline)
             known |= dict.fromkeys(new)  # those that fail have none
             known |= {one.expression.canonical: one for one in estimates}
         found = [one for one in map(known.get, changes) if one is not None]

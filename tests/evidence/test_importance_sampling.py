@@ -215,7 +215,6 @@ def of_constant(log_density, *, lower=-np.inf, upper=np.inf):
         (of_constant(np.nan), "got nan as the largest log weight"),
         (of_constant(np.inf), "got inf as the largest log weight"),
         (of_constant(0.0, lower=7e3, upper=8e3), "got -inf as the largest log weight"),
-        (replace(PROBLEMS["cut"], maxima=[]), "must hold a mode"),
         *(
             (replace(PROBLEMS["cut"], maxima=[maximum_of(*numbers)]), "a maximum must be finite")
             for numbers in (
@@ -225,7 +224,7 @@ def of_constant(log_density, *, lower=-np.inf, upper=np.inf):
             )
         ),
     ],
-    ids=["zero", "nan", "inf", "outside", "no mode", "hessian", "log density", "theta"],
+    ids=["zero", "nan", "inf", "outside", "hessian", "log density", "theta"],
 )
 def test_a_density_or_a_maximum_that_is_not_finite_is_refused(refused, message):
     with pytest.raises(NotAMaximumError, match=message):

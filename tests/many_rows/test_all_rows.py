@@ -150,7 +150,7 @@ ROUGH = Grammar((BASE_KERNELS["SE"],), (ADD,), (0,), max_leaves=2)
 @pytest.mark.parametrize("n_missing", [0, 5])
 def test_a_rough_term_may_win_that_the_search_has_not_met(n_missing):
     data, evaluator, fit = rough_rows(300, 100, n_missing)
-    task = Task(ROUGH, evaluator.data, evaluator.estimate_changes)
+    task = Task(ROUGH, evaluator)
     (added,) = with_rough_term(fit, data, task)
     assert added.expression == fit.expression + fit.expression
     assert 0.5 / 300 < np.exp(added.theta[2]) < 0.5 / 100  # the mean distances of nearest rows

@@ -130,13 +130,13 @@ def test_a_level_on_another_time_scale_may_win():
     rows = many_rows(X, y + error, 300)
     kernel = Leaf(BASE_KERNELS["MAT12"], 0)
     grammar = Grammar((BASE_KERNELS["MAT12"],), (ADD,), (0,), 3)
-    task = Task(grammar, rows.evaluator.data, rows.evaluator.estimate_changes, priors=PRIORS)
+    task = Task(grammar, rows.evaluator)
     before = rows.fit(rows.evaluator(kernel))
     [start] = with_another_level(before, rows.data, task)
     assert start.expression == kernel + kernel
     assert rows.fit(start).score > before.score + 10  # nats, of 2000 rows
     narrow = Grammar((BASE_KERNELS["MAT12"],), (ADD,), (0,), 1)
-    task = Task(narrow, rows.evaluator.data, rows.evaluator.estimate_changes, priors=PRIORS)
+    task = Task(narrow, rows.evaluator)
     assert not with_another_level(before, rows.data, task)
 
 

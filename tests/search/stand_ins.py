@@ -7,10 +7,10 @@ import pytest
 
 from autokernel import parse_expression
 from autokernel.deadline import NEVER
-from autokernel.evidence import Estimate
+from autokernel.evidence import Estimate, Evaluator
 from autokernel.expression import Grammar
 from autokernel.inference import TrainingData
-from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS
+from autokernel.kernels import ADD, BASE_KERNELS, FEW_COLUMNS, MULTIPLY, OPERATORS, PRESETS
 from autokernel.search import (
     BOMS,
     SKC,
@@ -197,6 +197,21 @@ def history_of(*rows, n_design=2):
     return History(10, trials)
 
 
+class Guesses(Evaluator):
+    """An evaluator with a function that estimates the scores of neighbours, if there is one."""
+
+    def __init__(self, X, estimate):
+        super().__init__(TrainingData(X, np.zeros(len(X))), priors=PRESETS["default"], seed=0)
+        self.estimate = estimate
+
+    def estimate_changes(self, fit, changed, deadline):
+        deadline.check()
+        near = {e.canonical: e for e in changed if self.estimate}
+        near.pop(fit.expression.canonical, None)
+        found = (Estimate(one, self.estimate(one)) for one in near.values())
+        return sorted(found, key=lambda one: -one.score)
+
+
 def task_of(
     n_features=1,
     *,
@@ -217,15 +232,7 @@ def task_of(
         reduces=reduces,
     )
     X = np.random.default_rng(0).uniform(size=(12, n_features))
-
-    def estimates(fit, changed, deadline):
-        deadline.check()
-        near = {e.canonical: e for e in changed if estimate}
-        near.pop(fit.expression.canonical, None)
-        found = (Estimate(one, estimate(one), fit.expression) for one in near.values())
-        return sorted(found, key=lambda one: -one.score)
-
-    return Task(grammar, TrainingData(X, np.zeros(len(X))), estimates, tol=tol)
+    return Task(grammar, Guesses(X, estimate), tol=tol)
 
 
 def proposed(strategy, task, history, n_proposals=1, *, seed=0):

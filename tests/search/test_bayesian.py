@@ -37,7 +37,7 @@ def test_distances_take_no_longer_than_the_time_that_is_left():
     task = task_of(3)
     expressions = task.grammar.random_walks(200, np.random.default_rng(0))
     deadline = Deadline(np.inf)
-    kernel_kernel = HellingerKernel(task.data, {}, deadline=deadline)
+    kernel_kernel = HellingerKernel(task.evaluator.data, {}, deadline=deadline)
     known = kernel_kernel.distances(expressions[:5])
     deadline.cancel()
     with pytest.raises(OutOfTimeError):
@@ -48,7 +48,7 @@ def test_distances_take_no_longer_than_the_time_that_is_left():
 def test_nothing_is_kept_of_a_task_that_is_over():
     task = task_of()
     proposed(BOMS(), task, DESIGNED)
-    inputs = weakref.ref(task.data)
+    inputs = weakref.ref(task.evaluator.data)
     del task
     gc.collect()
     assert inputs() is None

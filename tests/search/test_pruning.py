@@ -162,7 +162,7 @@ def test_leaves_that_are_each_useless_are_removed_together(of_prior):
 
     big = " + ".join(f"SE[{column}]" for column in range(8))
     subject = laboratory(score, fixed=[big], n_features=8, reduces=True, estimate=score)
-    subject.task = replace(subject.task, structure_prior=prior)
+    subject.task.evaluator.structure_prior = prior
     assert subject.search().texts_of(Phase.PRUNING) == ["SE[2]"]
 
 

@@ -58,7 +58,7 @@ def gains(scale, n_columns, operations, kernel):
     operators = tuple(OPERATORS[symbol] for symbol in OPERATIONS[operations])
     columns = tuple(range(n_columns))
     grammar = Grammar(base_kernels, operators, columns, 4, reduces=True, targets=(scale,))
-    task = Task(grammar, evaluator.data, evaluator.estimate_changes)
+    task = Task(grammar, evaluator)
     found = task.neighbours(fit, task.near(fit.expression).keys())
     return {plain(one.expression): one.score - fit.score for one in found}
 

@@ -69,7 +69,7 @@ class BayesianStrategy(Strategy):
         best = float(scores.max())
 
         def log_prior(expression: Expression) -> float:
-            return task.structure_prior(expression) / history.n_samples
+            return task.evaluator.structure_prior(expression) / history.n_samples
 
         surrogate = SurrogateGP(self._kernel_kernel(task), known, scores, log_prior)
         proposals: list[Expression] = []

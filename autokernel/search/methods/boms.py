@@ -84,9 +84,9 @@ class BOMS(BayesianStrategy):
     initial_design: str = "default"
 
     def _kernel_kernel(self, task: Task) -> "HellingerKernel":
-        return task.cached(
-            HellingerKernel, lambda: HellingerKernel(task.data, task.priors, deadline=task.deadline)
-        )
+        data, priors, deadline = task.evaluator.data, task.evaluator.priors, task.deadline
+        make = partial(HellingerKernel, data, priors, deadline=deadline)
+        return task.cached(HellingerKernel, make)
 
     def _highest(
         self,
