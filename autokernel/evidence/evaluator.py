@@ -174,11 +174,9 @@ class Evaluator:
         deadline.check()
         text = f"no change of {fit.expression} is tried, as none could be estimated"
         with fallback(text), one_blas_thread():
-            few, more = self._rows_of_screening
             screening = Screening(
                 fit,
-                more,
-                first_values=few,
+                self._rows_of_screening,
                 n_samples=self.n_samples,
                 priors=self.priors,
                 seed=self.seed,

@@ -78,28 +78,27 @@ class Screening:
     """Estimates for the neighbours of one fitted kernel.
 
     Neighbours that a grammar makes of the ``parent``, the fitted kernel :func:`with_numbers`, keep
-    the numbers of leaves, by which their parameters are known. They are screened on the rows of
-    ``values``, some of those of the score, whose weights sum to ``n_samples``; new leaves are first
-    tried on those of ``first_values``, which may be fewer.
+    the numbers of leaves, by which their parameters are known. New leaves are tried on the first of
+    two sets of ``rows``, which may be fewer, and all kernels are screened on the second. These are
+    some of the rows of the score, whose weights sum to ``n_samples``.
     """
 
     def __init__(
         self,
         fit: Evaluation,
-        values: LeafValues,
+        rows: tuple[LeafValues, LeafValues],
         *,
-        first_values: LeafValues,
         n_samples: float,
         priors: Priors,
         seed: int,
         deadline: Deadline = NEVER,
     ) -> None:
-        self._fit, self._data, self._seed = fit, values.data, seed
-        self._values, self._few = values, first_values
+        self._few, self._values = rows
+        self._fit, self._data, self._seed = fit, self._values.data, seed
         self._deadline, self._priors = deadline, priors
         make = partial(LogPosterior, priors=priors, deadline=deadline)
-        self._posterior = lru_cache(maxsize=1)(lambda e: make(ExactLikelihood(e, values.data)))
-        self._rows_for_each = n_samples / values.data.noise.n_readings  # of the screening
+        self._posterior = lru_cache(maxsize=1)(lambda e: make(ExactLikelihood(e, self._data)))
+        self._rows_for_each = n_samples / self._data.noise.n_readings  # of the screening
         self._starts: dict[tuple[str, bytes], tuple[FloatArray, FloatArray]] = {}
         self._posterior_of = cache(self._posterior)  # of single leaves
         self._of_parent = cache(lambda rows: ExactLikelihood(self.parent, rows).value(fit.theta))

@@ -35,8 +35,7 @@ def updated(model: FittedModel, given: FitData, *, excludes: bool) -> FittedMode
     joint, point = model.mixture.joint(model.scaled(given.X)), model.at_best(best)
     found = _predicted(model, given, rows, joint)
     new = slice(len(given.y) - n, None)
-    old = model.outcomes
-    outcomes = {name: np.concatenate([old[name], one[new]]) for name, one in found.items()}
+    outcomes = {name: np.append(model.outcomes[name], one[new]) for name, one in found.items()}
     (predictor,), of_point = point.predictors, point.joint(rows.X)
     is_outlier = _is_beyond(model, rows)
     within = np.flatnonzero(~is_outlier)

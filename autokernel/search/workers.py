@@ -14,7 +14,6 @@ from joblib import Parallel, delayed, effective_n_jobs
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence import Estimate, Evaluation, Evaluator, Job
 from autokernel.exceptions import OutOfTimeError, reason_of, warn_of_part
-from autokernel.expression import Expression
 from autokernel.search.store import Store
 
 SECONDS_TO_START = 5.0  # of worker processes, which import the package
@@ -22,7 +21,7 @@ SECONDS_TO_START = 5.0  # of worker processes, which import the package
 
 def evaluate_in_parallel(
     evaluator: Evaluator,
-    kernels: Sequence[Expression | Estimate],
+    kernels: Sequence[Estimate],
     known: Sequence[Evaluation] = (),
     deadline: Deadline = NEVER,
     *,
@@ -38,8 +37,7 @@ def evaluate_in_parallel(
     start, this process evaluates all.
     """
     store = store or Store()
-    estimates = [one if isinstance(one, Estimate) else Estimate(one) for one in kernels]
-    jobs = [evaluator.prepare(one.expression, known, one.start) for one in estimates]
+    jobs = [evaluator.prepare(one.expression, known, one.start) for one in kernels]
     keys = [evaluator.key(job) for job in jobs]
     done: dict[int, Evaluation | None] = {}
     for number, (job, key) in enumerate(zip(jobs, keys, strict=True)):

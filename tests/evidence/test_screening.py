@@ -46,10 +46,10 @@ def rough_fit(text, data):
     return Evaluator(data, priors=PRIORS, seed=0).run_roughly(arranged(parse_expression(text)))
 
 
-def screening_of(fit, data, **options):
+def screening_of(fit, data, first_values=None, n_samples=None):
     values = LeafValues(data)
-    defaults = {"first_values": values, "n_samples": len(data.y), "priors": PRIORS, "seed": 0}
-    return Screening(fit, values, **defaults | options)
+    rows, n = (first_values or values, values), n_samples or len(data.y)
+    return Screening(fit, rows, n_samples=n, priors=PRIORS, seed=0)
 
 
 def screened(screening, neighbour, data):

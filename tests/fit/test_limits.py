@@ -11,7 +11,7 @@ import pytest
 
 from autokernel import BaseKernel, parse_expression
 from autokernel.deadline import Deadline
-from autokernel.evidence import Evaluator, Laplace
+from autokernel.evidence import Estimate, Evaluator, Laplace
 from autokernel.exceptions import OutOfTimeError
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS, VARIANCE
@@ -173,7 +173,7 @@ def test_a_call_that_would_end_after_the_deadline_is_not_begun(slow):
 
 def test_without_the_time_to_start_workers_this_process_evaluates(slow):
     until = Deadline(8 * Slow.seconds)
-    found = list(evaluate_in_parallel(evaluator(), [slow], deadline=until, n_jobs=2))
+    found = list(evaluate_in_parallel(evaluator(), [Estimate(slow)], deadline=until, n_jobs=2))
     assert found == [None]
     assert set(Slow.processes) == {os.getpid()}
 

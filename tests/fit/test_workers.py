@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from autokernel import SOT
-from autokernel.evidence import Evaluator, Laplace
+from autokernel.evidence import Estimate, Evaluator, Laplace
 from autokernel.expression import parse_expression
 from autokernel.inference import TrainingData
 from autokernel.kernels import PRESETS
@@ -218,9 +218,9 @@ def test_an_error_that_is_no_failure_of_a_kernel_is_raised(n_jobs):
             return super().run(job, **options)
 
     evaluator = Unlucky(TrainingData(*DATA), priors=PRESETS["default"], seed=0)
-    expressions = [parse_expression(text) for text in ("SE[0]", "LIN[0]", "NOISE")]
+    kernels = [Estimate(parse_expression(text)) for text in ("SE[0]", "LIN[0]", "NOISE")]
     with joblib.parallel_config(backend="threading", n_jobs=n_jobs):
-        evaluations = evaluate_in_parallel(evaluator, expressions)
+        evaluations = evaluate_in_parallel(evaluator, kernels)
         with pytest.raises(RuntimeError, match="no such\nluck"):
             list(evaluations)
 
