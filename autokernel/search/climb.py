@@ -54,9 +54,9 @@ class Climb:
         rescaled = {one.canonical for one in self._task.rescalings(best.expression)}
         found = self._estimates(best, self._likely(best, above=best, least=least))
         scales = [one for one in found if one.expression.canonical in rescaled]
-        if steps := self._promising(scales, best, above=best, least=MIN_GAIN_OF_SCALE):
+        if steps := self._promising(scales, above=best, least=MIN_GAIN_OF_SCALE):
             return steps[:1]
-        if steps := self._promising(found, best, above=best, least=least):
+        if steps := self._promising(found, above=best, least=least):
             return steps
         for top in self._tops():  # for which gains of larger kernels do not count
             if steps := self._steps_from(top, above=top, least=MIN_GAIN_OF_ALONE, max_rise=np.inf):
@@ -74,7 +74,7 @@ class Climb:
     ) -> list[Estimate]:
         """List promising neighbours of a fit, of those that may gain enough by the last gains."""
         likely = self._likely(fit, above=above, least=least, max_rise=max_rise)
-        return self._promising(self._estimates(fit, likely), fit, above=above, least=least)
+        return self._promising(self._estimates(fit, likely), above=above, least=least)
 
     def _likely(
         self, fit: Evaluation, *, above: Evaluation, least: float, max_rise: float = MAX_RISE
@@ -116,11 +116,11 @@ class Climb:
         return [one for one in found.values() if one.score > best.score - MAX_BEHIND_ON_SCALE]
 
     def _promising(
-        self, near: Sequence[Estimate], fit: Evaluation, *, above: Evaluation, least: float
+        self, near: Sequence[Estimate], *, above: Evaluation, least: float
     ) -> list[Estimate]:
-        """Sort new neighbours of a fit that are expected to gain enough over a kernel."""
-        new = [one for one in near if one.expression.canonical not in self._known]
-        new = [one for one in new if np.isfinite(one.score)]
+        """Sort new kernels that are expected to gain enough over another one."""
+        finite = (one for one in near if np.isfinite(one.score))
+        new = [one for one in finite if one.expression.canonical not in self._known]
         scores, std = np.array([one.score for one in new]), np.full(len(new), ERROR_OF_ESTIMATES)
         gains = expected_improvement(scores, std, best=above.score)
         of_changes = tuple(sorted(self._new_gains.items()))
