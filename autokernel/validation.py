@@ -3,7 +3,6 @@
 from collections.abc import Iterable, Mapping, Sequence
 from difflib import get_close_matches
 from numbers import Integral, Real
-from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -73,11 +72,11 @@ def ends_of_interval(coverage: float) -> FloatArray:
 
 
 def did_you_mean(
-    given: object, known: Iterable[str], *, aliases: Mapping[str, str] = MappingProxyType({})
+    given: object, known: Iterable[str], *, aliases: Mapping[str, str] | None = None
 ) -> str:
     """Ask whether a similar known name, or one of ``aliases`` in lower case, was meant, if any."""
     by_case = {name.casefold(): name for name in known}
     wrong = given.casefold() if isinstance(given, str) else ""
-    alias = aliases.get(wrong, "").casefold()
+    alias = (aliases or {}).get(wrong, "").casefold()
     near = [alias] if alias in by_case else get_close_matches(wrong, by_case, n=1)
     return f"; did you mean {by_case[near[0]]!r}?" if near else ""

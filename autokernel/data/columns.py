@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,13 +101,11 @@ class Columns:
 
     @classmethod
     def of_names(
-        cls,
-        names: Sequence[str] | None,
-        n_features: int,
-        kinds: Mapping[int, Column] = MappingProxyType({}),
+        cls, names: Sequence[str] | None, n_features: int, kinds: Mapping[int, Column] | None = None
     ) -> "Columns":
         """Return columns that are used as they come, of plain numbers but for those of kinds."""
         known = names or [f"x{number}" for number in range(n_features)]
+        kinds = kinds or {}
         every = [replace(kinds.get(n, Column(name)), name=name) for n, name in enumerate(known)]
         return cls(tuple(every), has_names=names is not None)
 

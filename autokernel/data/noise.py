@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 
 import numpy as np
 import numpy.typing as npt
@@ -288,10 +287,6 @@ class NoiseFunction:
 CONSTANT = NoiseFunction()
 
 
-def _linear(x: FloatArray, knots: FloatArray) -> FloatArray:
-    return SLOPE * _ranks(x, knots)[:, None]
-
-
 def _smooth(x: FloatArray, knots: FloatArray) -> FloatArray:
     """Compute functions whose sums have the squared exponential covariance between the knots."""
     at = np.linspace(0, 1, len(knots))
@@ -304,10 +299,6 @@ def _levels(x: FloatArray, knots: FloatArray) -> FloatArray:
     return np.where(is_level.any(axis=1, keepdims=True), is_level.astype(float), np.nan)
 
 
-def _gap(x: FloatArray, knots: FloatArray) -> FloatArray:  # noqa: ARG001 - as the other forms
-    return np.isnan(x)[:, None].astype(float)
-
-
 def _ranks(x: FloatArray, knots: FloatArray) -> FloatArray:
     """Return the ranks (n,) from 0 to 1 of values among knots, constant beyond the last ones."""
     return np.interp(x, knots, np.linspace(0, 1, len(knots)))
@@ -317,7 +308,10 @@ def _covariance(a: FloatArray, b: FloatArray) -> FloatArray:
     return np.exp(-0.5 * ((a[:, None] - b) / LENGTHSCALE) ** 2)
 
 
-FORMS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = MappingProxyType(
-    {"linear": _linear, "smooth": _smooth, LEVELS: _levels, GAP: _gap}
-)
+FORMS: Mapping[str, Callable[[FloatArray, FloatArray], FloatArray]] = {
+    "linear": lambda x, knots: SLOPE * _ranks(x, knots)[:, None],
+    "smooth": _smooth,
+    LEVELS: _levels,
+    GAP: lambda x, _: np.isnan(x)[:, None].astype(float),
+}
 """Functions (n, n_functions) of a column (n,) with knots."""

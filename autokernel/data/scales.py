@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from types import MappingProxyType
 from typing import ClassVar, NamedTuple
 
 import numpy as np
@@ -48,14 +47,12 @@ def _squared(root: FloatArray) -> FloatArray:
     return np.maximum(root, 0.0) ** 2  # the square root has no negative values
 
 
-SCALES: Mapping[str, _Map] = MappingProxyType(
-    {
-        "log": _Map(np.log, lambda t: np.exp(np.minimum(t, LARGEST_LOG)), lambda x: -np.log(x)),
-        "sqrt": _Map(np.sqrt, _squared, lambda x: -np.log(2.0) - 0.5 * np.log(x), has_low=True),
-        IDENTITY: _Map(lambda x: x, lambda t: t, np.zeros_like, low=-np.inf),
-        "logit": _Map(logit, expit, lambda x: -np.log(x) - np.log1p(-x), high=1.0),
-    }
-)
+SCALES: Mapping[str, _Map] = {
+    "log": _Map(np.log, lambda t: np.exp(np.minimum(t, LARGEST_LOG)), lambda x: -np.log(x)),
+    "sqrt": _Map(np.sqrt, _squared, lambda x: -np.log(2.0) - 0.5 * np.log(x), has_low=True),
+    IDENTITY: _Map(lambda x: x, lambda t: t, np.zeros_like, low=-np.inf),
+    "logit": _Map(logit, expit, lambda x: -np.log(x) - np.log1p(-x), high=1.0),
+}
 """The scales by name."""
 
 

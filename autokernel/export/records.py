@@ -71,7 +71,6 @@ _HISTORY = (
     | dict.fromkeys(("expected_improvement", "standard_error", "pareto_k"), FloatArray)
     | {"upper_bound": FloatArray}
 )
-_NOISE = dict.fromkeys(("weights", "errors", "rounding", "log_slopes", "counts"), FloatArray)
 _FIELDS = {  # of a model that are written as they are
     "X": FloatArray,
     "y": FloatArray,
@@ -93,7 +92,7 @@ _MODEL = {
     "series": tuple[int, ...],
     "columns": Columns,
     "target": Target,
-    "noise": _NOISE,
+    "noise": dict.fromkeys(("weights", "errors", "rounding", "log_slopes", "counts"), FloatArray),
     "varying": Mapping[str, NoiseFunction],
     "rows_of_model": ({"X": FloatArray, "y": FloatArray}, None),
     "predictor": {"name": str, "number": (int, None)},
@@ -108,7 +107,6 @@ _OF_SEARCH = {
     "_found": str,
     "_n_searched": int,
 }
-_SEARCH = {"history": _HISTORY, "tried": tuple[str, ...], **_OF_SEARCH}
 _RECORD = {
     "format": str,
     "version": int,
@@ -116,7 +114,7 @@ _RECORD = {
     "settings": Mapping[str, object],
     "target_name": (str, None),
     "model": _MODEL,
-    "search": (_SEARCH, None),
+    "search": ({"history": _HISTORY, "tried": tuple[str, ...], **_OF_SEARCH}, None),
 }
 """The kinds of all entries, for :func:`read`."""
 

@@ -1,7 +1,6 @@
 """The rows of a fit as inference sees them: inputs, targets, and pairs of inputs."""
 
 from collections.abc import Mapping
-from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -31,7 +30,7 @@ class TrainingData:
         noise: RowNoise | None = None,
         target: Target | None = None,
         scale: str = IDENTITY,
-        varying: Mapping[str, NoiseFunction] = MappingProxyType({}),
+        varying: Mapping[str, NoiseFunction] | None = None,
     ) -> None:
         if not isinstance(inputs, Inputs):
             raw = Columns.of_names(None, inputs.shape[1]).with_places_of(inputs)
@@ -39,11 +38,11 @@ class TrainingData:
         self.inputs, self.u = inputs, u
         self.known_noise = RowNoise(np.ones(len(u))) if noise is None else noise
         self.target = Target.raw(u) if target is None else target
-        self.varying = varying
+        self.varying = varying or {}
         self.y, log_slopes = self.target.scales[scale].forward_and_log_slope(u)
         known = self.known_noise
         self.noise = known if scale == IDENTITY else known.on_scale(log_slopes)
-        self.noise_function = varying.get(scale, CONSTANT)
+        self.noise_function = self.varying.get(scale, CONSTANT)
         if self.noise_function.terms:
             self.noise = self.noise.changed(log_factors=self.noise_function.log_factors(inputs))
         weights = self.noise.influence

@@ -14,7 +14,6 @@ Saerkkae and Garcia-Fernandez (2021, IEEE Trans. Automatic Control 66).
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from math import ceil, sqrt
-from types import MappingProxyType
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -116,17 +115,15 @@ def _matern32_steps(params: FloatArray, d: FloatArray) -> FloatArray:
     return np.stack([transition, noise])
 
 
-MARKOV: Mapping[type[BaseKernel], Markov] = MappingProxyType(
-    {
-        RandomWalk: Markov(lambda at, d: _walk_steps(at[0], d), lambda _: np.zeros((1, 1))),
-        IntegratedWalk: Markov(_integrated_steps, lambda _: np.zeros((2, 2))),
-        DampedTrend: Markov(
-            _damped_steps, lambda at: np.diag([0.0, at[1] / (2 * mean_reversion(1 / at[0]))])
-        ),
-        Matern12: Markov(_matern12_steps, lambda params: params[1] * np.eye(1)),
-        Matern32: Markov(_matern32_steps, lambda params: params[1] * np.eye(2)),
-    }
-)
+MARKOV: Mapping[type[BaseKernel], Markov] = {
+    RandomWalk: Markov(lambda at, d: _walk_steps(at[0], d), lambda _: np.zeros((1, 1))),
+    IntegratedWalk: Markov(_integrated_steps, lambda _: np.zeros((2, 2))),
+    DampedTrend: Markov(
+        _damped_steps, lambda at: np.diag([0.0, at[1] / (2 * mean_reversion(1 / at[0]))])
+    ),
+    Matern12: Markov(_matern12_steps, lambda at: at[1] * np.eye(1)),
+    Matern32: Markov(_matern32_steps, lambda at: at[1] * np.eye(2)),
+}
 """The Markov processes of base kernels, without their offsets and lines."""
 
 _NOTHING = Markov(lambda _, d: _walk_steps(0.0, d), MARKOV[RandomWalk].origin)

@@ -251,14 +251,12 @@ class Window(Share):
         return [rising, falling], slopes
 
 
-_BEFORE = r"\varsigma\left(\frac{<location> - <x>}{<width>}\right)"
-_AFTER = r"\varsigma\left(\frac{<x> - <location>}{<width>}\right)"
 _INSIDE = (
     r"\varsigma\left(\frac{<x> - <centre> + <length> / 2}{<width>}\right)"
     r"\varsigma\left(\frac{<centre> + <length> / 2 - <x>}{<width>}\right)"
 )
-BEFORE = Side("BEFORE", _BEFORE)
-AFTER = Side("AFTER", _AFTER, is_rest=True)
+BEFORE = Side("BEFORE", r"\varsigma\left(\frac{<location> - <x>}{<width>}\right)")
+AFTER = Side("AFTER", r"\varsigma\left(\frac{<x> - <location>}{<width>}\right)", is_rest=True)
 INSIDE = Window("INSIDE", _INSIDE)
 OUTSIDE = Window("OUTSIDE", rf"\left(1 - {_INSIDE}\right)", is_rest=True)
 
