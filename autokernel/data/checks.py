@@ -286,12 +286,6 @@ def _check_of_rows(
     return array
 
 
-REINDEX = (
-    "X.reindex(columns=model.feature_names_in_) has all in their order; only those that columns_ "
-    "calls used may not be missing"
-)
-
-
 def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> FloatArray:
     """Turn the inputs to predict at into an array of float64 with the columns of the fit."""
     try:
@@ -300,8 +294,12 @@ def check_inputs(estimator: BaseEstimator, X: npt.ArrayLike, known: Columns) -> 
             estimator, X, dtype=np.float64, reset=False, ensure_all_finite=False
         )
     except ValueError as error:
-        is_about_names = "feature names should match" in str(error)
-        raise ValueError(f"{error}{REINDEX if is_about_names else ''}") from None
+        if "feature names should match" not in str(error):
+            raise
+        raise ValueError(
+            f"{error}X.reindex(columns=model.feature_names_in_) has all in their order; only those "
+            "that columns_ calls used may not be missing"
+        ) from None
     _refuse_infinity(inputs, getattr(estimator, "feature_names_in_", None))
     refuse_large("X", inputs)
     return inputs

@@ -77,7 +77,10 @@ def read(kind: Any, given: Any, key: str, *, parse: Parse = parse_expression) ->
     if kind in (FloatArray, IntArray):
         return _array(given, key, is_whole=kind == IntArray)
     if kind is Expression:
-        return _expression(given, key, parse)
+        try:
+            return parse(_scalar(str, given, key))
+        except ValueError as error:
+            raise ValueError(f"{key} must be a kernel: {error}") from error
     if origin is tuple:
         items = _of_type(list, given, key, "a list")
         return tuple(read(args[0], one, f"{key}[{n}]", parse=parse) for n, one in enumerate(items))
@@ -129,13 +132,6 @@ def _record(kind: Any, given: Any, key: str, parse: Parse) -> Any:
             raise ValueError(f"{key} must have the keys {', '.join(hints)}, but {fault} {name!r}")
     values = {n: read(hint, given[n], f"{key}.{n}", parse=parse) for n, hint in hints.items()}
     return values if isinstance(kind, dict) else getattr(kind, "of_fields", kind)(**values)
-
-
-def _expression(given: Any, key: str, parse: Parse) -> Expression:
-    try:
-        return parse(_scalar(str, given, key))
-    except ValueError as error:
-        raise ValueError(f"{key} must be a kernel: {error}") from error
 
 
 def _scalar(kind: Any, given: Any, key: str) -> Any:

@@ -197,11 +197,10 @@ def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
     """Yield the columns that are not of plain numbers, and those that are chosen."""
     if isinstance(table := nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
         yield from _columns_of_frame(table, chosen)
-        return
-    if isinstance(array := refuse_one_dimension(X), np.ndarray) and array.ndim == 2:
-        every, is_plain = range(array.shape[1]), array.dtype.kind in "fiubc"
-        for number in every if not is_plain else (one for one in every if one in chosen):
-            yield _Given(f"x{number}", number, array[:, number], is_of_frame=False)
+    elif isinstance(array := refuse_one_dimension(X), np.ndarray) and array.ndim == 2:
+        for number in range(array.shape[1]):
+            if number in chosen or array.dtype.kind not in "fiubc":
+                yield _Given(f"x{number}", number, array[:, number], is_of_frame=False)
 
 
 def refuse_one_dimension(X: Any) -> Any:

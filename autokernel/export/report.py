@@ -192,14 +192,13 @@ def _last_search(model: AutoKernelGPRegressor) -> Iterator[str]:
 
 
 def _calibration(model: AutoKernelGPRegressor) -> Iterator[str]:
-    if not len(model.left_out_["row"]):
+    if not (n := len(model.left_out_["row"])):
         yield paragraph(
             "The fit has left out no rows. CalibrationDisplay.from_estimator(model, X, y) shows "
             "calibration on rows that were not fitted."
         )
         return
     how = "The line and the bars should lie in the grey bands."
-    n = len(model.left_out_["row"])
     yield paragraph(f"{n} rows are predicted by models that were fitted without them. {how}")
     display = CalibrationDisplay.from_estimator(model)
     inside = float(display.coverage(np.array([0.95]))[0])
