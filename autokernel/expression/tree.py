@@ -5,7 +5,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import reduce
-from itertools import accumulate, count, pairwise
+from itertools import accumulate, chain, count, pairwise
 from numbers import Integral
 from typing import NamedTuple, TypeVar
 from zlib import crc32
@@ -353,12 +353,7 @@ class Operation(Tree):
         self, operator: Operator, *operands: Expression, column: int | None = None
     ) -> None:
         column, trees = _checked_operation(operator, operands, column)
-        leaves: tuple[Leaf, ...] = ()
-        n_subtrees = 1
-        for operand in trees:
-            leaves += operand.leaves
-            n_subtrees += operand.n_subtrees
-        children: tuple[Tree, ...] = ()
+        leaves = tuple(chain.from_iterable(operand.leaves for operand in trees))
         if operator.commutes:
             children = tuple(one for operand in trees for one in operand.terms(operator))
             texts = tuple(sorted(t for one in trees for t in one._term_texts(operator)))
@@ -372,7 +367,7 @@ class Operation(Tree):
         put(self, "column", column)
         put(self, "canonical", text)
         put(self, "n_leaves", len(leaves))
-        put(self, "n_subtrees", n_subtrees)
+        put(self, "n_subtrees", 1 + sum(operand.n_subtrees for operand in trees))
         put(self, "leaves", leaves)
         put(self, "children", children)
         put(self, "_child_texts", texts)

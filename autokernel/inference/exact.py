@@ -44,17 +44,14 @@ class ExactLikelihood(Likelihood):
 
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         super().__init__(expression, data)
-        data = self.data
-        self.noise = data.noise
-        self.factorise: type[Cholesky]
-        if not expression.leaves:
-            self._covariance = diagonal_covariance(expression, data.inputs)
-            self.diagonal = np.arange(len(data.y))  # where K has the variance of each row
-            self.factorise = DiagonalCholesky
-        else:
+        self.noise, n = self.data.noise, len(data.y)
+        self.factorise: type[Cholesky]  # of K, which has the variance of each row at the diagonal
+        if expression.leaves:
             self._covariance = Covariance(expression, data.pairs)
-            self.diagonal = diagonal_by_row(len(data.y))
-            self.factorise = PackedCholesky
+            self.factorise, self.diagonal = PackedCholesky, diagonal_by_row(n)
+        else:
+            self._covariance = diagonal_covariance(expression, data.inputs)
+            self.factorise, self.diagonal = DiagonalCholesky, np.arange(n)
 
     @property
     def work(self) -> float:

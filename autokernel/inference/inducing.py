@@ -192,9 +192,7 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     except LinAlgError:
         return np.inf
     data, y, n, s = likelihood.data, likelihood.data.y, len(likelihood.data.y), at.noise
-    A = np.empty((len(likelihood.points), n))
-    for rows, of_rows in at.projections(likelihood):
-        A[:, rows] = of_rows
+    A = np.concatenate([of_rows for _, of_rows in at.projections(likelihood)], axis=1)
     noise, roots = data.noise.variance(s), at.roots
 
     def covariance() -> Iterator[FloatArray]:
