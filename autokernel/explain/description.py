@@ -336,7 +336,7 @@ class Description:
         """Say which columns may matter, which are not used, and which are nearly the same."""
         if len(self.names) == 1 or self._is_rough or not self.model.evaluation.expression.leaves:
             return
-        described = {part.column for part in self.explained.parts}
+        described = {column for one in self.described for column in one.columns}
         unknown = [self.names[one] for one in self.model.unjudged if one not in described]
         if unjudged := listing(unknown or [""]):
             matter = "matters" if len(unknown) == 1 else "matter"
