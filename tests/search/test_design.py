@@ -91,12 +91,8 @@ def test_of_very_many_columns_the_design_has_those_that_matter_also_by_a_product
     X = rng.uniform(size=(70, 30))
     y = np.sin(6 * X[:, 2]) + 8 * (X[:, 5] - 0.5) * (X[:, 11] - 0.5) + 0.1 * rng.normal(size=70)
     evaluator = Evaluator(TrainingData(X, y / y.std()), priors=PRESETS["default"], seed=0)
-    task = replace(
-        task_of(30, base_kernels=("SE", "LIN"), max_leaves=64, reduces=True),
-        data=evaluator.data,
-        estimate_changes=evaluator.estimate_changes,
-        fingerprint=evaluator.fingerprint(),
-    )
+    task = task_of(30, base_kernels=("SE", "LIN"), max_leaves=64, reduces=True)
+    task = replace(task, evaluator=evaluator)
     store = Store()
 
     def searched(**limits):

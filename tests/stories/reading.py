@@ -439,6 +439,12 @@ def levels(reader: Reader, match: Match) -> bool:
     return all(says(one, reader.written(heights[at])) for one, at in zip(found, shown, strict=True))
 
 
+def spread_of_levels(reader: Reader, match: Match) -> bool:
+    """Whether the levels of a category have this standard deviation."""
+    heights = reader.effect(reader.numbers, np.unique(reader.x))
+    return len(heights) == int(match["count"]) and says(match, reader.written(np.std(heights)))
+
+
 def courses(reader: Reader, match: Match) -> bool:
     """Whether the fit changes along a column by what is written at the values of another one."""
     name, found = match["along"], list(re.finditer(COURSE, match["courses"]))
@@ -691,6 +697,8 @@ CLAUSES: Mapping[str, Callable[[Reader, Match], bool]] = {
     r"changes in a direction that is uncertain": is_said,
     rf"[Ww]here .+ is (?P<a>.+?), .+ is (?P<way>higher|lower) by {AMOUNT}{RANGE} than where it is "
     rf"(?P<b>[^,]+?){PERHAPS}": difference,
+    rf"(?P<count>\d+) levels have a standard deviation of {AMOUNT}, and none surely differs from "
+    rf"the average{PERHAPS}": spread_of_levels,
     r"(?:Levels of .+?: )?(?P<levels>.+) \((?:(?:the highest and lowest )?of (?P<count>\d+) "
     r"levels with .+?, )?(?P<some>(?:all|the highest and lowest of \d+) that surely differ, )?"
     r"(?:differences from|factors of) the average(?:; probability [01]\.\d+)?\)": (levels),
