@@ -586,6 +586,25 @@ def test_the_unit_of_a_column_of_dates_is_days():
     assert "per year" in model.describe({"age": "years", "y": "litres"})
 
 
+def test_a_season_within_a_longer_one_is_that_of_averages():
+    X = pd.DataFrame({"time": pd.date_range("2024-01-01", periods=21 * 12, freq="2h")})
+    hour, day = X["time"].dt.hour, X["time"].dt.dayofweek
+    y = np.cos(2 * np.pi * hour / 24) * (1 + (day < 5)) + 2.0 * (day == 6)
+    y += 0.05 * np.random.default_rng(0).normal(size=len(X))
+    model = refitted("PER1[time] + PER7[time]", X, y)
+    text = " ".join(model.describe().split())
+    of_days, of_week = numbers(
+        r"daily season .* swing of (\S+) on average over its last 7 cycles"
+        r".* weekly .* swing of (\S+) in",
+        text,
+    )
+    last = X["time"] >= X["time"].max() - pd.Timedelta("6.95D")
+    predicted = pd.Series(model.predict(X))[last]
+    assert of_days == pytest.approx(np.ptp(predicted.groupby(hour[last]).mean()), rel=0.05)
+    assert of_week == pytest.approx(np.ptp(predicted.groupby(day[last]).mean()), rel=0.1)
+    assert "lowest at 12:00" in text
+
+
 @pytest.mark.parametrize(
     ("kernel", "time", "units", "periods"),
     [
