@@ -308,6 +308,10 @@ class ExplainedFunction:
         inverse = SCALES[scale.name].inverse
         return inverse(scale.shift + changes) - inverse(np.array(scale.shift))
 
+    def along(self, column: int) -> list[Part]:
+        """Return the parts of the effect of a column, in the order of all."""
+        return [one for one in self.parts if one.column == column]
+
     def ends(self, column: int) -> tuple[float, float]:
         """Return the smallest and the largest value of a column, scaled."""
         return float(self.X[:, column].min()), float(self.X[:, column].max())
@@ -316,10 +320,10 @@ class ExplainedFunction:
         """Return the scale of the column on which a part acts."""
         return self.model.columns.scale(View(part.column, part.scale))
 
-    def steps(self, part: Part, n: int, ends: tuple[float, float] | None = None) -> FloatArray:
+    def steps(self, part: Part, n: int, ends: tuple[float, float]) -> FloatArray:
         """Return places (n,) along its column, evenly spaced on the scale on which a part acts."""
         view = self.view(part)
-        low, high = view.forward(np.array(ends or self.ends(part.column))).tolist()
+        low, high = view.forward(np.array(ends)).tolist()
         return view.inverse(np.linspace(low, high, n))
 
     def drift(self, part: Part, step: float) -> float:
@@ -377,11 +381,9 @@ class ExplainedFunction:
                 return self._function
             return self._averaged(one.expression, one.theta)
 
-        scale = best.expression.target
-        every: Sequence[MixtureComponent] = self.posterior
-        if len(self.X) > MAX_EXACT:  # those that predict
-            every = self.model.mixture.components
-        on_scale = [one for one in every if one.expression.target == scale]
+        of_predictor = self.model.mixture.components
+        every = self.posterior if len(self.X) <= MAX_EXACT else of_predictor
+        on_scale = [one for one in every if one.expression.target == best.expression.target]
         with fallback("deviations of the components are those of the best kernel"):
             return made_for_each(on_scale, function)
         return {}
@@ -407,8 +409,7 @@ class ExplainedFunction:
         """
         if draw.expression == self._best.expression and not part.is_season:
             return part.numbers
-        own = [one for one in self.parts if one.column == part.column]
-        every = parts_of(draw.expression, draw.theta, part.column)
+        own, every = self.along(part.column), parts_of(draw.expression, draw.theta, part.column)
         return [one.group[0].number for one in every if part.stands_for(one, own)]
 
     def _known(self, one: Explained) -> list[tuple[float, AveragedFunction, Effect]]:
@@ -477,13 +478,11 @@ class ExplainedFunction:
 
     def levels_probability(self, column: int) -> float:
         """Compute the probability of the kernels for which a column has levels without an order."""
+        every = ((one.probability, one.evaluation.expression.leaves) for one in self.model.kernels)
         return sum(
-            one.probability
-            for one in self.model.kernels
-            if any(
-                leaf.column == column and leaf.kernel.is_categorical
-                for leaf in one.evaluation.expression.leaves
-            )
+            probability
+            for probability, leaves in every
+            if any(leaf.column == column and leaf.kernel.is_categorical for leaf in leaves)
         )
 
     def has_levels(self, column: int, pair: Interaction) -> bool:

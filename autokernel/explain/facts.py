@@ -343,15 +343,14 @@ def cycles_of_longer(explained: ExplainedFunction, part: Part, extent: float) ->
     Cycles are averaged over one of it, or over some if it is much longer.
     """
     most = (MAX_CYCLES + HALF) * part.period
-    own = [one for one in _seasons(explained, part) if part.period / HALF <= one.period < most]
+    own = [one for one in explained.along(part.column) if one.is_season]
+    own = [one for one in own if part.period / HALF <= one.period < most]
     longer = [one for one in own if explained.probability(one) >= SURE]
-    period = max([part.every_period[-1], *(one.period for one in longer)])
-    n = min(MAX_CYCLES, round(period / part.period))
-    return (n, part.with_longer(longer)) if n * part.period <= HALF * extent else (1, part)
-
-
-def _seasons(explained: ExplainedFunction, part: Part) -> list[Part]:
-    return [one for one in explained.parts if one.column == part.column and one.is_season]
+    periods = [one.period for one in longer]
+    n = min(MAX_CYCLES, round(max([part.every_period[-1], *periods]) / part.period))
+    if n * part.period > HALF * extent:
+        return 1, part
+    return n, replace(part.joined_with(*longer), period=part.period, longer=periods)
 
 
 def _places_of_cycle(
@@ -362,7 +361,7 @@ def _places_of_cycle(
     Those of a season with a shorter one in it are averages over a cycle of this.
     """
     x, period = explained.X[:, part.column], part.period
-    every = [one.period for one in _seasons(explained, part)]
+    every = [one.period for one in explained.along(part.column) if one.is_season]
     shorter = max((one for one in every if one <= HALF * period), default=np.nan)
     rows = np.unique(x[(x > end - (1 - 1e-9) * period) & (x <= end)])
     steps = np.diff(rows, prepend=end - period)
@@ -375,35 +374,14 @@ def _places_of_cycle(
     return np.add.outer(along * period, within * np.nan_to_num(shorter)), along
 
 
-@dataclass(frozen=True, slots=True, eq=False)  # eq=False: the fields hold arrays
-class _Cycles:
-    """Cycles along a column whose points are averages, and their waves without a trend."""
+def _waves(curves: FloatArray, places: FloatArray, along: FloatArray) -> FloatArray:
+    """Return cycles (n, n_cycles, n_points) of curves, less the straight lines through their ends.
 
-    starts: FloatArray  # (n_cycles,)
-    places: FloatArray  # (n_points, n_averaged), from the start of a cycle
-    along: FloatArray  # (n_points,), the parts of a cycle at which the points are
-
-    @property
-    def values(self) -> FloatArray:
-        """Values of the column at which curves are computed, for all cycles."""
-        return np.add.outer(self.starts, self.places).ravel()
-
-    def waves(self, curves: FloatArray) -> FloatArray:
-        """Return cycles (n, n_cycles, n_points) less the straight lines through their ends."""
-        points = curves.reshape(len(curves), len(self.starts), *self.places.shape).mean(axis=3)
-        first, last = points[:, :, :1], points[:, :, -1:]
-        return points - first - (last - first) * self.along
-
-    def swings(self, curves: FloatArray) -> FloatArray:
-        """Return the ranges (n, n_cycles) of the waves."""
-        return np.ptp(self.waves(curves), axis=2)
-
-    def extreme(
-        self, curves: FloatArray, at: int, function: Callable[..., FloatArray]
-    ) -> FloatArray:
-        """Return the lowest or highest points (n,) of one cycle, as differences from its mean."""
-        wave = self.waves(curves)[:, at, :-1]
-        return function(wave - wave.mean(axis=1, keepdims=True), axis=1)
+    Points are averages over places (n_points, n_averaged), and ``along`` are the parts of a cycle.
+    """
+    points = curves.reshape(len(curves), -1, *places.shape).mean(axis=3)
+    first, last = points[:, :, :1], points[:, :, -1:]
+    return points - first - (last - first) * along
 
 
 def season(
@@ -424,19 +402,19 @@ def season(
     ahead = np.unique(np.geomspace(1, n_beyond, 6 if n_averaged == 1 else 2).astype(int))
     starts = length * np.array([-int((end - begin) / length + 1e-9), -1, *(ahead - 1)])
     places = np.add.outer(places, part.period * np.arange(n_averaged)).reshape(len(places), -1)
-    cycles = _Cycles(end + starts, places, along)
-    curve = curve_of(explained, whole, cycles.values)
-    first, last, *later = cycles.swings(curve.mean[None])[0].tolist()
+    values = np.add.outer(end + starts, places).ravel()
+    curve, waves = curve_of(explained, whole, values), partial(_waves, places=places, along=along)
+    first, last, *later = np.ptp(waves(curve.mean[None])[0], axis=1).tolist()
     sign, word = (1, "grows") if last > first else (-1, "shrinks")
     least = MIN_TURN * max(first, last)
     changed = curve.probability(
-        lambda drawn: sign * (cycles.swings(drawn)[:, :2] @ [-1.0, 1.0]) > least
+        lambda drawn: sign * (np.ptp(waves(drawn)[:, :2], axis=2) @ [-1.0, 1.0]) > least
     )
     floor, how = 1e-6 * max(first, last) or 1.0, "ratio of the last cycle to the first"
     ratio = max(last, floor) / max(first, floor)
     grows = Fact(subject, f"swing {word}", ratio, probability=changed, evidence=how)
-    weights, means = explained.means_of_draws(part, cycles.values)
-    _, now, *_, far = cycles.swings(explained.in_unit(means)).T
+    weights, means = explained.means_of_draws(part, values)
+    _, now, *_, far = np.ptp(waves(explained.in_unit(means)), axis=2).T
     lasts = Fact(subject, "repeats beyond", evidence=f"swing {BEYOND:g} extents beyond the data")
     holds = far >= HALF * now
     if later[-1] < HALF * last:
@@ -445,14 +423,19 @@ def season(
         holds = ~holds
     present = explained.probability(replace(part, is_season=True))
     sure = min(present, curve.present * float(weights @ holds))
-    return _swing(cycles, curve, subject, present), grows, replace(lasts, probability=sure)
+    return _swing(waves, curve, subject, present), grows, replace(lasts, probability=sure)
 
 
-def _swing(cycles: _Cycles, curve: Curve, subject: str, sure: float) -> list[Fact]:
-    quantities: dict[str, Quantity] = {"swing": lambda curves: cycles.swings(curves)[:, 1]}
+def _swing(waves: Quantity, curve: Curve, subject: str, sure: float) -> list[Fact]:
+    def extreme(curves: FloatArray, at: int, function: Callable[..., FloatArray]) -> FloatArray:
+        """Return the lowest or highest points (n,) of one cycle, as differences from its mean."""
+        wave = waves(curves)[:, at, :-1]
+        return function(wave - wave.mean(axis=1, keepdims=True), axis=1)
+
+    quantities: dict[str, Quantity] = {"swing": lambda curves: np.ptp(waves(curves)[:, 1], axis=1)}
     for at, name in ((1, "swing"), (0, "first swing")):
         for word, function in (("lowest", np.min), ("highest", np.max)):
-            quantities[f"{word} of {name}"] = partial(cycles.extreme, at=at, function=function)
+            quantities[f"{word} of {name}"] = partial(extreme, at=at, function=function)
     return [
         Fact(subject, name, *curve.measured(quantity), "", sure, "wave within a cycle")
         for name, quantity in quantities.items()

@@ -148,11 +148,6 @@ class Part:
             is_season=all(one.is_season for one in every),
         )
 
-    def with_longer(self, seasons: Sequence["Part"]) -> "Part":
-        """Return the sum of a season and longer ones, with the period of this one."""
-        periods = [one.period for one in seasons]
-        return replace(self.joined_with(*seasons), period=self.period, longer=periods)
-
     def repeats_like(self, other: "Part", accuracy: float) -> bool:
         """Whether both have one period, up to a relative difference."""
         return abs(self.period / other.period - 1) < accuracy  # never if one is nan

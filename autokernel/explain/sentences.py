@@ -255,7 +255,7 @@ class ComponentFacts:
         if self._shows_period(part, region):
             return self._repeating(region)
         if self._whole is not part:
-            curve, fact = self._level()
+            curve, fact = self._level(self._whole)
             said = self._around(curve) or [self._curve(curve, fact)]
         else:
             said = self._along((region and region.inner) or WHOLE_COLUMN)
@@ -269,8 +269,7 @@ class ComponentFacts:
         return fact.said(f"{self._say.begun(self._begin if begin is None else begin, text)}.")
 
     def _with_cycles(self) -> Part:
-        part = self._part
-        own = (one for one in self._explained.parts if one.column == part.column)
+        part, own = self._part, self._explained.along(self._part.column)
         seasons = [one for one in own if one.is_season and self._shows_period(one)]
         cycles = [one for one in seasons if self._explained.probability(one) >= SURE]
         return replace(part.joined_with(*cycles), is_whole=True) if cycles else part
@@ -501,9 +500,9 @@ class ComponentFacts:
         first, *others = measured
         return [first.said(f"{self._begin or f'Levels of {self._name}: '}{text}."), *others]
 
-    def _level(self) -> tuple[Curve, Fact]:
+    def _level(self, whole: Part) -> tuple[Curve, Fact]:
         """Return the averages over a cycle, and where they lead."""
-        curve = level_of(self._explained, self._whole)
+        curve = level_of(self._explained, whole)
         return curve, direction(curve, self._subject)
 
     def _around(self, level: Curve) -> list[Fact]:
@@ -577,7 +576,7 @@ class ComponentFacts:
         if part.is_season:
             said, ahead = self._cycle(sizes, grows, lasts, self._begin)
             return said, [] if region is not None and region.has_ended else ahead
-        said = [self._curve(*self._level())]
+        said = [self._curve(*self._level(self._whole))]
         ahead = self._beyond(said)
         if sizes[0].probability >= SURE:
             cycle, beyond = self._cycle(sizes, grows, lasts, "Around it there is ")
@@ -624,21 +623,19 @@ class ComponentFacts:
             factors = say.between(*(one.value for one in ends))
             how = f" {'that' if word else 'and'} changes {say.y_name} by {factors}"
             amounts += ends
-        n, _ = cycles_of_longer(self._explained, self._part, float(np.ptp(self._x)))
+        n, whole = cycles_of_longer(self._explained, self._part, float(np.ptp(self._x)))
         which = "in its last cycle" if n == 1 else f"on average over its last {n} cycles"
         text = perhaps(f"a {noun}{how} {which}", swing.probability)
-        if named := self._extremes(word.strip()):
+        if named := self._extremes(word.strip(), n, whole):
             text = f"{text}, {' and '.join(named)}"
         return [self._begun(period, text, begin), *map(say.measured, amounts)]
 
-    def _extremes(self, word: str) -> list[str]:
-        """Name when the last cycle is highest and lowest on average, if rows are not few.
+    def _extremes(self, word: str, n: int, whole: Part) -> list[str]:
+        """Name when the last n cycles are highest and lowest on average, if rows are not few.
 
         Two neighbours are named if it is uncertain which of these it is.
         """
-        end, extent = float(self._x.max()), float(np.ptp(self._x))
-        n, whole = cycles_of_longer(self._explained, self._part, extent)
-        span = n * self._part.period
+        end, span = float(self._x.max()), n * self._part.period
         rows = np.unique(self._x[self._x > end - span * (1 - STILL)])
         rows = rows[:: -(-len(rows) // MAX_ROWS_OF_CYCLE)]
         names = [self._axis.name_in(word, place) for place in rows.tolist()]
@@ -646,8 +643,7 @@ class ComponentFacts:
             return []
         known = [*dict.fromkeys(names)]  # in the order of the cycle
         is_of = np.array(names)[:, None] == known
-        values = np.append([end - span, end], rows)
-        curve = curve_of(self._explained, whole, values)
+        curve = curve_of(self._explained, whole, np.append([end - span, end], rows))
 
         def means(curves: FloatArray) -> FloatArray:
             slopes = (curves[:, 1] - curves[:, 0]) / span
@@ -688,11 +684,10 @@ class ComponentFacts:
     def _level_of_cycle(self, swing: float) -> list[Fact]:
         """Say where the averages of a cycle lead, if they certainly lead far for its swing."""
         part = self._part
-        if any(one.column == part.column and one is not part for one in self._explained.parts):
+        if len(self._explained.along(part.column)) > 1:
             return []  # the other part has the trend
         whole = replace(part, is_season=False, is_whole=True)  # with trends of other kernels
-        curve = level_of(self._explained, whole)
-        level = direction(curve, self._subject)
+        curve, level = self._level(whole)
         word, *linearly = level.predicate.split()
         extent = float(np.ptp(self._x)) if linearly else 1.0
         is_far = abs(level.value) * extent >= 0.2 * swing and level.probability >= CERTAIN
@@ -733,13 +728,8 @@ class InteractionFacts:
         """Say how the effect of one depends on the other, in clauses of a sentence."""
         explained, axes = self._explained, self._say.axes
         values = {column: np.unique(explained.X[:, column]) for column in self._pair.columns}
-        every = [
-            one
-            for one in values
-            if not (
-                explained.levels_probability(one) > HALF or explained.has_levels(one, self._pair)
-            )
-        ]
+        ordered = [one for one in values if explained.levels_probability(one) <= HALF]
+        every = [one for one in ordered if not explained.has_levels(one, self._pair)]
         if not every:
             return self._of_levels()
         spans = {one.column: one.span for one in sorted(explained.parts, key=lambda one: one.span)}
@@ -853,7 +843,7 @@ class InteractionFacts:
         from the first cycle to the last.
         """
         say, axis, explained = self._say, self._say.axes[column], self._explained
-        own = [one for one in explained.parts if one.column == column]
+        own = explained.along(column)
         steps, season = explained.steps(own[0], 33, ends), ""
         period = max((one.period for one in own if one.is_season), default=np.inf)
         n_cycles = int((ends[1] - ends[0]) / period + STILL)
@@ -871,17 +861,15 @@ class InteractionFacts:
             if swings > changes:
                 length = duration(axis.extent * period, unit=axis.unit)
                 return waves, swings_of, f"within {length} of {axis.name}, {say.y_name} "
-        first, last = map(axis.end, ends)
-        begin = f"from {first} to {last} of {axis.name}{season}, {say.y_name} "
         if len(np.unique(explained.X[:, column])) == 2:
             first, last = (say.one_of_two(column, one) for one in ends)
-            begin = f"with {axis.name} {last} instead of {first}, {say.y_name} "
-        return curves, changes_of, begin
+            return curves, changes_of, f"with {axis.name} {last} instead of {first}, {say.y_name} "
+        first, last = map(axis.end, ends)
+        return curves, changes_of, f"from {first} to {last} of {axis.name}{season}, {say.y_name} "
 
     def _view(self, column: int) -> Scale:
         """Return the scale on which the largest part along a column acts."""
-        part = next(one for one in self._explained.parts if one.column == column)
-        return self._explained.view(part)
+        return self._explained.view(self._explained.along(column)[0])
 
     def _half_ways(self, column: int, curves: Sequence[Curve], facts: Sequence[Fact]) -> list[str]:
         """Say until where half of each rise or fall happens, if these places surely differ."""
@@ -889,10 +877,9 @@ class InteractionFacts:
         is_log = self._say.scale == "log"
         halves = [half_way(curve, axis.name, is_log=is_log) for curve in curves]
         known = [one for one in halves if one is not None and np.isfinite(one.low)]
-        is_one_way = len({one.predicate for one in facts}) == 1 and facts[0].predicate in WAYS
-        if not is_one_way or len(known) < len(curves):
-            return [""] * len(curves)
-        if max(one.low for one in known) <= min(one.high for one in known):
+        ways = {one.predicate for one in facts}
+        are_known = len(known) == len(curves) and len(ways) == 1 and ways <= {*WAYS}
+        if not are_known or max(one.low for one in known) <= min(one.high for one in known):
             return [""] * len(curves)
         return [f", half of it until {placed(one, axis, view)[1]}," for one in known]
 
