@@ -6,7 +6,7 @@ A component is described by what its curve does, and named after its kernel only
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache, cached_property
-from itertools import chain
+from itertools import chain, filterfalse
 from typing import Any
 
 import numpy as np
@@ -46,12 +46,7 @@ from autokernel.explain.words import (
     with_unit,
 )
 from autokernel.expression import IDENTITY
-from autokernel.model import (
-    PRIOR_LAW,
-    SERIES_LAW,
-    FittedModel,
-    share_explained,
-)
+from autokernel.model import PRIOR_LAW, SERIES_LAW, FittedModel, share_explained
 from autokernel.typing import FloatArray, IntArray
 
 EXCLUDED = 0.05  # probability up to which the kernels of weight do not use a column
@@ -98,8 +93,9 @@ class Description:
     def decompose(self, X: FloatArray, *, has_words: bool = True) -> Decomposition:
         """Compute the components at inputs (n, n_features), without words if it has to be fast."""
         explained, inputs = self.explained, self.model.scaled(X)
+        every: list[Part | Interaction] = [*explained.parts, *self.interactions]
         components = []
-        for effect in self.effects:
+        for effect in every:
             mean, std = explained.mean_and_std(effect, inputs[:, effect.columns])
             own = tuple(self.names[one] for one in effect.columns)
             text, name = self.text(effect) if has_words else "", " * ".join(own)
@@ -135,11 +131,6 @@ class Description:
         return any(self.axes[one].levels and len(np.unique(x)) == n_pairs for one, x in every)
 
     @property
-    def effects(self) -> list[Part | Interaction]:
-        """The components of the best kernel and, after these, the interactions."""
-        return [*self.explained.parts, *self.interactions]
-
-    @property
     def shown(self) -> list[Part | Interaction]:
         """The effects that are drawn, in the order of what their columns change.
 
@@ -147,9 +138,7 @@ class Description:
         """
         if self._is_rough:
             return []
-        large = [
-            one for one in self.explained.parts[: self.explained.n_large] if not self._is_open(one)
-        ]
+        large = filterfalse(self._is_open, self.explained.parts[: self.explained.n_large])
 
         def changes(effect: Part | Interaction) -> float:
             own = (isinstance(effect, Part) and self.interactions) or []
@@ -252,7 +241,7 @@ class Description:
             return InteractionFacts(self.explained, effect, self._say).all()
         is_hidden = any(one.predicate == "is hidden" for one in self._residuals)
         facts = [*ComponentFacts(self.explained, effect, self._say, is_hidden=is_hidden).all()]
-        first = next(one for one in self.explained.parts if one.column == effect.column)
+        first, *_ = self.explained.along(effect.column)
         is_judged = effect.column not in self.model.unjudged and len(self.names) > 1
         return [*facts, self._matters(effect.column)] if effect is first and is_judged else facts
 
@@ -299,10 +288,6 @@ class Description:
             text = f"{which} {percent(more)} {of}"
             yield Fact("the rest", "share", more, evidence=how, text=text)
 
-    @cached_property
-    def _has_outliers(self) -> bool:
-        return any(fact.predicate.startswith("does not fit") for fact in self._residuals)
-
     def _target(self) -> list[Fact]:
         """Say what the target is on average, how much is explained, and how much is noise."""
         target, name, unit = self.model.target, self._say.y_name, self._say.unit
@@ -316,7 +301,8 @@ class Description:
             kind, average = "geometric mean", float(np.exp(self.model.scale.shift))
             has = "is typically"
         written = level_text(average, target.width, unit)
-        noise, deviation = self._noise()
+        has_outliers = any(fact.predicate == "does not fit" for fact in self._residuals)
+        noise, deviation = self._noise("noise with outliers" if has_outliers else "noise")
         if not self.model.evaluation.expression.leaves:
             has = "that is typically" if self.scale == "log" else "with a standard deviation of"
             text = f"{name} is noise {has} {deviation} around its {kind}, {written}"
@@ -326,7 +312,7 @@ class Description:
         if self._is_rough:
             return [mean]
         what, more = "The noise", ""
-        if self._has_outliers:
+        if has_outliers:
             what, more = "What is left", ", widened by outliers"
         noise = noise.said(f"{what} {has} {deviation}{more}.")
         varying = of_varying_noise(self.model, self.axes)
@@ -343,34 +329,30 @@ class Description:
             text = f"Whether {unjudged} {matter} is not known, as the search was cut."
             yield Fact(unjudged, "is not judged", evidence=USED, text=text)
         yield from self._uncertain_and_unused()
-        X, columns = self.explained.X, self.model.columns.every
-        n, empty = len(X), [one.name for one in columns if one.origin == NO_VALUE]
+        empty = [one.name for one in self.model.columns.every if one.origin == NO_VALUE]
+        n, known = len(self.explained.X), {*self._varying(), *empty}
         what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
-        fixed = [
-            one.name for one, extent in zip(columns, np.ptp(X, axis=0), strict=True) if not extent
-        ]
-        yield from _are([name for name in fixed if name not in empty], what)
+        yield from _are([name for name in self.names if name not in known], what)
         yield from _are(empty, "without a value")
         yield from self._alike()
+
+    def _varying(self) -> dict[str, float]:
+        """Return the columns that vary, with the probabilities of the kernels that use them."""
+        every = zip(self.names, self._used, np.ptp(self.explained.X, axis=0), strict=True)
+        return {name: p for name, p, extent in every if extent}
 
     def _uncertain(self) -> dict[str, float]:
         """Return columns that may matter, with probabilities, that no other sentence has."""
         doubted = {  # as the sentences about their effects have a probability
-            part.column
+            self.names[part.column]
             for part in self.shown
             if isinstance(part, Part)
             and any(fact.probability < CERTAIN for fact in self.facts(part) if fact.text)
         }
-        every = zip(self.names, self._used, np.ptp(self.explained.X, axis=0), strict=True)
-        return {
-            name: p
-            for column, (name, p, extent) in enumerate(every)
-            if extent and EXCLUDED < p < CERTAIN and column not in doubted
-        }
+        every = [one for one in self._varying().items() if one[0] not in doubted]
+        return {name: p for name, p in every if EXCLUDED < p < CERTAIN}
 
     def _uncertain_and_unused(self) -> Iterator[Fact]:
-        every = zip(self.names, self._used, np.ptp(self.explained.X, axis=0), strict=True)
-        rows = [(name, p) for name, p, extent in every if extent]
         unsure = [*self._uncertain().items()]
         names = listing([f"{name} ({p:.2f})" for name, p in unsure] or [""])
         text = f"It is uncertain whether {names} {'matters' if len(unsure) == 1 else 'matter'}."
@@ -378,7 +360,8 @@ class Description:
             yield Fact(name, "may matter", probability=p, evidence=USED, text=text)
             text = ""  # which the first of them has
         missed = {f.subject for f in self._residuals if f.predicate == "is not used but missed"}
-        unused = [name for name, p in rows if p <= EXCLUDED and name not in missed]
+        little = [name for name, p in self._varying().items() if p <= EXCLUDED]
+        unused = [name for name in little if name not in missed]
         yield from _are(unused, "not used by the kernels of weight")
         yield from self._codes()
 
@@ -421,16 +404,14 @@ class Description:
             text, how = f"{perhaps(text, sure)}.", "kernels on this scale of the target"
             yield Fact(Y_NAME, what, probability=sure, evidence=how, text=text)
 
-    def _noise(self) -> tuple[Fact, str]:
+    def _noise(self, predicate: str) -> tuple[Fact, str]:
         """Return the deviation of the noise as a fact, and as it is written."""
         model = self.model
         variances = np.exp(self.explained.parameters[:, -1]) + model.typical_rounding
-        stds = np.append(
-            np.sqrt(model.noise_variance), model.scale.width * np.sqrt(interval(variances))
-        )
+        ends = model.scale.width * np.sqrt(interval(variances))
+        stds = np.append(np.sqrt(model.noise_variance), ends)
         deviation, low, high = self.explained.in_unit(stds).tolist()
         how = "parameter of the best kernel"
-        predicate = "noise with outliers" if self._has_outliers else "noise"
         fact = Fact(Y_NAME, predicate, deviation, low, high, evidence=how)
         return self._say.measured(fact), self._say.amount(deviation, low, high)
 
