@@ -54,12 +54,8 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
         fact = Fact(NOISE, "is not checked", evidence=model.approximation)
         yield fact.said(f"Residuals were only compared with the columns, as {why}.")
         medians = model.mixture.quantiles(data.X, np.array([0.5]))[:, 0]
-        yield from _with_columns(
-            model.transformed.y - model.scale.forward(medians),
-            width * (data.u - medians),
-            model,
-            axes,
-        )
+        residuals = model.transformed.y - model.scale.forward(medians)
+        yield from _with_columns(residuals, width * (data.u - medians), model, axes)
         return
     probabilities, errors = model.mixture.leave_one_out()
     residuals = _apart(np.clip(norm.ppf(probabilities), -MOST_DEVIATIONS, MOST_DEVIATIONS), model)
@@ -76,8 +72,7 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
         yield from _far_rows(residuals, model.given_rows)
     else:
         shape = _changing_spread(residuals, near, model, axes)
-        largest = residuals[np.argmax(np.abs(residuals))]
-        shape += _skewness(residuals[near], advice, largest=largest)
+        shape += _skewness(residuals, near, advice)
         yield from shape  # such noise has rows far off, but none of the farthest
         yield from _far_rows(residuals, model.given_rows, least=MOST_DEVIATIONS * bool(shape))
         if near.all():  # rows far off distort the residuals of their neighbours
@@ -101,9 +96,8 @@ def _apart(residuals: FloatArray, model: FittedModel) -> FloatArray:
         rows = [row, *out]
         covariance = np.linalg.inv(P[np.ix_(rows, rows)])  # of these rows given all others
         error = covariance[0] @ predictor.weights[rows]
-        found[row] = np.copysign(
-            min(abs(error / np.sqrt(covariance[0, 0])), abs(residuals[row])), error
-        )
+        size = min(abs(error / np.sqrt(covariance[0, 0])), abs(residuals[row]))
+        found[row] = np.copysign(size, error)
         if _is_far(found)[row]:
             out.append(row)
     return found
@@ -239,16 +233,15 @@ def _changing_spread(
     return _alarm(tests[name].pvalue * len(tests), fact, f"{said} {word} with {name}: {text}.")
 
 
-def _skewness(residuals: FloatArray, advice: str, *, largest: float) -> list[Fact]:
+def _skewness(residuals: FloatArray, near: BoolArray, advice: str) -> list[Fact]:
     """Say to which side residuals are skewed, also without the few that are farthest off.
 
     The largest one of all must be on this side too.
     """
-    order, n_few = (
-        np.argsort(np.abs(residuals), kind="stable"),
-        max(MIN_SHARED, len(residuals) // 50),
-    )
-    tests = [skewtest(one) for one in (residuals, residuals[order[:-n_few]])]
+    largest, residuals = residuals[np.argmax(np.abs(residuals))], residuals[near]
+    n_few = max(MIN_SHARED, len(residuals) // 50)
+    others = np.argsort(np.abs(residuals), kind="stable")[:-n_few]
+    tests = [skewtest(one) for one in (residuals, residuals[others])]
     found, of_others = tests
     if min(one.statistic * largest for one in tests) < 0 or of_others.pvalue > SKEWED:
         return []
