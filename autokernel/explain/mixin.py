@@ -12,12 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from autokernel.explain.decomposition import Decomposition
 from autokernel.explain.description import Description
-from autokernel.explain.questions import (
-    average_slopes,
-    compared,
-    contributions,
-    slopes_at,
-)
+from autokernel.explain.questions import average_slopes, compared, contributions, slopes_at
 from autokernel.explain.tables import Table, Text, leaderboard, parameter_table
 from autokernel.model import FittedModel
 from autokernel.search import CUT, MEANINGS

@@ -24,6 +24,7 @@ MAX_ROWS = 500  # of each side, of which values are drawn together
 STEP = 1e-5  # to either side for a slope, in extents of the column
 
 ESTIMATE = "estimate", "low", "high", "probability"
+NO_SLOPE = 0.0, 0.0, 0.0, np.nan
 
 
 def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
@@ -81,7 +82,7 @@ def average_slopes(
     number, rows = _column_of_slopes(model, column), list[tuple[object, ...]]()
     for name, some in [("all", X)] if by is None else _rows_of_each(model, X, by):
         if number not in model.used_columns:
-            rows.append((name, 0.0, 0.0, 0.0, np.nan))
+            rows.append((name, *NO_SLOPE))
             continue
         moved, widths = _moved(model, some, number)
         (lower, of_lower), (upper, of_upper) = _averages(model, moved, 1 / widths)
@@ -91,7 +92,7 @@ def average_slopes(
 
 def slopes_at(model: FittedModel, X: FloatArray, column: str | int) -> Table:
     """Compute the slope of the mean along a column of numbers at each row."""
-    number, found = _column_of_slopes(model, column), list[FloatArray]()
+    number, found = _column_of_slopes(model, column), list[tuple[float, ...]]()
     is_used = number in model.used_columns
     for rows in gen_batches(len(X), MAX_ROWS // 2):
         (lower, upper), widths = _moved(model, X[rows], number)
@@ -99,11 +100,8 @@ def slopes_at(model: FittedModel, X: FloatArray, column: str | int) -> Table:
         mean, draws = model.mean(both), model.draws_of_mean(both, N_DRAWS)
         (first, second), drawn = np.split(mean, 2), np.split(draws, 2, axis=1)
         of_rows = zip((second - first) / widths, ((drawn[1] - drawn[0]) / widths).T, strict=True)
-        found += [
-            np.array(_signed(*one) if is_used else (0.0, 0.0, 0.0, np.nan)) for one in of_rows
-        ]
-    names = zip(("rows", *ESTIMATE), [np.arange(len(X)), *np.array(found).T], strict=True)
-    return Table(dict(names))
+        found += [_signed(*one) if is_used else NO_SLOPE for one in of_rows]
+    return Table.of_rows(("rows", *ESTIMATE), ((n, *one) for n, one in enumerate(found)))
 
 
 def _column_of_slopes(model: FittedModel, column: str | int) -> int:
@@ -119,10 +117,9 @@ def _column_of_slopes(model: FittedModel, column: str | int) -> int:
 def _moved(model: FittedModel, X: FloatArray, number: int) -> tuple[list[FloatArray], FloatArray]:
     """Return rows at both ends of a step along a column, and the lengths (n,) of the steps."""
     filled = model.filled(X)  # two draws of a missing value would differ
-    lower, upper = _around(model, filled[:, number], number)
-    ends = (lower, upper)
+    ends = _around(model, filled[:, number], number)
     moved = [np.insert(np.delete(filled, number, 1), number, end, axis=1) for end in ends]
-    return moved, upper - lower
+    return moved, ends[1] - ends[0]
 
 
 def _rows_of_each(
@@ -146,9 +143,8 @@ def _around(model: FittedModel, x: FloatArray, column: int) -> tuple[FloatArray,
         return x - STEP * own.extent, x + STEP * own.extent
     last = len(values) - 1
     before = np.clip(np.searchsorted(values, x, side="left") - 1, 0, last - 1)
-    return values[before], values[
-        np.clip(np.searchsorted(values, x, side="right"), before + 1, last)
-    ]
+    after = np.clip(np.searchsorted(values, x, side="right"), before + 1, last)
+    return values[before], values[after]
 
 
 def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatArray) -> Table:

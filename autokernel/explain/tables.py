@@ -301,15 +301,13 @@ def _is_straight(term: Tree) -> bool:
 
 def _repeats(kernel: KernelPosterior, column: int) -> float:
     """Compute the share of draws with a period shorter than the extent of a column."""
-    periods = [
-        kernel.draws[:, entries.start + number]
+    are_short = [
+        kernel.draws[:, entries.start + number] < 0.0  # columns are scaled to unit extent
         for node, entries in slots_of(kernel.evaluation.expression)
         for number, parameter in enumerate(node.parameters)
         if node.column == column and parameter.role == Role.PERIOD
     ]
-    if not periods:
-        return 0.0
-    return float(np.mean(np.min(periods, axis=0) < 0.0))  # columns are scaled to unit extent
+    return float(np.mean(np.any(are_short, axis=0)))
 
 
 def parameter_table(model: FittedModel) -> Table:
