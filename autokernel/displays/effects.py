@@ -240,12 +240,6 @@ class _Side:
                 low = high - 2 * part.period  # it repeats
             self.steps = description.explained.steps(part, n_steps, (low, high))
 
-    def at_quantiles(self) -> None:
-        """Draw a curve for each of three values of a column of numbers."""
-        if not self.has_levels:
-            self.steps = np.unique(np.quantile(self.x, QUANTILES, method="nearest"))
-            self.has_levels = True
-
     def rows_near(self, step: int) -> BoolArray:
         """Return which rows (n_samples,) have a level, or are nearer to a value than to others."""
         if self.axis.levels:
@@ -328,8 +322,10 @@ def _sides(description: Description, effect: Part | Interaction) -> list[_Side]:
     first = {part.column: part for part in reversed(description.explained.parts)}
     sides = [_Side(description, first[column], is_of_pair=True) for column in effect.columns]
     for side, other in (sides, sides[::-1]):
-        if side.axis.origin is not None and other.axis.origin is None:  # a map has stripes
-            other.at_quantiles()
+        if side.axis.origin is not None and other.axis.origin is None and not other.has_levels:
+            # curves for three values of a column of numbers, as a map has stripes
+            other.steps = np.unique(np.quantile(other.x, QUANTILES, method="nearest"))
+            other.has_levels = True
     return sorted(sides, key=lambda side: (not side.has_levels, -len(side.steps)))
 
 
