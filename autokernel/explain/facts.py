@@ -166,7 +166,8 @@ def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, 
     n_rows, of_y, of_x, xy, xx = np.split(sums, [1, 2, 4, 6], axis=1)
     every = (xy - of_x * of_y / n_rows) / np.maximum(xx - of_x**2 / n_rows, 1e-12 * squares)
     slopes, apart = every[0], every[:, 0] - every[:, 1]
-    changes = (draws - y[some]) @ both[some] / np.sum(both[some] ** 2, axis=0)
+    centred = both[some] - both[some].mean(axis=0)  # draws may be higher on the whole
+    changes = (draws - y[some]) @ centred / np.sum(centred**2, axis=0)
     more = np.mean(changes @ [1.0, -1.0] > -apart[0])
     is_apart = np.all(np.sign(apart[0]) * apart > HALF * np.abs(every).max(axis=1))
     is_apart &= bool(np.all(np.abs(every - slopes) <= np.abs(slopes)))  # carried by no group
