@@ -344,14 +344,23 @@ def cycles_of_longer(explained: ExplainedFunction, part: Part, extent: float) ->
     Cycles are averaged over one of it, or over some if it is much longer.
     """
     most = (MAX_CYCLES + HALF) * part.period
-    own = [one for one in explained.along(part.column) if one.is_season]
-    own = [one for one in own if part.period / HALF <= one.period < most]
-    longer = [one for one in own if explained.probability(one) >= SURE]
+    own = [one for one in explained.along(part.column) if one.is_season and one.period < most]
+    sure = [one for one in own if explained.probability(one) >= SURE]
+    longer = [one for one in sure if _is_within(explained, part, one)]
     periods = [one.period for one in longer]
     n = min(MAX_CYCLES, round(max([part.every_period[-1], *periods]) / part.period))
     if n * part.period > HALF * extent:
         return 1, part
     return n, replace(part.joined_with(*longer), period=part.period, longer=periods)
+
+
+def _is_within(explained: ExplainedFunction, short: Part, long: Part) -> bool:
+    """Whether a longer season has waves within the cycles of a shorter one."""
+    if long.period < short.period / HALF:
+        return False
+    cycle = explained.ends(short.column)[1] - short.period * np.linspace(1, 0, POINTS_OF_CYCLE + 1)
+    own, other = (swings_of(explained.mean(one, cycle)[None])[0] for one in (short, long))
+    return bool(other > MIN_TURN * own)
 
 
 def _places_of_cycle(
@@ -362,17 +371,21 @@ def _places_of_cycle(
     Those of a season with a shorter one in it are averages over a cycle of this.
     """
     x, period = explained.X[:, part.column], part.period
-    every = [one.period for one in explained.along(part.column) if one.is_season]
-    shorter = max((one for one in every if one <= HALF * period), default=np.nan)
+    own = [one for one in explained.along(part.column) if one.is_season]
+    within = [one.period for one in own if _is_within(explained, one, part)]
+    shorter = max(within, default=np.nan)
     rows = np.unique(x[(x > end - (1 - 1e-9) * period) & (x <= end)])
     steps = np.diff(rows, prepend=end - period)
+    apart = np.abs((x[:, None] - rows) / period % 1 - HALF)  # one half if at equal parts of cycles
+    n_same = np.sum(apart.max(axis=1) > HALF - 0.25 / len(rows))  # nearer to it than to others
+    is_regular = steps.max() < 2.5 * np.median(steps) and n_same > SURE * len(x)
     along = np.linspace(0, 1, POINTS_OF_CYCLE + 1)
     if shorter > period / POINTS_OF_CYCLE:
         along = np.linspace(0, 1, round(period / shorter) + 1)
-    elif MIN_OF_CYCLE <= len(rows) <= POINTS_OF_CYCLE and steps.max() < 2.5 * np.median(steps):
+    elif MIN_OF_CYCLE <= len(rows) <= POINTS_OF_CYCLE and is_regular:
         along = np.append(0.0, steps.cumsum() / period)
-    within = np.zeros(1) if np.isnan(shorter) else (np.arange(N_WITHIN) + HALF) / N_WITHIN
-    return np.add.outer(along * period, within * np.nan_to_num(shorter)), along
+    averaged = np.zeros(1) if np.isnan(shorter) else (np.arange(N_WITHIN) + HALF) / N_WITHIN
+    return np.add.outer(along * period, averaged * np.nan_to_num(shorter)), along
 
 
 def _waves(curves: FloatArray, places: FloatArray, along: FloatArray) -> FloatArray:
