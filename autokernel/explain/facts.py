@@ -201,8 +201,7 @@ def direction(curve: Curve, subject: str) -> Fact:
     if len(turns) != 1:
         measured = curve.measured(curve.range_of)
         how = f"range; it turns {len(turns)} times" if turns else "range"
-        least = HALF * curve.reach
-        sure = min(sure, curve.probability(lambda curves: curve.range_of(curves) > least))
+        sure = min(sure, curve.probability(lambda one: curve.range_of(one) > HALF * curve.reach))
         return Fact(subject, "goes up and down", *measured, probability=sure, evidence=how)
     sign = 1 if mean[turns[0]] > mean[0] else -1
     word = "rises then falls" if sign > 0 else "falls then rises"
@@ -372,8 +371,7 @@ def _places_of_cycle(
     """
     x, period = explained.X[:, part.column], part.period
     own = [one for one in explained.along(part.column) if one.is_season]
-    within = [one.period for one in own if _is_within(explained, one, part)]
-    shorter = max(within, default=np.nan)
+    shorter = max((one.period for one in own if _is_within(explained, one, part)), default=np.nan)
     rows = np.unique(x[(x > end - (1 - 1e-9) * period) & (x <= end)])
     steps = np.diff(rows, prepend=end - period)
     apart = np.abs((x[:, None] - rows) / period % 1 - HALF)  # one half if at equal parts of cycles
