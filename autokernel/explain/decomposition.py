@@ -39,7 +39,7 @@ from autokernel.typing import FloatArray, IntArray
 INSEPARABLE = 0.5  # of the error of a part, below which that of its sum with another one counts
 SMALL = 0.01  # share of parts that explain little
 MAX_EXACT, N_INDUCING = 2000, 512  # rows for draws without inducing points, and such points
-SEEN = 0.03  # geometric mean of the parts that a variance is of those of the fit and of the noise
+SEEN = 0.03  # geometric mean of two ratios of a variance: to that of the fit, to that of the noise
 FOLDED = 0.2  # of the variance of a product of cycles, which the shorter one does not explain
 DRAWS_OF_STD, MAX_PLACES = 8, 128  # of deviations, between whose places they are interpolated
 N_DRAWS, MAX_DRAWN = 200, 500  # of a function, and the rows at which predictions are drawn
@@ -509,7 +509,7 @@ class ExplainedFunction:
 
     @cached_property
     def predictions(self) -> tuple[IntArray, FloatArray, FloatArray]:
-        """Some of the rows, predictions of all (n,), and draws (n_draws, n_some) of those of some.
+        """The numbers of some rows, predictions of all (n,), and draws (n_draws, n_some) at some.
 
         They are of the target, or of its log if effects multiply.
         """

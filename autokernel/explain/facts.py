@@ -81,6 +81,7 @@ class Curve:
     mean: FloatArray
     draws: FloatArray  # of kernels that have such a component
     present: float = 1.0  # probability of these kernels
+    is_rough: bool = False  # whether it differs between neighbouring places
 
     def probability(self, holds: Callable[[FloatArray], BoolArray]) -> float:
         """Compute the probability that a condition on curves (n, n_points) holds."""
@@ -193,7 +194,7 @@ def direction(curve: Curve, subject: str) -> Fact:
         return _rise_or_fall(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
     turns, sure = _turns(curve)
     back, is_sure = _setback(curve)
-    is_back = back > DETOUR * abs(mean[-1] - mean[0]) and len(_peaks(curve)) > 1
+    is_back = back > DETOUR * abs(mean[-1] - mean[0]) and len(peaks_of(mean)) > 1
     sure = sure if turns else is_sure
     if not (is_back and sure >= SURE) and len(turns) != 1:
         how = "difference between the ends of a curve"
@@ -274,10 +275,10 @@ def _line_shares(x: FloatArray, curves: FloatArray) -> FloatArray:
     return 1 - residuals.var(axis=1) / np.maximum(curves.var(axis=1), 1e-300)
 
 
-def _peaks(curve: Curve) -> list[int]:
-    """Return where the mean turns, by their numbers among the places."""
-    least = MIN_TURN * curve.reach
-    found = (find_peaks(sign * curve.mean, prominence=least)[0].tolist() for sign in (1, -1))
+def peaks_of(mean: FloatArray) -> list[int]:
+    """Return where a curve (n_points,) turns, by their numbers among the points."""
+    least = MIN_TURN * float(np.ptp(mean))
+    found = (find_peaks(sign * mean, prominence=least)[0].tolist() for sign in (1, -1))
     return sorted(chain.from_iterable(found))
 
 
@@ -287,7 +288,7 @@ def _turns(curve: Curve) -> tuple[list[int], float]:
     Returns their numbers among the places, and the least share of draws in which the changes
     between them do.
     """
-    least, at = MIN_TURN * curve.reach, [0, *_peaks(curve), len(curve.mean) - 1]
+    least, at = MIN_TURN * curve.reach, [0, *peaks_of(curve.mean), len(curve.mean) - 1]
     while len(at) > 2:
         agree = np.diff(curve.draws[:, at]) * np.sign(np.diff(curve.mean[at])) > HALF * least
         shares = agree.mean(axis=0)
@@ -373,15 +374,15 @@ def _places_of_cycle(
     own = [one for one in explained.along(part.column) if one.is_season]
     shorter = max((one.period for one in own if _is_within(explained, one, part)), default=np.nan)
     rows = np.unique(x[(x > end - (1 - 1e-9) * period) & (x <= end)])
-    steps = np.diff(rows, prepend=end - period)
-    apart = np.abs((x[:, None] - rows) / period % 1 - HALF)  # one half if at equal parts of cycles
-    n_same = np.sum(apart.max(axis=1) > HALF - 0.25 / len(rows))  # nearer to it than to others
-    is_regular = steps.max() < 2.5 * np.median(steps) and n_same > SURE * len(x)
     along = np.linspace(0, 1, POINTS_OF_CYCLE + 1)
     if shorter > period / POINTS_OF_CYCLE:
         along = np.linspace(0, 1, round(period / shorter) + 1)
-    elif MIN_OF_CYCLE <= len(rows) <= POINTS_OF_CYCLE and is_regular:
-        along = np.append(0.0, steps.cumsum() / period)
+    elif MIN_OF_CYCLE <= len(rows) <= POINTS_OF_CYCLE:
+        steps = np.diff(rows, prepend=end - period)
+        apart = np.abs((x[:, None] - rows) / period % 1 - HALF)  # one half at equal parts of cycles
+        n_same = np.sum(apart.max(axis=1) > HALF - 0.25 / len(rows))
+        if steps.max() < 2.5 * np.median(steps) and n_same > SURE * len(x):
+            along = np.append(0.0, steps.cumsum() / period)
     averaged = np.zeros(1) if np.isnan(shorter) else (np.arange(N_WITHIN) + HALF) / N_WITHIN
     return np.add.outer(along * period, averaged * np.nan_to_num(shorter)), along
 

@@ -15,7 +15,6 @@ from autokernel.explain.effects import effect_of
 from autokernel.explain.facts import (
     HALF,
     LIKELY,
-    MIN_TURN,
     N_GRID,
     NEAR_BEYOND,
     POINTS_OF_CYCLE,
@@ -34,6 +33,7 @@ from autokernel.explain.facts import (
     level_of,
     levels_of,
     nearly_line,
+    peaks_of,
     season,
     swings_of,
     within_and_between,
@@ -77,7 +77,7 @@ _LINES = {  # on a scale of a column, of the log of the target or not: what is s
 }
 _BEYOND = {"continues beyond": "continues, and ", "returns beyond": "returns to its average, and "}
 LEVELS = (0.1, 0.9), (0.25, 0.75)  # quantiles of a column at which the effect of another is shown
-MAX_ROWS_OF_CYCLE = 120  # at which the highest and lowest are looked for
+MAX_ROWS_OF_CYCLE = 400  # at which the highest and lowest are looked for
 MAX_ROUGH = 400  # values of a column at which a curve that differs between neighbours is computed
 LEAST_COMMON = 0.1  # part of a column, from which its values at levels of another are compared
 OPEN, WAYS = "may rise or fall", ("rises", "falls")
@@ -290,7 +290,8 @@ class ComponentFacts:
 
     def _along(self, ends: tuple[float, float]) -> list[Fact]:
         """Describe the curve between two ends of the column."""
-        curve = curve_of(self._explained, self._part, self._values(ends))
+        values, is_rough = self._values(ends)
+        curve = replace(curve_of(self._explained, self._part, values), is_rough=is_rough)
         if self._region and curve.reach < self._explained.model.noise_variance**0.5:  # nearly flat
             text, how = f"{self._changes} hardly changes.", "range of the curve"
             return [Fact(self._subject, "hardly changes", curve.reach, evidence=how, text=text)]
@@ -355,21 +356,16 @@ class ComponentFacts:
             text = f"{word} by {say.amount(fact.value, *ends)}" if fact.value else word
             at = [0, -1] if ends else [int(np.argmin(curve.mean)), int(np.argmax(curve.mean))]
             words = " from {} to {}" if ends else ", lowest at {} and highest at {}"
-            if self._is_rough(curve) and not ends:
+            if curve.is_rough and not ends:
                 words = f" from one value to the next{words}"
             text += words.format(*self._ends_of(curve, at)) if has_ends else ""
             fact = say.measured(fact)
         return fact.said(f"{begin} {perhaps(text, fact.probability)}.")
 
-    def _is_rough(self, curve: Curve) -> bool:
-        """Whether a curve is computed at many values of rows, as it differs between neighbours."""
-        values, n = self._view.inverse(curve.places), len(curve.places)
-        return n > MAX_VALUES and bool(np.isclose(values, self._x[:, None]).any(axis=0).all())
-
     def _ends_of(self, curve: Curve, at: Sequence[int]) -> list[str]:
         """Write places of a curve, by their numbers, without digits that the data lack."""
         values = self._view.inverse(curve.places[at])
-        if self._is_rough(curve):
+        if curve.is_rough:
             return self._axis.names_of(self._axis.low + self._axis.extent * values)
         return list(map(self._axis.end, values.tolist()))
 
@@ -378,7 +374,7 @@ class ComponentFacts:
         ends = sorted((int(np.argmin(curve.mean)), int(np.argmax(curve.mean))))
         change = curve.measured(lambda curves: np.diff(curves[:, ends])[:, 0])
         sure = curve.probability(lambda curves: np.diff(curves[:, ends])[:, 0] * change[0] > 0)
-        if self._axis.levels or self._is_rough(curve) or sure < LIKELY * curve.present:
+        if self._axis.levels or curve.is_rough or sure < LIKELY * curve.present:
             text = f"varies by {self._say.amount(curve.reach)}, in a direction that is uncertain"
             if self._axis.levels:
                 by = self._say.amount(curve.reach)
@@ -422,8 +418,11 @@ class ComponentFacts:
             one = unit if axis.unit else f"{part:g} of {name}"
         return float(step), unit, f"per {'level' if axis.levels else one}"
 
-    def _values(self, ends: tuple[float, float]) -> FloatArray:
-        """Return values of the column between ends: all if they are few, or evenly spaced."""
+    def _values(self, ends: tuple[float, float]) -> tuple[FloatArray, bool]:
+        """Return values of the column between ends, and whether neighbours of them differ.
+
+        They are all if they are few, or if neighbours differ, and evenly spaced otherwise.
+        """
         limits = [self._explained.ends(self._part.column)]
         if not self._is_only and self._axis.origin is None:
             places = self._view.forward(self._x)
@@ -433,18 +432,16 @@ class ComponentFacts:
         values = np.unique(self._x)
         inside = values[(values >= low) & (values <= high)]
         if len(values) <= MAX_VALUES and len(inside) >= 2:
-            return inside  # nothing is known between them
+            return inside, False  # nothing is known between them
         grid = self._explained.steps(self._part, N_GRID, (low, high))
         if MAX_VALUES < len(inside) <= MAX_ROUGH:
-            own, between = (self._explained.mean(self._part, one) for one in (inside, grid))
-            missed = np.abs(own - np.interp(inside, grid, between)).max()
-            n_turns = np.sum(np.diff(np.sign(np.diff(between))) != 0)
-            if missed > MIN_TURN * np.ptp(own) or n_turns > N_GRID // 8:
-                return inside  # neighbours differ
+            n_turns = len(peaks_of(self._explained.mean(self._part, inside)))
+            if n_turns > len(inside) / 4:
+                return inside, True
         at, rows = map(self._view.forward, (grid, inside))
         near = np.abs(at[:, None] - rows).min(axis=1, initial=np.inf) <= np.ptp(at) / (N_GRID - 1)
         near[[0, -1]] = True  # what draws do far from rows is not known
-        return grid[near]
+        return grid[near], False
 
     def _most(self, curve: Curve) -> Fact | None:
         """Say where or how most of a rise or fall happens, if that is worth saying."""
@@ -633,7 +630,7 @@ class ComponentFacts:
     def _extremes(self, word: str, n: int, whole: Part) -> list[str]:
         """Name when the last n cycles are highest and lowest on average, if rows are not few.
 
-        Two neighbours are named if it is uncertain which of these it is.
+        Several in a row are named if it is uncertain which of these it is.
         """
         end, span = float(self._x.max()), n * self._part.period
         rows = np.unique(self._x[self._x > end - span * (1 - STILL)])

@@ -727,6 +727,13 @@ def test_a_curve_that_differs_between_neighbours_is_read_at_the_rows(rng):
     assert (low, high) == pytest.approx((np.argmin(level) / 7, np.argmax(level) / 7), abs=1e-4)
 
 
+def test_a_smooth_curve_at_even_rows_does_not_differ_between_neighbours():
+    X = pd.DataFrame({"x": np.linspace(0, 10, 65)})  # as many as the points of a curve
+    said = refitted("SE[x]", X, np.sin(2 * X["x"])).describe()
+    assert "goes up and down by" in said
+    assert "from one value" not in said
+
+
 def test_whole_numbers_without_an_order_are_described_by_their_levels(rng):
     X = pd.DataFrame({"plot": np.repeat([1, 2, 3, 4], 15)})
     y = np.array([0.0, 2.0, -1.0, 1.0])[X["plot"] - 1] + 0.1 * rng.normal(size=60)

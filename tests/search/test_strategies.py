@@ -181,7 +181,10 @@ def test_proposals_are_better_than_what_walks_find(name):
     strategy, kernel = {
         "sot": (SOT(population_size=20), SOTKernel()),
         "arc": (Arc(population_size=40), ArcKernel()),
-        "boms": (BOMS(n_candidates=80), HellingerKernel(task.evaluator.data, {})),
+        "boms": (
+            BOMS(n_candidates=80),
+            HellingerKernel(task.evaluator.data, task.evaluator.priors),
+        ),
     }[name]
 
     def score(expressions):

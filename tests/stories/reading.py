@@ -573,7 +573,7 @@ def of_two_categories(reader: Reader, match: Match) -> bool:
         amount = re.fullmatch(rf"[+-]?{AMOUNT}", written)
         if not says(amount, reader.written(heights[at], -1 if written[0] == "-" else 1)):
             return False
-        if np.mean(sign * heights > sign * heights[at]) > 0.1:  # that are not sure
+        if at != np.argmax(sign * heights):
             return False
     return True
 
