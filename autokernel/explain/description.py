@@ -156,7 +156,8 @@ class Description:
         """Whether a part that explains little has no direction that is likely."""
         first = self.facts(part)[0]
         least = SURE if abs(part.share) < SMALL else LIKELY
-        is_unlikely = first.predicate == "is open" or first.probability < least
+        is_partly = abs(part.share) < SMALL and first.predicate.endswith("between")
+        is_unlikely = first.predicate == "is open" or is_partly or first.probability < least
         return part.share < OPEN_SHARE and len(self.names) > 1 and is_unlikely
 
     def text(self, effect: Part | Interaction) -> str:

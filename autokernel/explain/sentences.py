@@ -436,7 +436,7 @@ class ComponentFacts:
         grid = self._explained.steps(self._part, N_GRID, (low, high))
         if MAX_VALUES < len(inside) <= MAX_ROUGH:
             n_turns = len(peaks_of(self._explained.mean(self._part, inside)))
-            if n_turns > len(inside) / 4:
+            if n_turns > len(inside) / 8:
                 return inside, True
         at, rows = map(self._view.forward, (grid, inside))
         near = np.abs(at[:, None] - rows).min(axis=1, initial=np.inf) <= np.ptp(at) / (N_GRID - 1)
