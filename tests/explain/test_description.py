@@ -588,7 +588,7 @@ def test_the_unit_of_a_column_of_dates_is_days():
 
 def test_a_season_within_a_longer_one_is_that_of_averages():
     X = pd.DataFrame({"time": pd.date_range("2024-01-01", periods=21 * 12, freq="2h")})
-    hour, day = X["time"].dt.hour, X["time"].dt.dayofweek
+    hour, day = X["time"].dt.hour, X["time"].dt.day_of_week
     y = np.cos(2 * np.pi * hour / 24) * (1 + (day < 5)) + 2.0 * (day == 6)
     y += 0.05 * np.random.default_rng(0).normal(size=len(X))
     model = refitted("PER1[time] + PER7[time]", X, y)
