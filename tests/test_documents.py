@@ -80,6 +80,7 @@ def pages_with_examples():
 
 
 @pytest.mark.filterwarnings("ignore:to_dict leaves out memory")  # which the test adds
+@pytest.mark.filterwarnings("ignore:1 of 2 rows have levels of column 'shop'")  # as the text says
 @pytest.mark.parametrize("path", list(pages_with_examples()))
 def test_the_examples_run_and_print_what_is_shown(path, kept, tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
