@@ -37,6 +37,7 @@ from autokernel.inference import (
 from autokernel.model import (
     FACTORS,
     NO_OUTCOMES,
+    SERIES_LAW,
     ErrorLaw,
     FittedModel,
     KernelPosterior,
@@ -49,7 +50,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 18
+FORMAT_VERSION = 19
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -98,6 +99,7 @@ _MODEL = {
     "predictor": {"name": str, "number": (int, None)},
     "components": tuple[MixtureComponent, ...],
     "law": ErrorLaw,
+    "ahead": tuple[MixtureComponent, ...],
     "left_out": (LeftOut, None),
 }
 _OF_SEARCH = {
@@ -245,7 +247,8 @@ def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
 def _model_record(model: FittedModel) -> dict[str, Any]:
     """Return what a model consists of; its rows only if they are not all rows of the estimator."""
     mixture, data = model.mixture, model.mixture.data
-    custom = custom_parts([one.expression for one in mixture.components])
+    ahead = () if model.ahead is None else model.ahead.components
+    custom = custom_parts([one.expression for one in (*mixture.components, *ahead)])
     custom += custom_parts([one.evaluation.expression for one in model.kernels])
     if custom:
         what = "to_dict can hold the base kernels and operators that are built in"
@@ -267,6 +270,7 @@ def _model_record(model: FittedModel) -> dict[str, Any]:
         "predictor": {"name": name, "number": next(iter(counts.values()), None)},
         "components": mixture.components,
         "law": mixture.law,
+        "ahead": ahead,
         "left_out": model.left_out,
     }
 
@@ -298,7 +302,7 @@ def _fitted_model(record: Mapping[str, Any]) -> FittedModel:
         "weightless": record["weightless"].reshape(-1, X.shape[1]),
     }
     _check_columns(record["columns"], X, X[:n_of_fit])
-    mixture = _mixture(record)
+    mixture, ahead = _mixtures(record)
     n_given, left_out = len(mixture.data.y), record["left_out"]
     _check_shape(record["given_rows"], (n_given,), f"{key}.given_rows")
     for values, field in zip(left_out or (), LeftOut._fields, strict=left_out is not None):
@@ -309,6 +313,7 @@ def _fitted_model(record: Mapping[str, Any]) -> FittedModel:
     return FittedModel(
         best=best,
         mixture=mixture,
+        ahead=ahead,
         left_out=left_out,
         series=Series(next(iter(record["series"]), None), record["series"][1:]),
         **{name: record[name] for name in _FIELDS} | by_rows,
@@ -326,12 +331,13 @@ def _n_joined(record: Mapping[str, Any], key: str) -> int:
     return int(np.sum(~np.isin(rows, record["outliers"].rows)))
 
 
-def _mixture(record: Mapping[str, Any]) -> MixturePredictor:
+def _mixtures(record: Mapping[str, Any]) -> tuple[MixturePredictor, MixturePredictor | None]:
     columns, target, key = record["columns"], record["target"], "record.model"
     _require(IDENTITY in target.scales, f"{key}.target.scales", "scales with the identity", None)
     _check_scales(target.scales, (IDENTITY, *TARGET_SCALES), f"{key}.target")
-    for n, one in enumerate(record["components"]):
-        _check_kernel(one, record, f"{key}.components[{n}]")
+    for name in ("components", "ahead"):
+        for n, one in enumerate(record[name]):
+            _check_kernel(one, record, f"{key}.{name}[{n}]")
     shares = record["law"].shares
     is_right = 0 < len(shares) <= len(FACTORS) and np.isclose(sum(shares), 1)
     what = f"one to {len(FACTORS)} numbers that sum to one"
@@ -350,11 +356,13 @@ def _mixture(record: Mapping[str, Any]) -> MixturePredictor:
     try:
         with one_blas_thread(), np.errstate(all="ignore"):  # as in the fit, for identical bits
             mixture = MixturePredictor(record["components"], data, make, law=record["law"])
-            moments = mixture.moments(inputs.values[:1])
+            given = [record["ahead"]] if record["ahead"] else []
+            ahead = [MixturePredictor(one, data, make, law=SERIES_LAW) for one in given]
+            moments = [one.moments(inputs.values[:1]) for one in (mixture, *ahead)]
     except (LinAlgError, ValueError) as error:
         raise ValueError(f"{key} must be a model that can predict: {error}") from error
     _require(bool(np.isfinite(moments).all()), key, "a model whose predictions are finite", "nan")
-    return mixture
+    return mixture, next(iter(ahead), None)
 
 
 def _check_columns(columns: Columns, X: FloatArray, of_fit: FloatArray) -> None:

@@ -14,6 +14,7 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, OutOfTimeError, fallback, warn_user
 from autokernel.expression import Expression
+from autokernel.fit.ahead import mixture_ahead
 from autokernel.fit.rows import training_data
 from autokernel.fit.run import MAX_REVISIONS, Point, Run
 from autokernel.fit.stage import Stage
@@ -137,8 +138,11 @@ def _fitted_to_all(
         warn_of_failures(failed, "exactly", n_rows=len(stage.rows), has_fit=False)
         if len(of_search.data.y) < len(stage.rows):
             warn_user(f"{text}, as {run.failure}", ConvergenceWarning)
-    left_out = _left_out(run, [best[0], *others], mixture, deadline)
-    return model_of(run, best, kernels, mixture, left_out)
+    left_out, ahead = _left_out(run, [best[0], *others], mixture, deadline), None
+    text = "rows beyond the time of the fit are predicted as those between its rows"
+    with fallback(text, OutOfTimeError, MemoryError), one_blas_thread():
+        ahead = mixture_ahead(run, best[0], mixture, deadline)
+    return model_of(run, best, kernels, mixture, left_out, ahead)
 
 
 def _approximated(
@@ -206,6 +210,7 @@ def model_of(
     kernels: Sequence[KernelPosterior] = (),
     mixture: MixturePredictor | None = None,
     left_out: LeftOut | None = None,
+    ahead: MixturePredictor | None = None,
 ) -> FittedModel:
     """Build the model of the rows of the last stage, by default that of only the best kernel.
 
@@ -240,6 +245,7 @@ def model_of(
         best=[one.evaluation is evaluation for one in kernels].index(True),
         scaled_noise_variance=point.predictors[0].noise_variance,
         mixture=mixture.with_law(law),
+        ahead=ahead,
         kernels=kernels,
         approximation=how_computed(point, len(stage.rows)),
         unjudged=_unjudged(run, evaluation),

@@ -33,7 +33,7 @@ def updated(model: FittedModel, given: FitData, *, excludes: bool) -> FittedMode
     data, best = model.mixture.data, model.evaluation
     rows = training_data(given, like=data, columns=given.columns)
     joint, point = model.mixture.joint(model.scaled(given.X)), model.at_best(best)
-    found = _predicted(model, given, rows, joint)
+    found = _predicted(model, given, rows)
     new = slice(len(given.y) - n, None)
     outcomes = {name: np.append(model.outcomes[name], one[new]) for name, one in found.items()}
     (predictor,), of_point = point.predictors, point.joint(rows.X)
@@ -101,20 +101,25 @@ def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:
     return [(mean[rows], covariance[np.ix_(rows, rows)]) for mean, covariance in joint]
 
 
-def _predicted(
-    model: FittedModel, given: FitData, rows: TrainingData, joint: Sequence[Moments]
-) -> Outcomes:
-    """List given rows with what the components of a model predict for them."""
-    mixture, target = model.mixture, model.target
-    marginal = [(mean, np.diag(covariance)) for mean, covariance in joint]
-    low, high = target.inverse(mixture.quantiles(rows.X, ends_of_interval(COVERAGE), marginal)).T
+def _predicted(model: FittedModel, given: FitData, rows: TrainingData) -> Outcomes:
+    """List given rows with what is predicted for them."""
+    target, predicted = model.target, np.empty((4, len(given.y)))
+    for some, mixture in model.by_time(given.X):
+        X = rows.X[some]
+        marginal = [one.mean_and_variance(X) for one in mixture.predictors]
+        ends = mixture.quantiles(X, ends_of_interval(COVERAGE), marginal)
+        predicted[0, some] = mixture.moments(X, marginal)[0]
+        predicted[1:3, some] = ends.T
+        predicted[3, some] = mixture.log_density(X, rows.u[some], marginal)
+    *inside, log_density = predicted
+    mean, low, high = map(target.inverse, inside)
     return {
         "row": given.rows,
         "y": given.y,
-        "mean": target.inverse(mixture.moments(rows.X, marginal)[0]),
+        "mean": mean,
         "low": low,
         "high": high,
-        "log_density": mixture.log_density(rows.X, rows.u, marginal) - np.log(target.width),
+        "log_density": log_density - np.log(target.width),
         "weight": given.noise.weights,
         "noise_std": np.sqrt(given.noise.errors),
     }

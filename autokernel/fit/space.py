@@ -38,6 +38,7 @@ from autokernel.kernels import (
     CATEGORICAL,
     EFFECTS,
     FEW_COLUMNS,
+    GROWTH,
     MANY_COLUMNS,
     PERIODIC,
     SERIES,
@@ -154,6 +155,8 @@ class Space:
         kernels: tuple[BaseKernel, ...] = FEW_COLUMNS if number in self.periodic else MANY_COLUMNS
         if column.is_date or (number == time and (is_of_series or groups)):
             kernels = tuple(dict.fromkeys((*kernels, *SERIES)))
+        if is_of_series and groups:
+            kernels = (*kernels, GROWTH)
         if self._may_hold_levels(number):
             kernels = (*kernels, CATEGORICAL)
         kernels = with_periods(kernels, periods or ())

@@ -129,7 +129,8 @@ class TrainingData:
         """Return the parameters of a node on its column."""
         if not isinstance(node, Leaf):
             return node.parameters
-        return node.kernel.parameters_on(self.inputs.columns[node.column].extent)
+        column = self.inputs.columns[node.column]
+        return node.kernel.parameters_on(column.extent, is_of_dates=column.is_date)
 
     def pairs(self, view: View) -> PackedPairs:
         """Return the pairs of one view of a column, computed once."""

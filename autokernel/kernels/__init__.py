@@ -19,6 +19,7 @@ from autokernel.kernels.built_in import (
     DAMPED_TREND,
     EFFECTS,
     FEW_COLUMNS,
+    GROWTH,
     KERNEL_ALIASES,
     LINEAR,
     MANY_COLUMNS,

@@ -32,11 +32,18 @@ from autokernel.kernels.parameters import (
     VARIANCE,
     KernelParameter,
 )
-from autokernel.kernels.series import DampedTrend, IntegratedWalk, Matern12, RandomWalk
+from autokernel.kernels.series import (
+    DampedTrend,
+    IntegratedWalk,
+    Matern12,
+    RandomWalk,
+    Saturating,
+)
 from autokernel.typing import FloatArray
 
-SEASON_SHAPE = 400.0  # of the Gamma prior: its standard deviation is a twentieth of its mean
-SEASON_RANGE = 0.15  # part of the period by which starting points may differ from it
+# Shapes of the Gamma prior of a known period, and of one of the calendar: its standard deviation is
+# a twentieth and a thousandth of its mean. Starting points differ by three at most.
+SEASON_SHAPE, CALENDAR_SHAPE = 400.0, 1e6
 
 
 class Linear(WeightedTerms):
@@ -203,7 +210,7 @@ class Periodic(ExponentialKernel):
 
 
 class Seasonal(Periodic):
-    """The periodic kernel whose period is known up to about 5 percent.
+    """The periodic kernel whose period is known up to about 5 percent, on dates to a thousandth.
 
     Parameters
     ----------
@@ -218,15 +225,13 @@ class Seasonal(Periodic):
         self.period = float(period)
         self.parameters = self.parameters_on(1.0)
 
-    def parameters_on(self, unit: float) -> tuple[KernelParameter, ...]:
+    def parameters_on(
+        self, unit: float, *, is_of_dates: bool = False
+    ) -> tuple[KernelParameter, ...]:
         """Return the parameters, with the prior of the period in multiples of ``unit``."""
-        share = self.period / unit
-        about = replace(
-            PERIOD,
-            prior=(SEASON_SHAPE, SEASON_SHAPE / share),
-            start=((1 - SEASON_RANGE) * share, (1 + SEASON_RANGE) * share),
-            keeps_prior=True,
-        )
+        share, shape = self.period / unit, CALENDAR_SHAPE if is_of_dates else SEASON_SHAPE
+        start = ((1 - 3 * shape**-0.5) * share, (1 + 3 * shape**-0.5) * share)
+        about = replace(PERIOD, prior=(shape, shape / share), start=start, keeps_prior=True)
         return CYCLE_LENGTHSCALE, VARIANCE, about
 
     @classmethod
@@ -249,6 +254,7 @@ def name_of_period(period: float) -> str:
 
 
 RANDOM_WALK, DAMPED_TREND, RETURNING = RandomWalk(), DampedTrend(), Matern12()
+GROWTH = Saturating()
 SMOOTH, LINEAR, PERIODIC = SquaredExponential(), Linear(), Periodic()
 MULTI_SCALE, CATEGORICAL = RationalQuadratic(), Categorical()
 
@@ -258,7 +264,7 @@ FEW_COLUMNS = (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE)
 Of more columns, those with a season have them too.
 """
 
-_OTHERS = (Matern32(), Matern52(), CATEGORICAL, RANDOM_WALK, IntegratedWalk(), DAMPED_TREND)
+_OTHERS = (Matern32(), Matern52(), CATEGORICAL, RANDOM_WALK, IntegratedWalk(), DAMPED_TREND, GROWTH)
 BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
     {kernel.name: kernel for kernel in (*FEW_COLUMNS, *_OTHERS, RETURNING)}
 )

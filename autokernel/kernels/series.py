@@ -87,6 +87,39 @@ class DampedTrend(BaseKernel):
         return np.array([slope, share, offset * adjoint.sum()])
 
 
+class Saturating(BaseKernel):
+    """``v h(x) h(x') + c`` with ``h(x) = (1 - exp(-x / l)) / (1 - exp(-1 / l))``: it levels off.
+
+    A line that flattens to a ceiling, on the log scale the growth of Gompertz (1825). ``v`` is the
+    variance of the change from the first row to the last.
+    """
+
+    name = "SAT"
+    parameters = (LENGTHSCALE, SLOPE_VARIANCE, OFFSET)
+    formula = (
+        r"\left(<variance>\,\frac{h(<x><from>)\, h(<x'><from>)}{h(<scale>)^2}"
+        r" + <offset>\right)_{h(d) = 1 - \exp(-d / <lengthscale>)}"
+    )
+    broadcasts = True
+    has_few_modes = True
+
+    def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
+        lengthscale, variance, offset = params
+        return variance * pairs.outer(lambda x: _saturated(lengthscale, x)) + offset
+
+    def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
+        lengthscale, variance, offset = params
+        near = np.exp(1e-6), np.exp(-1e-6)
+        above, below = (pairs.outer(lambda x, f=f: _saturated(f * lengthscale, x)) for f in near)
+        slope = variance * (adjoint * (above - below)).sum() / 2e-6
+        whole = pairs.outer(lambda x: _saturated(lengthscale, x))
+        return np.array([slope, variance * (adjoint * whole).sum(), offset * adjoint.sum()])
+
+
+def _saturated(lengthscale: float | FloatArray, x: FloatArray) -> FloatArray:
+    return np.expm1(-x / lengthscale) / np.expm1(-1 / lengthscale)
+
+
 def _from_first_row(
     function: Callable[[FloatArray], FloatArray], lengthscale: float | FloatArray, pairs: Pairs
 ) -> FloatArray:

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar
@@ -53,26 +54,29 @@ def posterior_over_kernels(
     best_first: Iterable[Evaluation],
     *,
     equal_share: float = 0.0,
+    equal_within: float = _SCORE_WINDOW,
     deadline: Deadline = NEVER,
 ) -> list[KernelPosterior]:
     """Compute the posterior over the kernels that a search has evaluated, the most probable first.
 
     The evaluations ``best_first`` have finite scores. Kernels that are not reached before the
     deadline are left out, except for the first one. An ``equal_share`` of the probability is the
-    same for kernels that wander in another way or on another scale of the target.
+    same for kernels that wander in another way or on another scale of the target, if the best of
+    them is within some nats of the best of all.
     """
     best, *others = map(certain, best_first)
-    shares = _probabilities([best, *others], equal_share)
+    probabilities = partial(_probabilities, equal_share=equal_share, equal_within=equal_within)
+    shares = probabilities([best, *others])
     near = shares[1:] > shares[0] * np.exp(-_SCORE_WINDOW)
     by_share = (others[n] for n in np.argsort(-shares[1:], kind="stable") if near[n])
     at_modes = [best, *islice(by_share, _MAX_KERNELS - 1)]
-    shares = _probabilities(at_modes, equal_share)
+    shares = probabilities(at_modes)
     every_drawn = (
         _drawn(evaluator, one, deadline=deadline) if one is best or share > _PROBABLE else one
         for one, share in zip(at_modes, shares, strict=True)
     )
     drawn = list(in_time(every_drawn)) or [best]
-    shares = _probabilities(drawn, equal_share)
+    shares = probabilities(drawn)
     kept = [n for n, share in enumerate(shares) if share > _MIN_PROBABILITY or n == 0]
     total = shares[kept].sum()
     kernels = [replace(drawn[n], probability=float(shares[n] / total)) for n in kept]
@@ -102,7 +106,9 @@ def _drawn(
     return replace(at_mode, log_score=log_score, draws=draws, pareto_k=sample.pareto_k)
 
 
-def _probabilities(kernels: Sequence[KernelPosterior], equal_share: float) -> FloatArray:
+def _probabilities(
+    kernels: Sequence[KernelPosterior], *, equal_share: float, equal_within: float
+) -> FloatArray:
     """Return probabilities (n,) by scores, and by groups of kernels in the equal share."""
     log_p = np.nan_to_num([one.log_score for one in kernels])  # -inf after a refit
     groups: dict[tuple[str, frozenset[BaseKernel]], list[int]] = {}
@@ -110,11 +116,12 @@ def _probabilities(kernels: Sequence[KernelPosterior], equal_share: float) -> Fl
         walks = frozenset(leaf.kernel for leaf in expression.leaves).intersection(WANDERING)
         if walks and equal_share:
             groups.setdefault((expression.target, walks), []).append(n)
-    equal = np.zeros(len(log_p))
-    for own in groups.values():
-        equal[own] = softmax(log_p[own]) / len(groups)
+    equal, least = np.zeros(len(log_p)), log_p.max() - equal_within
+    near = [own for own in groups.values() if log_p[own].max() > least]
+    for own in near:
+        equal[own] = softmax(log_p[own]) / len(near)
     by_score: FloatArray = softmax(log_p)
-    return (1 - equal_share) * by_score + equal_share * equal if groups else by_score
+    return (1 - equal_share) * by_score + equal_share * equal if near else by_score
 
 
 class PosteriorAveraging(BaseEstimator):

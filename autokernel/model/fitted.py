@@ -69,11 +69,15 @@ class Outliers(NamedTuple):
 
 @dataclass(frozen=True, eq=False)  # eq=False: the fields hold arrays
 class FittedModel:
-    """The kernels that are believed, the mixture that predicts, and the rows that both are of."""
+    """The kernels that are believed, the mixture that predicts, and the rows that both are of.
+
+    Rows that are later than all of their group are predicted by the mixture ``ahead``, if any.
+    """
 
     best: int  # the index of the best kernel
     scaled_noise_variance: float  # of the best kernel and the standardised target, not rounded
     mixture: MixturePredictor
+    ahead: MixturePredictor | None
     kernels: Sequence[KernelPosterior]  # the most probable first
     approximation: str  # how predictions are computed, as the user reads it
     unjudged: tuple[int, ...]  # columns that a cut search has neither dropped nor added
@@ -109,6 +113,23 @@ class FittedModel:
             return mixture
         return condition(evaluation, mixture.data, mixture.make_predictor)
 
+    def by_time(self, X: FloatArray) -> list[tuple[IntArray, MixturePredictor]]:
+        """Part rows (n, n_features) into those of the mixture, and those later than their group.
+
+        Rows of a new group are later if they are later than all.
+        """
+        if self.ahead is None:
+            return [(np.arange(len(X)), self.mixture)]
+        (time, *groups), n = self.series.columns, len(self.X)
+        both = np.concatenate([self.X, X])[:, groups]
+        _, group = np.unique(both, axis=0, return_inverse=True)
+        last = np.full(len(both), -np.inf)  # of each group, if it is known
+        np.fmax.at(last, group[:n], self.X[:, time])
+        last[np.isinf(last)] = np.nanmax(self.X[:, time])
+        is_later = X[:, time] > last[group[n:]]
+        parts = (np.flatnonzero(~is_later), self.mixture), (np.flatnonzero(is_later), self.ahead)
+        return [part for part in parts if len(part[0])] or [*parts[:1]]
+
     def with_rows(
         self, rows: TrainingData, given: FitData, joint: Sequence[Moments], of_best: float
     ) -> "FittedModel":
@@ -123,7 +144,10 @@ class FittedModel:
         mixture = self.mixture
         with kernel_errors("the rows cannot join the model"):
             log_densities = mixture.log_densities(rows, joint)
-            updated = mixture.with_rows(rows, log_densities)
+            updated, ahead = mixture.with_rows(rows, log_densities), self.ahead
+            if ahead is not None:
+                of_ahead = ahead.log_densities(rows, ahead.joint(rows.X))
+                ahead = ahead.with_rows(rows, of_ahead)
         gains = [self._log_density(one, rows, log_densities) for one in self.kernels]
         with np.errstate(divide="ignore"):
             log_prior = np.log([one.probability for one in self.kernels])
@@ -143,6 +167,7 @@ class FittedModel:
             self,
             best=order.index(self.best),
             mixture=updated,
+            ahead=ahead,
             kernels=kernels,
             approximation=how_computed(updated, len(joined["rows"])),
             n_given=self.n_given + len(given.first_equal),
@@ -264,34 +289,55 @@ class FittedModel:
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""
-        return self.target.inverse(self.mixture.mean(self.scaled(X)))
+        scaled, found = self.scaled(X), np.empty(len(X))
+        for rows, mixture in self.by_time(X):
+            found[rows] = mixture.mean(scaled[rows])
+        return self.target.inverse(found)
 
     def mean_and_std(self, X: FloatArray, *, noise: bool = True) -> tuple[FloatArray, FloatArray]:
         """Compute the predictive mean (n,) and standard deviation (n,), with or without noise."""
-        mean, variance = self.mixture.moments(self.scaled(X), noise=noise)
+        scaled, mean, variance = self.scaled(X), np.empty(len(X)), np.empty(len(X))
+        for rows, mixture in self.by_time(X):
+            mean[rows], variance[rows] = mixture.moments(scaled[rows], noise=noise)
         return self.target.inverse(mean), self.target.width * np.sqrt(variance)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
-        """Compute the predictive mean (n,) and covariance (n, n), noise included."""
-        mean, covariance = self.mixture.mean_and_covariance(self.scaled(X))
+        """Compute the predictive mean (n,) and covariance (n, n), noise included.
+
+        Rows ``ahead`` are independent of others, given those of the fit.
+        """
+        scaled, mean, covariance = self.scaled(X), np.empty(len(X)), np.zeros((len(X), len(X)))
+        for rows, mixture in self.by_time(X):
+            mean[rows], covariance[np.ix_(rows, rows)] = mixture.mean_and_covariance(scaled[rows])
         return self.target.inverse(mean), self.target.width**2 * covariance
 
     def quantiles(self, X: FloatArray, probabilities: FloatArray) -> FloatArray:
         """Compute the quantiles (n, n_probabilities) of new observations."""
-        return self.target.inverse(self.mixture.quantiles(self.scaled(X), probabilities))
+        scaled, found = self.scaled(X), np.empty((len(X), len(probabilities)))
+        for rows, mixture in self.by_time(X):
+            found[rows] = mixture.quantiles(scaled[rows], probabilities)
+        return self.target.inverse(found)
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of new observations (n,), in nats."""
-        log_density = self.mixture.log_density(self.scaled(X), self.target.forward(y))
-        return log_density - np.log(self.target.width)
+        scaled, u, found = self.scaled(X), self.target.forward(y), np.empty(len(X))
+        for rows, mixture in self.by_time(X):
+            found[rows] = mixture.log_density(scaled[rows], u[rows])
+        return found - np.log(self.target.width)
 
     def draws_of_mean(self, X: FloatArray, n_draws: int) -> FloatArray:
         """Draw what ``mean`` would be with another function of the posterior, (n_draws, n)."""
-        return self.target.inverse(self.mixture.draws_of_mean(self.scaled(X), n_draws))
+        scaled, found = self.scaled(X), np.empty((n_draws, len(X)))
+        for rows, mixture in self.by_time(X):
+            found[:, rows] = mixture.draws_of_mean(scaled[rows], n_draws)
+        return self.target.inverse(found)
 
     def samples(
         self, X: FloatArray, n_samples: int, random_state: int | np.random.RandomState | None
     ) -> FloatArray:
         """Draw new observations (n, n_samples), noise included."""
-        draws = self.mixture.samples(self.scaled(X), n_samples, check_random_state(random_state))
-        return self.target.inverse(draws)
+        scaled, found = self.scaled(X), np.empty((len(X), n_samples))
+        rng = check_random_state(random_state)
+        for rows, mixture in self.by_time(X):
+            found[rows] = mixture.samples(scaled[rows], n_samples, rng)
+        return self.target.inverse(found)

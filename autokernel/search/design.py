@@ -12,6 +12,7 @@ from autokernel.kernels import (
     ADD,
     CATEGORICAL,
     DAMPED_TREND,
+    GROWTH,
     LINEAR,
     MULTI_SCALE,
     MULTIPLY,
@@ -66,7 +67,7 @@ def kernels_of_series(
     without and with the seasons of known periods. With other columns, they have the seasons, if
     there are any, and the effects of these columns: straight lines, and a constant for each level,
     as far as the largest number of leaves allows. With groups, each of them has a walk and seasons
-    that it shares with the others, and its own; the trend is common, or its own too.
+    that it shares with the others, and its own; the trend is common, and may level off, or its own.
     """
     by_kernel = {} if time is None else grammar.kernels_on(time)
     kernels = (RANDOM_WALK, DAMPED_TREND, LINEAR, RETURNING)
@@ -85,6 +86,7 @@ def kernels_of_series(
     sums: list[list[Expression]] = [[walk, trend], [walk, line], [line, returning]]
     if levels:
         sums = [[own(walk), trend], [own(walk), own(trend)], [own(line), own(returning)]]
+        sums += [[own(walk), by_kernel[GROWTH]]] if GROWTH in by_kernel else []
     found: list[Expression] = []
     for target in grammar.targets:
         for terms in sums:
