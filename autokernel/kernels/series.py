@@ -1,4 +1,4 @@
-"""Base kernels of time series: RW, IRW, IOU and MAT12, whose functions wander.
+"""Base kernels of time series: RW, IRW, IOU and MAT12, whose functions wander, and SAT.
 
 Each but MAT12 starts at the first row. The offset is the variance there, so that what happened
 before the data does not matter. On both sides of the first row it is a walk.
@@ -105,18 +105,24 @@ class Saturating(BaseKernel):
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         lengthscale, variance, offset = params
-        return variance * pairs.outer(lambda x: _saturated(lengthscale, x)) + offset
+        return variance * pairs.outer(lambda x: _saturated(x, lengthscale)) + offset
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
         lengthscale, variance, offset = params
-        near = np.exp(1e-6), np.exp(-1e-6)
-        above, below = (pairs.outer(lambda x, f=f: _saturated(f * lengthscale, x)) for f in near)
-        slope = variance * (adjoint * (above - below)).sum() / 2e-6
-        whole = pairs.outer(lambda x: _saturated(lengthscale, x))
-        return np.array([slope, variance * (adjoint * whole).sum(), offset * adjoint.sum()])
+
+        def moved(x: FloatArray, by: float) -> FloatArray:
+            """Change the function along its slope in the log of the lengthscale."""
+            level, end = _saturated(x, lengthscale), np.exp(-1 / lengthscale) / lengthscale
+            slope = level * end - x / lengthscale * np.exp(-x / lengthscale)
+            return level - by * slope / np.expm1(-1 / lengthscale)
+
+        level, above, below = (
+            (adjoint * pairs.outer(partial(moved, by=by))).sum() for by in (0.0, 1.0, -1.0)
+        )
+        return np.array([variance * (above - below) / 2, variance * level, offset * adjoint.sum()])
 
 
-def _saturated(lengthscale: float | FloatArray, x: FloatArray) -> FloatArray:
+def _saturated(x: FloatArray, lengthscale: float | FloatArray) -> FloatArray:
     return np.expm1(-x / lengthscale) / np.expm1(-1 / lengthscale)
 
 

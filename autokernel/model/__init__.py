@@ -6,6 +6,7 @@ from autokernel.model.averaging import (
     PosteriorAveraging,
     certain,
     posterior_over_kernels,
+    probabilities_of,
 )
 from autokernel.model.errors import FACTORS, NORMAL, PRIOR_LAW, SERIES_LAW, ErrorLaw
 from autokernel.model.fitted import (

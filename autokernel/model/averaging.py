@@ -2,7 +2,6 @@
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import islice
 from numbers import Integral
 from typing import Any, ClassVar
@@ -54,29 +53,26 @@ def posterior_over_kernels(
     best_first: Iterable[Evaluation],
     *,
     equal_share: float = 0.0,
-    equal_within: float = _SCORE_WINDOW,
     deadline: Deadline = NEVER,
 ) -> list[KernelPosterior]:
     """Compute the posterior over the kernels that a search has evaluated, the most probable first.
 
     The evaluations ``best_first`` have finite scores. Kernels that are not reached before the
     deadline are left out, except for the first one. An ``equal_share`` of the probability is the
-    same for kernels that wander in another way or on another scale of the target, if the best of
-    them is within some nats of the best of all.
+    same for kinds of kernels, see :func:`probabilities_of`.
     """
     best, *others = map(certain, best_first)
-    probabilities = partial(_probabilities, equal_share=equal_share, equal_within=equal_within)
-    shares = probabilities([best, *others])
+    shares = probabilities_of([best, *others], equal_share)
     near = shares[1:] > shares[0] * np.exp(-_SCORE_WINDOW)
     by_share = (others[n] for n in np.argsort(-shares[1:], kind="stable") if near[n])
     at_modes = [best, *islice(by_share, _MAX_KERNELS - 1)]
-    shares = probabilities(at_modes)
+    shares = probabilities_of(at_modes, equal_share)
     every_drawn = (
         _drawn(evaluator, one, deadline=deadline) if one is best or share > _PROBABLE else one
         for one, share in zip(at_modes, shares, strict=True)
     )
     drawn = list(in_time(every_drawn)) or [best]
-    shares = probabilities(drawn)
+    shares = probabilities_of(drawn, equal_share)
     kept = [n for n, share in enumerate(shares) if share > _MIN_PROBABILITY or n == 0]
     total = shares[kept].sum()
     kernels = [replace(drawn[n], probability=float(shares[n] / total)) for n in kept]
@@ -106,21 +102,24 @@ def _drawn(
     return replace(at_mode, log_score=log_score, draws=draws, pareto_k=sample.pareto_k)
 
 
-def _probabilities(
-    kernels: Sequence[KernelPosterior], *, equal_share: float, equal_within: float
+def probabilities_of(
+    kernels: Sequence[KernelPosterior], equal_share: float, within: float = _SCORE_WINDOW
 ) -> FloatArray:
-    """Return probabilities (n,) by scores, and by groups of kernels in the equal share."""
+    """Return the probabilities (n,) of kernels by their scores, and by kinds in the equal share.
+
+    Kernels that wander in the same way on the same scale of the target are of one kind. One whose
+    best kernel is not ``within`` some nats of the best of all kinds has no share.
+    """
     log_p = np.nan_to_num([one.log_score for one in kernels])  # -inf after a refit
-    groups: dict[tuple[str, frozenset[BaseKernel]], list[int]] = {}
+    kinds: dict[tuple[str, frozenset[BaseKernel]], list[int]] = {}
     for n, expression in enumerate(one.evaluation.expression for one in kernels):
         walks = frozenset(leaf.kernel for leaf in expression.leaves).intersection(WANDERING)
         if walks and equal_share:
-            groups.setdefault((expression.target, walks), []).append(n)
-    equal, least = np.zeros(len(log_p)), log_p.max() - equal_within
-    near = [own for own in groups.values() if log_p[own].max() > least]
+            kinds.setdefault((expression.target, walks), []).append(n)
+    near = [own for own in kinds.values() if log_p[own].max() > log_p.max() - within]
+    equal, by_score = np.zeros(len(log_p)), np.asarray(softmax(log_p))
     for own in near:
         equal[own] = softmax(log_p[own]) / len(near)
-    by_score: FloatArray = softmax(log_p)
     return (1 - equal_share) * by_score + equal_share * equal if near else by_score
 
 

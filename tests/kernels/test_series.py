@@ -45,3 +45,11 @@ def test_the_damped_trend_is_between_a_walk_and_a_line():
     np.testing.assert_allclose(
         values("IOU", [1e5, 2.0, 0.5]), values("LIN", [2.0, 0.5]), rtol=1e-4, atol=1e-4
     )
+
+
+def test_growth_is_a_line_that_levels_off():
+    np.testing.assert_allclose(
+        values("SAT", [1e5, 2.0, 0.5]), values("LIN", [2.0, 0.5]), rtol=1e-4, atol=1e-4
+    )
+    late = np.diagonal(values("SAT", [0.1, 2.0, 1e-9], np.array([0.3, 1.0, 2.0])))
+    np.testing.assert_allclose(late, 2.0, rtol=0.1)  # most of it has passed after 0.3

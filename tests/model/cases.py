@@ -95,6 +95,13 @@ def _damped_trend(x, z, length, variance, offset):
     return variance * both / (2 * squared_way(1.0)) + offset
 
 
+def _growth(x, z, length, variance, offset):
+    def level(d):
+        return (1 - np.exp(-d / length)) / (1 - np.exp(-1 / length))
+
+    return variance * level(x) * level(z) + offset
+
+
 FORMULAS = {
     "SE": lambda x, z, length, variance: variance * np.exp(-((x - z) ** 2) / (2 * length**2)),
     "LIN": lambda x, z, variance, offset: variance * x * z + offset,
@@ -110,6 +117,7 @@ FORMULAS = {
     "RW": lambda x, z, variance, offset: variance * _overlap(x, z) + offset,
     "IRW": _integrated_walk,
     "IOU": _damped_trend,
+    "SAT": _growth,
     "MAT12": lambda x, z, length, variance: variance * np.exp(-abs(x - z) / length),
     "OU": lambda x, z, length, variance: variance * np.exp(-abs(x - z) / length),
 }
