@@ -174,7 +174,7 @@ class Description:
 
     @cached_property
     def _remarks(self) -> list[list[Fact]]:
-        kernel = [*self._columns(), *self._averaging(), *self._best_kernel()]
+        kernel = [*self._columns(), *self._averaging(), *self._best_kernel(), *self._ahead()]
         return [*([one] for one in self._small()), kernel, self._residuals]
 
     def overview(self) -> str:
@@ -394,6 +394,24 @@ class Description:
             sure = f"its probability among those that were evaluated is {p[best]:.2f}"
             text = f"This describes the best kernel, {kernel}; {sure}."
             yield Fact(kernel, "is the best kernel", probability=p[best], evidence=how, text=text)
+
+    def _ahead(self) -> Iterator[Fact]:
+        """Say which kernels predict rows beyond the time of the fit, unless it is the best one."""
+        model, shares = self.model, dict[str, float]()
+        if (ahead := model.ahead) is None:
+            return
+        for one, weight in zip(ahead.components, ahead.weights.tolist(), strict=True):
+            name = model.columns.text_of(one.expression)
+            shares[name] = shares.get(name, 0.0) + weight
+        name, *others = sorted(shares, key=shares.__getitem__, reverse=True)
+        if shares[name] < CERTAIN or name != model.columns.text_of(model.evaluation.expression):
+            time, sure = model.columns.names[model.series.columns[0]], shares[name]
+            some = f"{name} ({percent(sure)})" if others else name
+            more = f" and {counted(len(others), 'other kernel')}" if others else ""
+            text = f"Rows later in {time} than all of their group are predicted by {some}{more}"
+            text = f"{text}, which the last rows of each group confirm."
+            how = "evidence and the last block of each group"
+            yield Fact(name, "predicts later rows", probability=sure, evidence=how, text=text)
 
     def _scale(self) -> Iterator[Fact]:
         every = ((one.evaluation.expression.target, one.probability) for one in self.model.kernels)

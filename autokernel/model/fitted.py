@@ -119,7 +119,7 @@ class FittedModel:
         Rows of a new group are later if they are later than all.
         """
         if self.ahead is None:
-            return [(np.arange(len(X)), self.mixture)]
+            return [(np.arange(len(X)), self.mixture)] if len(X) else []
         (time, *groups), n = self.series.columns, len(self.X)
         both = np.concatenate([self.X, X])[:, groups]
         _, group = np.unique(both, axis=0, return_inverse=True)
@@ -128,7 +128,7 @@ class FittedModel:
         last[np.isinf(last)] = np.nanmax(self.X[:, time])
         is_later = X[:, time] > last[group[n:]]
         parts = (np.flatnonzero(~is_later), self.mixture), (np.flatnonzero(is_later), self.ahead)
-        return [part for part in parts if len(part[0])] or [*parts[:1]]
+        return [part for part in parts if len(part[0])]
 
     def with_rows(
         self, rows: TrainingData, given: FitData, joint: Sequence[Moments], of_best: float
