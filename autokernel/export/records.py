@@ -37,7 +37,6 @@ from autokernel.inference import (
 from autokernel.model import (
     FACTORS,
     NO_OUTCOMES,
-    SERIES_LAW,
     ErrorLaw,
     FittedModel,
     KernelPosterior,
@@ -87,6 +86,7 @@ _FIELDS = {  # of a model that are written as they are
     "given_rows": IntArray,
     "unjudged": tuple[int, ...],
 }
+_MIXTURE = {"components": tuple[MixtureComponent, ...], "law": ErrorLaw}
 _MODEL = {
     "evaluation": int,  # the index of the best kernel
     **_FIELDS,
@@ -97,9 +97,8 @@ _MODEL = {
     "varying": Mapping[str, NoiseFunction],
     "rows_of_model": ({"X": FloatArray, "y": FloatArray}, None),
     "predictor": {"name": str, "number": (int, None)},
-    "components": tuple[MixtureComponent, ...],
-    "law": ErrorLaw,
-    "ahead": tuple[MixtureComponent, ...],
+    **_MIXTURE,
+    "ahead": (_MIXTURE, None),
     "left_out": (LeftOut, None),
 }
 _OF_SEARCH = {
@@ -247,8 +246,8 @@ def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
 def _model_record(model: FittedModel) -> dict[str, Any]:
     """Return what a model consists of; its rows only if they are not all rows of the estimator."""
     mixture, data = model.mixture, model.mixture.data
-    ahead = () if model.ahead is None else model.ahead.components
-    custom = custom_parts([one.expression for one in (*mixture.components, *ahead)])
+    every = [_mixture_record(one) for one in (mixture, model.ahead) if one is not None]
+    custom = custom_parts([part.expression for one in every for part in one["components"]])
     custom += custom_parts([one.evaluation.expression for one in model.kernels])
     if custom:
         what = "to_dict can hold the base kernels and operators that are built in"
@@ -268,11 +267,14 @@ def _model_record(model: FittedModel) -> dict[str, Any]:
         "varying": data.varying,
         "rows_of_model": None if has_all else {"X": data.X, "y": data.u},
         "predictor": {"name": name, "number": next(iter(counts.values()), None)},
-        "components": mixture.components,
-        "law": mixture.law,
-        "ahead": ahead,
+        **every[0],
+        "ahead": every[1] if every[1:] else None,
         "left_out": model.left_out,
     }
+
+
+def _mixture_record(mixture: MixturePredictor) -> dict[str, Any]:
+    return {"components": mixture.components, "law": mixture.law}
 
 
 def _fitted_model(record: Mapping[str, Any]) -> FittedModel:
@@ -335,13 +337,14 @@ def _mixtures(record: Mapping[str, Any]) -> tuple[MixturePredictor, MixturePredi
     columns, target, key = record["columns"], record["target"], "record.model"
     _require(IDENTITY in target.scales, f"{key}.target.scales", "scales with the identity", None)
     _check_scales(target.scales, (IDENTITY, *TARGET_SCALES), f"{key}.target")
-    for name in ("components", "ahead"):
-        for n, one in enumerate(record[name]):
-            _check_kernel(one, record, f"{key}.{name}[{n}]")
-    shares = record["law"].shares
-    is_right = 0 < len(shares) <= len(FACTORS) and np.isclose(sum(shares), 1)
-    what = f"one to {len(FACTORS)} numbers that sum to one"
-    _require(bool(is_right), f"{key}.law.shares", what, shares)
+    given = {key: record} | ({f"{key}.ahead": record["ahead"]} if record["ahead"] else {})
+    for name, of_mixture in given.items():
+        for n, one in enumerate(of_mixture["components"]):
+            _check_kernel(one, record, f"{name}.components[{n}]")
+        shares = of_mixture["law"].shares
+        is_right = 0 < len(shares) <= len(FACTORS) and np.isclose(sum(shares), 1)
+        what = f"one to {len(FACTORS)} numbers that sum to one"
+        _require(bool(is_right), f"{name}.law.shares", what, shares)
     inputs, targets = columns.inputs(record["X"], first_row=0), target.forward(record["y"])
     if (rows := record["rows_of_model"]) is not None:
         _check_shape(rows["X"], (len(rows["X"]), len(columns)), f"{key}.rows_of_model.X")
@@ -355,9 +358,10 @@ def _mixtures(record: Mapping[str, Any]) -> tuple[MixturePredictor, MixturePredi
     make = _make_predictor(record["predictor"], f"{key}.predictor")
     try:
         with one_blas_thread(), np.errstate(all="ignore"):  # as in the fit, for identical bits
-            mixture = MixturePredictor(record["components"], data, make, law=record["law"])
-            given = [record["ahead"]] if record["ahead"] else []
-            ahead = [MixturePredictor(one, data, make, law=SERIES_LAW) for one in given]
+            mixture, *ahead = (
+                MixturePredictor(one["components"], data, make, law=one["law"])
+                for one in given.values()
+            )
             moments = [one.moments(inputs.values[:1]) for one in (mixture, *ahead)]
     except (LinAlgError, ValueError) as error:
         raise ValueError(f"{key} must be a model that can predict: {error}") from error

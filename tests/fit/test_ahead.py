@@ -1,4 +1,4 @@
-"""Rows later than all of their group are predicted by what the last block of each group confirms."""
+"""Rows later than all of their group, predicted by what the last block of each confirms."""
 
 import pickle
 
