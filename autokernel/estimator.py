@@ -58,11 +58,11 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     ----------
     base_kernels : "auto", sequence of str or BaseKernel, or mapping, default="auto"
         Base kernels of the search: any of ``"SE"``, ``"LIN"``, ``"PER"``, ``"RQ"``, ``"MAT12"``,
-        ``"MAT32"``, ``"MAT52"``, ``"RW"``, ``"IRW"``, ``"IOU"``, and custom :class:`BaseKernel`
-        objects. ``"auto"`` is SE, LIN and RQ, PER where a column and, of more than two, the target
-        show a period, and RW, IOU and MAT12 along dates. ``{"month": ("PER", "SE"), "*": "auto"}``
-        chooses by column: by name or zero-based index, and ``"*"`` for all others. A column with
-        ``()`` is not used. Categories without an entry have ``"CAT"``.
+        ``"MAT32"``, ``"MAT52"``, ``"RW"``, ``"IRW"``, ``"IOU"``, ``"SAT"``, and custom
+        :class:`BaseKernel` objects. ``"auto"`` is SE, LIN and RQ, PER where a column and, of more
+        than two, the target show a period, and RW, IOU and MAT12 along dates. ``{"month": ("PER",
+        "SE"), "*": "auto"}`` chooses by column: by name or zero-based index, and ``"*"`` for all
+        others. A column with ``()`` is not used. Categories without an entry have ``"CAT"``.
     categorical_features : "auto", array-like of str, int or bool, or None, default="auto"
         Columns of categories, by names, zero-based indices or a mask. ``"auto"`` is those of a
         category type, of truth values in a data frame, and of texts that are neither dates nor

@@ -25,8 +25,8 @@ class SeriesKernels(Strategy):
     to it, each without and with the known seasons, on each scale of the target. Nothing is searched
     or pruned, because kernels that extrapolate well often have less evidence than simpler ones. For
     the same reason evidence decides on half of the weights only: the other half is equal for walks
-    and returning levels on each scale. Quantiles, densities and draws have heavy tails, for levels
-    that break; means and deviations do not.
+    and returning levels on each scale, if they are within five nats of the best. Quantiles,
+    densities and draws have heavy tails, for levels that break; means and deviations do not.
 
     Other columns next to time have effects, which are added: a straight line, or a constant for
     each level. From the best kernel, effects are dropped, bent, or taken on another scale, all
