@@ -13,10 +13,18 @@ from autokernel.typing import FloatArray
 
 
 def log_evidence(posterior: LogPosterior, maximum: Maximum) -> float:
-    """Compute the log evidence in nats, exactly if the noise variance is the only parameter."""
+    """Compute the log evidence in nats, exactly if the noise variance is the only parameter.
+
+    Laplace's approximation integrates a parameter held by a bound from that bound. A
+    ``NotAMaximumError`` is raised if the density does not decrease in all directions.
+    """
     if len(maximum.mode.theta) == 1:
         return integrated_log_evidence(posterior, maximum)
-    return log_evidence_at(maximum)
+    mode, hessian, free = maximum.mode, maximum.hessian, maximum.free
+    found = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
+    for held in np.flatnonzero(~free):
+        found += boundary_log_mass(maximum.outward[held], hessian[held, held])
+    return found
 
 
 def log_evidence_or_nothing(posterior: LogPosterior, maximum: Maximum) -> float:
@@ -67,19 +75,6 @@ def laplace_log_evidence(log_posterior: float, hessian: FloatArray) -> float:
             "the point is a saddle, start the fit from more points"
         ) from error
     return float(log_posterior + 0.5 * len(L) * np.log(2 * np.pi) - np.log(np.diag(L)).sum())
-
-
-def log_evidence_at(maximum: Maximum) -> float:
-    """Compute the Laplace approximation to the log evidence at a maximum.
-
-    A parameter held by a bound is integrated from that bound. A ``NotAMaximumError`` is raised if
-    the density does not decrease in all directions.
-    """
-    mode, hessian, free = maximum.mode, maximum.hessian, maximum.free
-    log_evidence = laplace_log_evidence(mode.log_posterior, hessian[np.ix_(free, free)])
-    for held in np.flatnonzero(~free):
-        log_evidence += boundary_log_mass(maximum.outward[held], hessian[held, held])
-    return log_evidence
 
 
 def boundary_log_mass(slope: float, curvature: float) -> float:

@@ -14,9 +14,8 @@ from autokernel.inference.data import TrainingData
 from autokernel.inference.exact import (
     ExactLikelihood,
     ExactPredictor,
-    check_memory_of_exact,
     exact_work,
-    has_memory_for_exact,
+    lack_of_memory,
 )
 from autokernel.inference.inducing import (
     InducingLikelihood,

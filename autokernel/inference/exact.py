@@ -209,30 +209,15 @@ def _factorise(
     return factorise_with_jitter(matrix, magnitude=magnitude)
 
 
-def _memory_of_exact(n_samples: int, *, predicts_only: bool) -> tuple[float, float]:
-    """Estimate the peak memory of an exact fit or of predictions, and that here, in bytes."""
+def lack_of_memory(n_samples: int, *, predicts_only: bool = False) -> str:
+    """Say what an exact fit needs if it exceeds 80 % of the memory here, and nothing otherwise."""
     # packed matrices that a likelihood keeps at the same time, about; those of a predictor are at
     # its peak a full matrix, which is two, its copy, and the factor
     n_matrices = 4 if predicts_only else 12
     needed = n_matrices * 8 * n_samples * (n_samples + 1) // 2
     try:
-        return needed, float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+        present = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     except (AttributeError, ValueError, OSError):  # not on Windows
-        return needed, np.inf
-
-
-def has_memory_for_exact(n_samples: int, *, predicts_only: bool = False) -> bool:
-    """Return whether exact inference fits into 80 % of the memory of this machine."""
-    needed, present = _memory_of_exact(n_samples, predicts_only=predicts_only)
-    return needed <= 0.8 * present
-
-
-def check_memory_of_exact(n_samples: int) -> None:
-    """Raise a ``ValueError`` if this machine has not enough memory for an exact fit."""
-    if not has_memory_for_exact(n_samples):
-        needed, present = _memory_of_exact(n_samples, predicts_only=False)
-        raise ValueError(
-            f"approximation='exact' with {n_samples} rows needs about {needed / 2**30:.0f} GiB for "
-            f"its matrices, and this machine has {present / 2**30:.1f} GiB: use "
-            "approximation='auto', or fewer rows"
-        )
+        return ""
+    lack = f"{needed / 2**30:.0f} GiB for its matrices, and this machine has {present / 2**30:.1f}"
+    return f"{lack} GiB" if needed > 0.8 * present else ""

@@ -15,7 +15,7 @@ from autokernel.inference import (
     ExactPredictor,
     MakePredictor,
     exact_work,
-    has_memory_for_exact,
+    lack_of_memory,
     one_blas_thread,
 )
 from autokernel.many_rows.approximation import MAX_EXACT_PREDICTION_ROWS, n_held_out
@@ -177,7 +177,7 @@ def _can_be_exact(rows: ManyRows) -> bool:
     n_rows = len(rows.data.y)
     if not rows.approximation.predicts_exactly or n_rows > MAX_EXACT_PREDICTION_ROWS:
         return False
-    has_memory = has_memory_for_exact(n_rows, predicts_only=True)
+    has_memory = not lack_of_memory(n_rows, predicts_only=True)
     if not has_memory and not rows.approximation.is_exact:
         warn_user(
             f"the memory of this machine does not suffice for exact predictions given {n_rows} "

@@ -20,10 +20,10 @@ from autokernel.inference import (
     StateSpaceLikelihood,
     StateSpacePredictor,
     TrainingData,
-    check_memory_of_exact,
     choose_inducing,
     draw_neighbourhoods,
     has_state_space,
+    lack_of_memory,
 )
 from autokernel.typing import IntArray
 
@@ -157,7 +157,11 @@ def fits_exactly(name: str, n_samples: int) -> bool:
 def approximation_for(name: str, n_samples: int, n_inducing: int) -> Approximation | None:
     """Choose how kernels are fitted to all rows, None for exactly, if memory suffices for that."""
     if fits_exactly(name, n_samples):
-        check_memory_of_exact(n_samples)
+        if lack := lack_of_memory(n_samples):
+            raise ValueError(
+                f"approximation='exact' with {n_samples} rows needs about {lack}: use "
+                "approximation='auto', or fewer rows"
+            )
         return None
     by_points = ByInducingPoints(n_inducing)
     return by_points if name == INDUCING else ByNeighbours(by_points if name == AUTO else None)

@@ -5,7 +5,7 @@ import pytest
 
 from autokernel import NotAMaximumError
 from autokernel.datasets import load_mauna_loa
-from autokernel.evidence.laplace import log_evidence_at, log_evidence_or_nothing
+from autokernel.evidence.laplace import log_evidence, log_evidence_or_nothing
 from autokernel.evidence.maximise import Point, expected_gain, maximise
 from autokernel.evidence.maximum import find_best_maximum, find_maximum
 from autokernel.evidence.mode_search import find_modes
@@ -171,7 +171,7 @@ def test_a_saddle_that_cannot_be_left_has_no_evidence():
     maximum = maximum_from(flat, 0.0, 0.0)
     np.testing.assert_allclose(maximum.hessian, -np.eye(2), rtol=1e-9)  # rounding
     with pytest.raises(NotAMaximumError, match="saddle"):
-        log_evidence_at(maximum)
+        log_evidence(flat, maximum)
     assert log_evidence_or_nothing(flat, maximum) == -np.inf
 
 
