@@ -73,7 +73,7 @@ class CoordinateScan:
         assert period is not None  # the leaf is periodic
         extent = self._magnitudes.spacing_and_extent(_view(leaf))[1]
         found: list[Point] = []
-        within = self._posterior.data.parameters(leaf.node)[period - leaf.entries.start].start
+        within = self._posterior.likelihood.parameters[period].start
         now, longest = np.exp([base[period], self._posterior.upper[period]])
         for low, high in self._windows(_view(leaf), now, longest, within):
             n_points = max(3, int(np.ceil((high - low) * np.pi / (2 * length))) + 1)

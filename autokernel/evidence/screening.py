@@ -167,9 +167,9 @@ class Screening:
         theta = np.full(slots[-1].entries.stop + 1, np.nan)
         theta[theta_order(neighbour, known.nodes)] = known.theta
         new = [node for node in range(len(slots)) if node not in known.nodes]
-        are_leaves = all(isinstance(slots[node].node, Leaf) for node in new)
         has_other_target = neighbour.target != self._fit.expression.target
-        if len(new) == 1 and are_leaves and not has_other_target:
+        is_leaf = len(new) == 1 and isinstance(slots[new[0]].node, Leaf)
+        if is_leaf and not has_other_target:
             return self._with_leaf(neighbour, theta, new[0], shared)
         posterior = self._posterior(neighbour)
         thetas = theta[None]
@@ -412,14 +412,12 @@ def _place_at_peaks(
     for start, ((lengthscale, share), period) in zip(
         starts, product(shapes, periods), strict=False
     ):
-        known = {
+        known: dict[Role | None, float] = {
             Role.PERIOD: np.log(period),
             Role.CYCLE_LENGTHSCALE: np.log(lengthscale),
             Role.VARIANCE: low + share * (high - low),
         }
-        for entry, parameter in enumerate(leaf.parameters):
-            if parameter.role is not None and parameter.role in known:
-                start[entry] = known[parameter.role]
+        start[:] = [known.get(p.role, at) for p, at in zip(leaf.parameters, start, strict=True)]
 
 
 def _is_variance(node: Tree) -> IntArray:

@@ -12,6 +12,7 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
+from scipy.linalg import LinAlgError
 from scipy.optimize import minimize
 
 from autokernel.data import NoiseFunction, NoiseTerm
@@ -209,8 +210,9 @@ class _Search:
             theta, b = np.split(first + units * z, [p])
             if (theta[-1] + basis @ b).min() < posterior.lower[-1]:  # no digits would be left
                 return worst, np.zeros(len(z))
-            value, of_kernel, of_rows = self._with(basis @ b).value_and_gradients(theta)
-            if not np.isfinite(value):
+            try:
+                value, of_kernel, of_rows = self._with(basis @ b).value_and_gradients(theta)
+            except LinAlgError:
                 return worst, np.zeros(len(z))
             value += float(posterior.prior.log_density(theta)) - 0.5 * float(b @ b)
             of_theta = np.append(of_kernel, of_rows.sum()) + posterior.prior.gradient(theta)

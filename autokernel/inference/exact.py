@@ -84,12 +84,9 @@ class ExactLikelihood(Likelihood):
         """Compute the log likelihood in nats, and its gradients (R&W eq. 5.9).
 
         They are those in the logs of the parameters of the expression, and of the part of the
-        noise variance of each row (n,) that is not known; on failure, ``-inf`` and zeros.
+        noise variance of each row (n,) that is not known.
         """
-        try:
-            value, cholesky, alpha = self.value_of(self.matrix(theta), theta[-1])
-        except LinAlgError:
-            return -np.inf, np.zeros(len(theta) - 1), np.zeros(len(self.data.y))
+        value, cholesky, alpha = self.value_of(self.matrix(theta), theta[-1])
         adjoint = cholesky.evidence_adjoint(alpha)
         of_rows = self.noise.slopes_of_corrections(theta[-1])
         of_rows += np.exp(theta[-1]) * adjoint[self.diagonal] * self.noise.slope
