@@ -29,9 +29,6 @@ _RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
     | dict.fromkeys(("probability", "shares", "wild"), (0.0, 1.0))
 )
 """The ranges of numbers by the names of their fields; others may be infinite or nan."""
-_MAY_BE_MISSING = ("X", "weightless")
-"""Fields whose numbers may be nan besides."""
-
 _FINITE = 2.0**53  # up to which numbers count whole ones
 
 
@@ -162,7 +159,7 @@ def _array(given: Any, key: str, *, is_whole: bool = False) -> Any:
     is_valid = (values >= low) & (values <= high)
     if is_whole:
         is_valid &= values == np.round(values)
-    elif name in _MAY_BE_MISSING or name not in _RANGES:
+    elif name in ("X", "weightless") or name not in _RANGES:  # which may have gaps
         is_valid |= np.isnan(values)
     if not np.all(is_valid):
         what = "whole numbers" if is_whole else "numbers"

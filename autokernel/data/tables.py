@@ -3,8 +3,8 @@
 from collections import Counter
 from collections.abc import Collection, Hashable, Iterator, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from numbers import Real
 from typing import Any
 
@@ -196,7 +196,9 @@ def _are_odd(given: _Given) -> bool:
 def _columns_of(X: Any, chosen: Collection[int] = ()) -> Iterator[_Given]:
     """Yield the columns that are not of plain numbers, and those that are chosen."""
     if isinstance(table := nw.from_native(X, eager_only=True, pass_through=True), nw.DataFrame):
-        yield from _columns_of_frame(table, chosen)
+        for number, values in enumerate(table.iter_columns()):
+            if number in chosen or not values.dtype.is_numeric() or values.dtype == nw.Decimal:
+                yield _given_of_frame(values, number)
     elif isinstance(array := refuse_one_dimension(X), np.ndarray) and array.ndim == 2:
         for number in range(array.shape[1]):
             if number in chosen or array.dtype.kind not in "fiubc":
@@ -221,33 +223,25 @@ def refuse_one_dimension(X: Any) -> Any:
     return array
 
 
-def _columns_of_frame(table: Any, chosen: Collection[int]) -> Iterator[_Given]:
-    for number, values in enumerate(table.iter_columns()):
-        kind = values.dtype
-        if number in chosen or not kind.is_numeric() or kind == nw.Decimal:
-            make = partial(_Given, str(values.name), number)
-            if kind.is_temporal():
-                yield make(values.to_numpy(), zone=str(getattr(kind, "time_zone", None) or ""))
-                continue
-            objects = np.empty(len(values), dtype=object)
-            objects[:] = values.to_list()
-            declared, is_ordered = _declared(values)
-            is_category = kind in (nw.Categorical, nw.Enum)
-            yield make(objects, is_category=is_category, declared=declared, is_ordered=is_ordered)
-
-
-def _declared(values: Any) -> tuple[tuple[Any, ...] | None, bool]:
-    """Return the levels that a type declares, and whether they have an order."""
-    native, kind = values.to_native(), values.dtype
-    of_pandas: Any = getattr(native, "cat", None)
+def _given_of_frame(values: Any, number: int) -> _Given:
+    kind, name = values.dtype, str(values.name)
+    if kind.is_temporal():
+        zone = str(getattr(kind, "time_zone", None) or "")
+        return _Given(name, number, values.to_numpy(), zone=zone)
+    objects = np.empty(len(values), dtype=object)
+    objects[:] = values.to_list()
+    given = _Given(name, number, objects, is_category=kind in (nw.Categorical, nw.Enum))
+    of_pandas: Any = getattr(values.to_native(), "cat", None)
     if hasattr(of_pandas, "categories"):
-        return tuple(map(_plain, of_pandas.categories)), bool(of_pandas.ordered)
+        levels = tuple(map(_plain, of_pandas.categories))
+        return replace(given, declared=levels, is_ordered=bool(of_pandas.ordered))
     if kind == nw.Enum:  # of polars
-        return tuple(kind.categories), False
+        return replace(given, declared=tuple(kind.categories))
     if kind == nw.Categorical and not values.implementation.is_polars():
         of_arrow = values.to_arrow()
-        return tuple(of_arrow.dictionary.to_pylist()), bool(of_arrow.type.ordered)
-    return None, False
+        levels = tuple(of_arrow.dictionary.to_pylist())
+        return replace(given, declared=levels, is_ordered=bool(of_arrow.type.ordered))
+    return given
 
 
 def with_dates_of_index(X: Any) -> Any:

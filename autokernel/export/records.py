@@ -246,7 +246,8 @@ def _read_setting(value: Any, key: str, depth: int = 0) -> Any:
 def _model_record(model: FittedModel) -> dict[str, Any]:
     """Return what a model consists of; its rows only if they are not all rows of the estimator."""
     mixture, data = model.mixture, model.mixture.data
-    every = [_mixture_record(one) for one in (mixture, model.ahead) if one is not None]
+    mixtures = [one for one in (mixture, model.ahead) if one is not None]
+    every = [{name: getattr(one, name) for name in _MIXTURE} for one in mixtures]
     custom = custom_parts([part.expression for one in every for part in one["components"]])
     custom += custom_parts([one.evaluation.expression for one in model.kernels])
     if custom:
@@ -271,10 +272,6 @@ def _model_record(model: FittedModel) -> dict[str, Any]:
         "ahead": every[1] if every[1:] else None,
         "left_out": model.left_out,
     }
-
-
-def _mixture_record(mixture: MixturePredictor) -> dict[str, Any]:
-    return {"components": mixture.components, "law": mixture.law}
 
 
 def _fitted_model(record: Mapping[str, Any]) -> FittedModel:
