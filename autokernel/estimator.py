@@ -272,7 +272,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     array([61.])
     """
 
-    _parameter_constraints: ClassVar[dict[str, list[Any] | str]] = CONSTRAINTS
+    _parameter_constraints: ClassVar[dict[str, list[Any]]] = CONSTRAINTS
 
     def __init__(
         self,

@@ -230,24 +230,19 @@ def columns_with_season(
     roots, with_constant = np.sqrt(weights), np.column_stack([np.ones(len(y)), X])
     line = np.linalg.lstsq(with_constant * roots[:, None], y * roots, rcond=None)[0]
     residual = y - with_constant @ line
-    _, variance = mean_and_variance(residual, weights)
     found: list[int] = []
     for column, x in enumerate(X.T):
         if deadline.has_passed:
             break
         amplitudes = [None, *proportional_to(np.delete(X, column, axis=1))]
-        chances = (_false_alarm(x, residual, variance, weights, one) for one in amplitudes)
+        chances = (_false_alarm(x, residual, weights, one) for one in amplitudes)
         if any(chance * len(amplitudes) < 1e-4 for chance in chances):
             found.append(column)
     return found
 
 
 def _false_alarm(
-    x: FloatArray,
-    residual: FloatArray,
-    variance: float,
-    weights: FloatArray,
-    amplitude: FloatArray | None,
+    x: FloatArray, residual: FloatArray, weights: FloatArray, amplitude: FloatArray | None
 ) -> float:
     """Compute the probability of the highest peak by chance; it is 1 with at most four cycles."""
     periods = periodogram_periods(x, residual, weights=weights, amplitudes=[amplitude])[:1]
@@ -256,6 +251,7 @@ def _false_alarm(
     extent, distinct = np.ptp(x), distinct_values(x)
     centred, cycles = (x - x.min()) / extent - 0.5, extent / periods
     [height] = periodogram(centred, residual, cycles, weights=weights, amplitude=amplitude)
+    _, variance = mean_and_variance(residual, weights)
     is_slow = amplitude is not None and cycles[0] <= len(distinct) / 2
     n_periods = len(distinct) / 2 if is_slow else extent / np.diff(distinct).min()
     return float(np.exp(-height / variance) * n_periods)

@@ -36,7 +36,7 @@ from autokernel.search import ACQUISITIONS, STRATEGIES, Strategy
 from autokernel.search.strategy import AT_LEAST_ONE
 from autokernel.validation import did_you_mean, resolve
 
-CONSTRAINTS: dict[str, list[Any] | str] = {
+CONSTRAINTS: dict[str, list[Any]] = {
     "base_kernels": [str, set, "array-like", Mapping],
     "categorical_features": [StrOptions({AUTO}), "array-like", None],
     "column_scales": [StrOptions({AUTO, IDENTITY, *COLUMN_SCALES}), Mapping, None],
@@ -44,10 +44,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "operators": [str, set, "array-like"],
     "outliers": [StrOptions({AUTO}), None],
     "noise": [StrOptions({AUTO, "constant"})],
-    "periods": "no_validation",  # check_periods says more
     "start_kernel": [str, Expression, "array-like", None],
-    "strategy": "no_validation",  # resolve says more
-    "criterion": "no_validation",  # resolve says more
     "n_iter": [Interval(Integral, 0, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
     "max_time": [Interval(Real, 0, None, closed="neither"), None],
@@ -55,7 +52,6 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "batch_size": AT_LEAST_ONE,
     "priors": [str, Mapping],
     "structure_prior": [StrOptions({"default"}), Interval(Real, 0, None, closed="left"), None],
-    "averaging": "no_validation",
     "approximation": [StrOptions(APPROXIMATIONS)],
     "n_inducing": AT_LEAST_ONE,
     "memory": [str, os.PathLike, Memory, None],
@@ -64,7 +60,7 @@ CONSTRAINTS: dict[str, list[Any] | str] = {
     "random_state": ["random_state"],
     "verbose": [StrOptions({AUTO}), "verbose"],
 }
-"""Types and ranges of the parameters, in the format of scikit-learn."""
+"""Types and ranges in the format of scikit-learn, of parameters whose check does not say more."""
 
 OTHERS = "*"
 """The key of ``base_kernels`` for the columns without an entry."""

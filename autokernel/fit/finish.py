@@ -3,7 +3,6 @@
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
-from functools import partial
 
 import numpy as np
 from scipy.special import ndtri
@@ -32,7 +31,6 @@ from autokernel.model import (
     LeftOut,
     MixturePredictor,
     Outliers,
-    Refit,
     certain,
     condition,
     folds_of,
@@ -188,19 +186,16 @@ def _left_out(
     run: Run, best_first: Sequence[Evaluation], mixture: MixturePredictor, deadline: Deadline
 ) -> LeftOut | None:
     """Predict rows by models without them, fitted again unless approximate; None on failure."""
-    data, stage = mixture.data, run.stage
-    is_of_series = run.arguments.strategy.is_of_series
+    stage, is_of_series = run.stage, run.arguments.strategy.is_of_series
     is_refitted = stage.approximation is None and stage.is_exact_on_all
     series = run.given.series if is_of_series else NO_SERIES
-    folds = folds_of(data, series, N_FOLDS if is_refitted else 1)  # without a fit, all are alike
-    refit: Refit = partial(
-        MixturePredictor, mixture.components, make_predictor=mixture.make_predictor
-    )
-    if is_refitted:
-        refit = refit_by(best_first if run.arguments.averaging else best_first[:1], stage.evaluator)
+    n_folds = N_FOLDS if is_refitted else 1  # without a fit, all are alike
+    ranked = best_first if run.arguments.averaging else best_first[:1]
+    folds = folds_of(mixture.data, series, n_folds)
+    refit = refit_by(ranked, stage.evaluator) if is_refitted else None
     text = "how well new rows are predicted is not known, as none could be left out"
     with fallback(text, MemoryError), one_blas_thread():
-        return leave_out(data, folds, refit, deadline)
+        return leave_out(mixture, folds, refit, deadline)
     return None
 
 

@@ -20,7 +20,6 @@ from autokernel.model.fitted import (
 from autokernel.model.folds import (
     N_FOLDS,
     LeftOut,
-    Refit,
     folds_of,
     leave_out,
     refit_by,

@@ -34,12 +34,11 @@ class ErrorLaw:
     @classmethod
     def of(cls, width: float, shares: tuple[float, ...], *, wild: float = WILD_SHARE) -> "ErrorLaw":
         """Make a law whose deviation is that of a normal one with the same central 95 %."""
-        end, factors = float(norm.isf(0.025)), width * FACTORS[: len(shares)]
-
-        def above(z: float) -> float:
-            return float(np.dot(shares, ndtr(-z / factors))) - 0.025
-
-        return cls(width, shares, wild, float(brentq(above, 0.0, factors[-1] * end)) / end)
+        tail, factors = 0.025, width * FACTORS[: len(shares)]
+        of_normal = float(norm.isf(tail))
+        ends = 0.0, factors[-1] * of_normal
+        end = float(brentq(lambda z: np.dot(shares, ndtr(-z / factors)) - tail, *ends))
+        return cls(width, shares, wild, end / of_normal)
 
     @classmethod
     def learned(

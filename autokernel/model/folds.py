@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
+from functools import partial
 from itertools import islice
 from typing import NamedTuple
 
@@ -82,10 +83,14 @@ def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list
 
 
 def leave_out(
-    data: TrainingData, folds: Sequence[IntArray], refit: Refit, deadline: Deadline
+    mixture: MixturePredictor, folds: Sequence[IntArray], refit: Refit | None, deadline: Deadline
 ) -> LeftOut | None:
-    """Predict the readings of each fold from all others, None if there is no time for any fold."""
-    every = in_time(_fold_by_fold(data, folds, refit, deadline))
+    """Predict the readings of each fold from all others, None if there is no time for any fold.
+
+    Without a function that fits again, the parameters are those of the mixture.
+    """
+    keep = partial(MixturePredictor, mixture.components, make_predictor=mixture.make_predictor)
+    every = in_time(_fold_by_fold(mixture.data, folds, refit or keep, deadline))
     found = [np.concatenate(one) for one in zip(*every, strict=True)]
     if not found:
         return None
