@@ -529,8 +529,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
 
     def _attributes_so_far(self, run: Run) -> dict[str, Any] | None:
         """Return what is set if a callback ends the search now, None if no kernel is fitted."""
-        best = run.best()
-        if best is None:
+        if (best := run.best()) is None:
             return None
         other = copy(self)
         other._set(run, model_of(run, best), StopReason.CALLBACK)

@@ -111,8 +111,7 @@ class EffectsDisplay:
             Axes to draw on, one for each effect; None for those of a new figure.
         """
         description = estimator.explanation(units)
-        panels = panels_of(estimator, description)
-        panels = [panel for panel in panels if abs(panel.share) >= least_share]
+        panels = [one for one in panels_of(estimator, description) if abs(one.share) >= least_share]
         if not partial_residuals:
             panels = [replace(panel, residuals=np.empty(0)) for panel in panels]
         if not panels:

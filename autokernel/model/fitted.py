@@ -250,8 +250,7 @@ class FittedModel:
         views = {(leaf.column, leaf.scale) for leaf in leaves if leaf.scale != IDENTITY}
         for column, scale in sorted(views):
             x, has = X[:, column], self.columns.scale(View(column, scale)).has
-            beyond = np.flatnonzero(~has(x) & ~np.isnan(x))
-            if len(beyond):
+            if len(beyond := np.flatnonzero(~has(x) & ~np.isnan(x))):
                 value, name = x[beyond[0]], self.columns[column].name
                 warn_user(
                     f"column {name!r} is modelled on the {scale} scale, which is undefined at "
@@ -274,8 +273,7 @@ class FittedModel:
         """Scale new inputs (n, n_features), in which each NaN is another draw of its column."""
         changes = set().union(*(changes_along(one.expression) for one in self.mixture.components))
         for column in sorted(changes):
-            missing = np.flatnonzero(np.isnan(X[:, column]))
-            if len(missing):
+            if len(missing := np.flatnonzero(np.isnan(X[:, column]))):
                 raise ValueError(
                     f"column {self.columns[column].name!r} must have no missing values, as the "
                     f"kernel changes along it, got one in row {missing[0]}: leave out such rows"

@@ -144,8 +144,7 @@ class MixturePredictor:
                 if isinstance(first, ExactPredictor):
                     make = partial(ExactPredictor, first=first)
                 if weight > MIN_WEIGHT:
-                    made = make(one.expression, one.theta, data)
-                    predictors[replace(one, weight=weight)] = made
+                    predictors[replace(one, weight=weight)] = make(one.expression, one.theta, data)
         other = self._with(data=data)
         other._set(predictors)
         return other
