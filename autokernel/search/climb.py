@@ -1,7 +1,6 @@
 """The climb: which kernels near the best ones are estimated, and which of them are evaluated."""
 
 from collections.abc import Iterable, Iterator, Sequence
-from collections.abc import Set as AbstractSet
 from dataclasses import replace
 from itertools import chain, islice
 
@@ -52,7 +51,7 @@ class Climb:
             return []
         best, least = self._fits[0], self._task.tol or SMALLEST_TOL
         rescaled = {one.canonical for one in self._task.rescalings(best.expression)}
-        found = self._estimates(best, self._likely(best, above=best, least=least))
+        found = self._estimates(best, above=best, least=least)
         scales = [one for one in found if one.expression.canonical in rescaled]
         if steps := self._promising(scales, above=best, least=MIN_GAIN_OF_SCALE):
             return steps[:1]
@@ -73,13 +72,13 @@ class Climb:
         self, fit: Evaluation, *, above: Evaluation, least: float, max_rise: float = MAX_RISE
     ) -> list[Estimate]:
         """List promising neighbours of a fit, of those that may gain enough by the last gains."""
-        likely = self._likely(fit, above=above, least=least, max_rise=max_rise)
-        return self._promising(self._estimates(fit, likely), above=above, least=least)
+        found = self._estimates(fit, above=above, least=least, max_rise=max_rise)
+        return self._promising(found, above=above, least=least)
 
-    def _likely(
+    def _estimates(
         self, fit: Evaluation, *, above: Evaluation, least: float, max_rise: float = MAX_RISE
-    ) -> set[str]:
-        """Return the texts of the neighbours that may gain enough by the last gains."""
+    ) -> list[Estimate]:
+        """Estimate the neighbours that may gain enough by the last gains."""
         near, expected = self._task.near(fit.expression), dict[str, float]()
         known = self._gains | self._new_gains
         for text, one in near.items():
@@ -87,10 +86,8 @@ class Climb:
             expected[text] = known.get(of_paths, known.get(of_leaves, np.inf))
         needed = max([above.score + least - fit.score, *filter(np.isfinite, expected.values())])
         max_rise += np.inf if len(near) < MANY_NEIGHBOURS else SHARE_OF_RISE * max(0.0, needed)
-        return {text for text, gain in expected.items() if gain > needed - max_rise}
-
-    def _estimates(self, fit: Evaluation, texts: AbstractSet[str]) -> list[Estimate]:
-        found = self._task.neighbours(fit, texts)
+        likely = {text for text, gain in expected.items() if gain > needed - max_rise}
+        found = self._task.neighbours(fit, likely)
         self._new_gains |= _gains_of(fit, found)
         return found
 
