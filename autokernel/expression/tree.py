@@ -39,6 +39,7 @@ STANDS_ALONE = f"{NOISE_NAME} stands alone, as every kernel has noise"
 """The reason for which the null model is refused as an operand."""
 
 Result = TypeVar("Result")
+Params = TypeVar("Params", FloatArray, IntArray)
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,7 +180,9 @@ class Expression(ABC):
 
     def terms(self, operator: Operator) -> "tuple[Tree, ...]":
         """Return the largest subtrees that are not joined by ``operator``, from left to right."""
-        return self.tree.terms(operator)
+        own = self.tree.declared
+        is_joined = operator.commutes and (own is operator or own == operator)
+        return self.tree.children if is_joined else (self.tree,)
 
     def to_text(
         self, feature_names: Sequence[str] | None = None, offsets: Offsets | None = None
@@ -254,6 +257,7 @@ class Tree(Expression):
     operands: "tuple[Tree, ...]" = ()  # that the operator at the root joins; none for a leaf
     children: "tuple[Tree, ...]" = ()  # its terms if it commutes, otherwise the operands
     column: int | None  # on which the root itself acts, None if it acts on none
+    _child_texts: tuple[str, ...] = ()
     _has_parameters: bool = False  # whether an operator here or below has any
 
     @property
@@ -275,12 +279,11 @@ class Tree(Expression):
         """Parameters of the root itself, without those of its operands."""
         return self.declared.parameters
 
-    def terms(self, operator: Operator) -> "tuple[Tree, ...]":  # noqa: ARG002 - of operations
-        return (self,)
-
-    def _term_texts(self, operator: Operator) -> tuple[str, ...]:  # noqa: ARG002 - of operations
+    def _term_texts(self, operator: Operator) -> tuple[str, ...]:
         """Return the canonical texts of the terms, sorted, in brackets if necessary."""
-        return (self.canonical,)
+        if self.terms(operator) is self.children:
+            return self._child_texts
+        return (_in_brackets(self.canonical, self, operator),)
 
 
 @dataclass(frozen=True, slots=True, repr=False)
@@ -384,12 +387,6 @@ class Operation(Tree):
     def view(self) -> View | None:
         return None if self.column is None else View(self.column)
 
-    def terms(self, operator: Operator) -> tuple[Tree, ...]:
-        own = self.operator
-        if (own is operator or own == operator) and own.commutes:
-            return self.children
-        return (self,)
-
     def join(self, terms: Sequence[Tree]) -> Tree:
         """Join one or more terms by the same operator, from the left if it commutes."""
         if not self.operator.commutes:
@@ -399,12 +396,6 @@ class Operation(Tree):
     def with_child(self, number: int, *new: Tree) -> Tree:
         """Return the operation with others in the place of one of its children."""
         return self.join([*self.children[:number], *new, *self.children[number + 1 :]])
-
-    def _term_texts(self, operator: Operator) -> tuple[str, ...]:
-        own = self.operator
-        if (own is operator or own == operator) and own.commutes:
-            return self._child_texts
-        return (_in_brackets(self.canonical, self, operator),)
 
     @property
     def _parts(self) -> "list[Leaf | tuple[BaseKernel | Operator, int, int | None]]":
@@ -553,14 +544,14 @@ def theta_order(expression: Expression, nodes: Sequence[int]) -> IntArray:
 
 def fold(
     expression: Expression,
-    params: FloatArray,
-    leaf: Callable[[Leaf, FloatArray], Result],
-    join: Callable[[Operation, FloatArray, list[Result]], Result],
+    params: Params,
+    leaf: Callable[[Leaf, Params], Result],
+    join: Callable[[Operation, Params, list[Result]], Result],
 ) -> Result:
     """Compute a result for an expression from the results of its operands.
 
-    ``params`` (n_params,) are without the noise variance. ``leaf`` gets the parameters of a leaf,
-    and ``join`` the parameters of an operator and the results of its operands.
+    ``params`` (n_params,), or indices of them, are without the noise variance. ``leaf`` gets the
+    parameters of a leaf, and ``join`` those of an operator and the results of its operands.
     """
     own = [params[entries] for _, entries in slots_of(expression)]
     return fold_nodes(
