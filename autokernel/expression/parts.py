@@ -14,6 +14,7 @@ from autokernel.expression.tree import (
     Leaf,
     Operation,
     Tree,
+    fold,
     fold_nodes,
     n_kernel_params,
 )
@@ -224,7 +225,8 @@ def addends(expression: Expression) -> list[Addend]:
             f"a kernel must be a sum of at most {MAX_ADDENDS} products to be described, got "
             f"{float(n_addends):.3g} products of {expression.n_leaves} leaves: refit a simpler one"
         )
-    return _expanded(expression.tree, 0)
+    entries = np.arange(n_kernel_params(expression))
+    return fold(expression, entries, lambda leaf, own: [(leaf, own)], _expanded)
 
 
 def _n_addends(operation: Operation, _: int | None, of_operands: list[int]) -> int:
@@ -235,25 +237,19 @@ def _n_addends(operation: Operation, _: int | None, of_operands: list[int]) -> i
     return sum(of_operands) if is_sum else 1
 
 
-def _expanded(tree: Tree, start: int) -> list[Addend]:
-    """List the addends of a subtree whose parameters begin at an entry of theta."""
-    entries = np.arange(start, start + n_kernel_params(tree))
-    if not isinstance(tree, Operation):
-        return [(tree, entries)]
-    operator = tree.operator
-    first = start + len(operator.parameters)
-    starts = accumulate(map(n_kernel_params, tree.operands), initial=first)
-    below = [_expanded(one, begin) for one, begin in zip(tree.operands, starts, strict=False)]
-    if operator == ADD:
+def _expanded(tree: Operation, own: IntArray, below: list[list[Addend]]) -> list[Addend]:
+    """List the addends of an operation, whose own parameters are at some entries of theta."""
+    if tree.operator == ADD:
         return list(chain.from_iterable(below))
-    if operator == MULTIPLY:
+    if tree.operator == MULTIPLY:
         return _products(*below)
-    if not operator.shares or tree.column is None:
-        return [(tree, entries)]
-    own, column = entries[: len(operator.parameters)], tree.column
+    if not tree.operator.shares or tree.column is None:
+        every = [own, *(entries for _, entries in chain.from_iterable(below))]
+        return [(tree, np.unique(np.concatenate(every)))]
+    column = tree.column
     weighed = (
         _products([(Leaf(share, column), own)], of_operand)
-        for share, of_operand in zip(operator.shares, below, strict=True)
+        for share, of_operand in zip(tree.operator.shares, below, strict=True)
     )
     return list(chain.from_iterable(weighed))
 
