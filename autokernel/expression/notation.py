@@ -129,23 +129,18 @@ class _Parser:
         self.base_kernels = with_custom_kernels(require_base_kernels("base_kernels", base_kernels))
         every = with_custom_operators(operators, base_kernels=self.base_kernels).values()
         self.words = {o.symbol: o for o in every if o.is_word}
-        signs = [o for o in every if not o.is_word]
-        # one list of signs for each precedence, the lowest precedence first
-        self.ranks = [
-            [o for o in signs if o.precedence == rank]
-            for rank in sorted({o.precedence for o in signs})
-        ]
+        self.signs = sorted((o for o in every if not o.is_word), key=lambda o: o.precedence)
         self.position = 0
         self.null_position: int | None = None  # where the text names the null model
 
     def parse(self) -> Expression:
         target = self._target()
         try:
-            tree = self._chain(0)
+            tree = self._chain()
         except RecursionError:
             raise self._error("nested too deeply") from None
         if self.position < len(self.text):
-            signs = ", ".join(repr(o.symbol) for rank in self.ranks for o in rank)
+            signs = ", ".join(repr(o.symbol) for o in self.signs)
             raise self._error(f"expected {signs} or the end, got {self.text[self.position]!r}")
         return tree.on(target)
 
@@ -158,13 +153,12 @@ class _Parser:
         self.position = target.end()
         return target["name"]
 
-    def _chain(self, rank: int) -> Tree:
-        """Read operands joined by operators of one precedence, grouped to the left."""
-        if rank == len(self.ranks):
-            return self._atom()
-        tree = self._chain(rank + 1)
-        while operator := self._accept_sign(rank):
-            tree = self._join(operator, [tree, self._chain(rank + 1)])
+    def _chain(self, above: float = -inf) -> Tree:
+        """Read operands joined by operators above a precedence, equal ones grouped to the left."""
+        tree = self._atom()
+        while (operator := self._next_sign()) and operator.precedence > above:
+            self._accept(operator.symbol)
+            tree = self._join(operator, [tree, self._chain(operator.precedence)])
         return tree
 
     def _join(
@@ -180,7 +174,7 @@ class _Parser:
     def _atom(self) -> Tree:
         """Read a leaf, a word operator with its operands, or an expression in brackets."""
         if self._accept("("):
-            tree = self._chain(0)
+            tree = self._chain()
             if not self._accept(")"):
                 raise self._error("expected ')'")
             return tree
@@ -190,7 +184,11 @@ class _Parser:
         if word in self.words:
             return self._call(self.words[word])
         if word == NOISE.canonical:
-            return self._null()
+            self.null_position = self.position
+            self._accept(word)
+            if self._is_next("["):
+                raise self._error(f"{NOISE} acts on no column: {STANDS_ALONE}")
+            return NOISE
         kernel = self.base_kernels.get(word) or Seasonal.of_name(word)
         if column is None:
             what = "a base kernel such as SE[0], or '('"
@@ -220,14 +218,6 @@ class _Parser:
             position,
         )
 
-    def _null(self) -> Tree:
-        """Read the null model, which acts on no column."""
-        self.null_position = self.position
-        self._accept(NOISE.canonical)
-        if self._is_next("["):
-            raise self._error(f"{NOISE} acts on no column: {STANDS_ALONE}")
-        return NOISE
-
     def _call(self, operator: Operator) -> Tree:
         """Read the column and the operands of an operator that is a word."""
         self.position += len(operator.symbol)
@@ -246,7 +236,7 @@ class _Parser:
             sign = "," if number else "("
             if not self._accept(sign):
                 raise self._error(f"expected {sign!r}: {operator.symbol} has {operator.n_operands}")
-            operands.append(self._chain(0))
+            operands.append(self._chain())
         if not self._accept(")"):
             raise self._error("expected ')'")
         return self._join(operator, operands, column)
@@ -283,15 +273,11 @@ class _Parser:
             raise self._error(f"several columns are named {name!r}, give the index", begins)
         return self.feature_names.index(name)
 
-    def _accept_sign(self, rank: int) -> Operator | None:
-        """Read an operator of one precedence if it is next; of two signs the longer one counts."""
+    def _next_sign(self) -> Operator | None:
+        """Return the operator that is next, if any; of two signs the longer one counts."""
         self._skip_space()
-        signs = [o for ops in self.ranks for o in ops if self._is_next(o.symbol)]
-        longest = max(signs, key=lambda o: len(o.symbol), default=None)
-        if longest is None or longest not in self.ranks[rank]:
-            return None
-        self._accept(longest.symbol)
-        return longest
+        signs = [o for o in self.signs if self._is_next(o.symbol)]
+        return max(signs, key=lambda o: len(o.symbol), default=None)
 
     def _is_next(self, symbol: str) -> bool:
         return self.text.startswith(symbol, self.position)
