@@ -39,10 +39,8 @@ def reduced(tree: Tree) -> Tree:
     if not recurring or not isinstance(tree, Operation):
         return tree
     terms = tree.children
-    parts = [reduced(term) for term in terms]
-    if not all(map(is_, parts, terms)):
-        # a product that is reduced to a sum, or a sum to a product, joins the terms of its parent
-        parts = [part for term in parts for part in term.terms(tree.operator)]
+    # a product that is reduced to a sum, or a sum to a product, joins the terms of its parent
+    parts = [part for term in terms for part in reduced(term).terms(tree.operator)]
     kept = _without_redundant(parts, tree.operator, recurring)
     return tree if len(kept) == len(terms) and all(map(is_, kept, terms)) else tree.join(kept)
 

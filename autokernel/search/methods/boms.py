@@ -26,7 +26,7 @@ N_INPUTS = 20  # inputs of the comparison, BOMS section 4.4
 N_SOBOL_DIMENSIONS = 256  # further parameters reuse the first dimensions
 MIN_DRAW = 1e-50  # of a parameter; the largest is 1 / this: products of a few draws stay finite
 DISTANCE_OF_TARGETS = 0.1  # between kernels that differ only in the scale of the target
-MATRICES_PER_CALL = 800  # matrices factorised together; the CPU cache nearly holds them
+PAIRS_PER_CALL = 8  # whose matrices are factorised together; the CPU cache nearly holds them
 N_SAMPLES = 100  # of the hyperparameters
 MAX_COVARIANCE_BYTES = 2**27  # of cached covariances: some 800 expressions
 MAX_CACHED_EXPRESSIONS = 2048  # in the distance table: at most 32 MB
@@ -161,7 +161,7 @@ class HellingerKernel(KernelKernel):
         self._data = data if n <= N_INPUTS else data.take(rng.choice(n, N_INPUTS, replace=False))
         self._columns, self._rows = np.triu_indices(len(self._data.y))
         self._priors, self._points = priors, sobol_points(N_SAMPLES, N_SOBOL_DIMENSIONS, rng)
-        self._max_kept = max(4, MAX_COVARIANCE_BYTES // (8 * len(self._rows) * N_SAMPLES))
+        self._max_kept = MAX_COVARIANCE_BYTES // (8 * len(self._rows) * N_SAMPLES)
         self._covariances_of = lru_cache(self._max_kept)(self._prior_covariances)
         self._draws_of = cache(self._draws)
         self._deadline = deadline
@@ -179,11 +179,10 @@ class HellingerKernel(KernelKernel):
         low, high = np.minimum(rows[i], columns[j]), np.maximum(rows[i], columns[j])
         block = high // (self._max_kept // 2)  # whose covariances fit into the cache
         pairs = np.unique(np.stack([block, low, high], axis=1), axis=0)[:, 1:]
-        n_pairs = max(1, MATRICES_PER_CALL // N_SAMPLES)
         targets = np.array([tree.target for tree in self._trees])
-        for start in range(0, len(pairs), n_pairs):
+        for start in range(0, len(pairs), PAIRS_PER_CALL):
             self._deadline.check()
-            some = pairs[start : start + n_pairs]
+            some = pairs[start : start + PAIRS_PER_CALL]
             low, high = some.T
             found = self._compute(some) + DISTANCE_OF_TARGETS * (targets[low] != targets[high])
             self._table[low, high] = self._table[high, low] = found
