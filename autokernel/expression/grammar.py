@@ -300,9 +300,8 @@ class Grammar:
         Where columns differ, these are all those of its kind that the column allows, or the first
         leaf of the column if there is none.
         """
-        first = self._scales_of.get(column, (IDENTITY,))[0]
         if self.by_column is None:
+            first = self._scales_of.get(column, (IDENTITY,))[0]
             return (self._on_scale(Leaf(kernel, column), first),)
-        own = [leaf for leaf in self.leaves if leaf.column == column]
-        own = [leaf for leaf in own if self._on_scale(leaf, first) == leaf]
+        own = [leaf for base in self.bases for leaf in base.leaves if leaf.column == column]
         return tuple([leaf for leaf in own if isinstance(leaf.kernel, type(kernel))] or own[:1])
