@@ -523,12 +523,10 @@ class ExplainedFunction:
 
     def _predicted(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute predictions on the scale (n,), and their deviation between kernels (n,)."""
-        mixture, scale = self.model.mixture, self.model.scale
+        mixture, scale, half = self.model.mixture, self.model.scale, np.array([0.5])
         with one_blas_thread():
-            if scale.is_linear:
-                whole = scale.forward(mixture.mean(X))
-            else:
-                whole = scale.forward(mixture.quantiles(X, np.array([0.5]))[:, 0])
+            centre = mixture.mean(X) if scale.is_linear else mixture.quantiles(X, half)[:, 0]
+            whole = scale.forward(centre)
             every = zip(mixture.components, mixture.predictors, strict=True)
             scales = self.model.target.scales
             centres = [_centre(scales[one.expression.target], p, X, scale) for one, p in every]

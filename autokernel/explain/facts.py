@@ -191,14 +191,14 @@ def direction(curve: Curve, subject: str) -> Fact:
         return Fact(subject, "does not vary", 0.0, 0.0, 0.0, evidence="its range is zero")
     if _line_shares(x, mean[None])[0] > 0.998:  # of the variance
         how = "slope of a line through the curve, which explains its variance"
-        return _rise_or_fall(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
+        return rise_or_fall(curve, slopes_along(x), Fact(subject, "{} linearly", evidence=how))
     turns, sure = _turns(curve)
     back, is_sure = _setback(curve)
     is_back = back > DETOUR * abs(mean[-1] - mean[0]) and len(peaks_of(mean)) > 1
     sure = sure if turns else is_sure
     if not (is_back and sure >= SURE) and len(turns) != 1:
         how = "difference between the ends of a curve"
-        return _rise_or_fall(curve, changes_of, Fact(subject, "{}", evidence=how))
+        return rise_or_fall(curve, changes_of, Fact(subject, "{}", evidence=how))
     if len(turns) != 1:
         measured = curve.measured(curve.range_of)
         how = f"range; it turns {len(turns)} times" if turns else "range"
@@ -223,7 +223,7 @@ def _setback(curve: Curve) -> tuple[float, float]:
     return float(back[end]), sure
 
 
-def _rise_or_fall(curve: Curve, quantity: Quantity, fact: Fact) -> Fact:
+def rise_or_fall(curve: Curve, quantity: Quantity, fact: Fact) -> Fact:
     """Complete a fact about a curve that rises or falls, by the sign of a quantity."""
     value, low, high = curve.measured(quantity)
     same_sign = curve.probability(lambda curves: quantity(curves) * value > 0)
@@ -509,7 +509,7 @@ def beyond_of(explained: ExplainedFunction, part: Part, subject: str) -> Fact:
     before, last, later = averages(curve.mean[None])[0].tolist()
     how = f"predictions up to {NEAR_BEYOND:g} extents beyond the data"
     changes = Fact(subject, "changes beyond", evidence=how)
-    change = _rise_or_fall(curve, lambda drawn: averages(drawn) @ [0.0, -1.0, 1.0], changes)
+    change = rise_or_fall(curve, lambda drawn: averages(drawn) @ [0.0, -1.0, 1.0], changes)
     average = explained.in_unit(explained.mean(part, np.linspace(begin, end, N_GRID))).mean()
     if not change.low <= change.value <= change.high and np.isfinite(change.low):
         return replace(change, predicate="is open beyond", probability=0.0)  # kernels disagree

@@ -115,9 +115,19 @@ def _column_of_slopes(model: FittedModel, column: str | int) -> int:
 
 
 def _moved(model: FittedModel, X: FloatArray, number: int) -> tuple[list[FloatArray], FloatArray]:
-    """Return rows at both ends of a step along a column, and the lengths (n,) of the steps."""
+    """Return rows at both ends of a step along a column, and the lengths (n,) of the steps.
+
+    The ends are neighbours of the values of a column that has few.
+    """
     filled = model.filled(X)  # two draws of a missing value would differ
-    ends = _around(model, filled[:, number], number)
+    own, x = model.columns[number], filled[:, number]
+    values = own.low + own.extent * np.unique(model.mixture.data.inputs.filled[:, number])
+    ends = [x - STEP * own.extent, x + STEP * own.extent]
+    if 2 <= len(values) <= MAX_VALUES:
+        last = len(values) - 1
+        before = np.clip(np.searchsorted(values, x, side="left") - 1, 0, last - 1)
+        after = np.clip(np.searchsorted(values, x, side="right"), before + 1, last)
+        ends = [values[before], values[after]]
     moved = [np.insert(np.delete(filled, number, 1), number, end, axis=1) for end in ends]
     return moved, ends[1] - ends[0]
 
@@ -133,18 +143,6 @@ def _rows_of_each(
         yield name, X[x == value]
     if np.isnan(x).any():
         yield "missing", X[np.isnan(x)]
-
-
-def _around(model: FittedModel, x: FloatArray, column: int) -> tuple[FloatArray, FloatArray]:
-    """Return places (n,) around values of a column, neighbours of them if it has few values."""
-    own = model.columns[column]
-    values = own.low + own.extent * np.unique(model.mixture.data.inputs.filled[:, column])
-    if not 2 <= len(values) <= MAX_VALUES:
-        return x - STEP * own.extent, x + STEP * own.extent
-    last = len(values) - 1
-    before = np.clip(np.searchsorted(values, x, side="left") - 1, 0, last - 1)
-    after = np.clip(np.searchsorted(values, x, side="right"), before + 1, last)
-    return values[before], values[after]
 
 
 def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatArray) -> Table:

@@ -34,6 +34,7 @@ from autokernel.explain.facts import (
     levels_of,
     nearly_line,
     peaks_of,
+    rise_or_fall,
     season,
     swings_of,
     within_and_between,
@@ -372,20 +373,19 @@ class ComponentFacts:
     def _uncertain_direction(self, curve: Curve, fact: Fact, begin: str) -> Fact:
         """Say where a curve surely rises or falls when it may do both on the whole."""
         ends = sorted((int(np.argmin(curve.mean)), int(np.argmax(curve.mean))))
-        change = curve.measured(lambda curves: np.diff(curves[:, ends])[:, 0])
-        sure = curve.probability(lambda curves: np.diff(curves[:, ends])[:, 0] * change[0] > 0)
-        if self._axis.levels or curve.is_rough or sure < LIKELY * curve.present:
+        part = Fact(fact.subject, "{} between", evidence="lowest and highest place")
+        part = rise_or_fall(curve, lambda curves: changes_of(curves[:, ends]), part)
+        if self._axis.levels or curve.is_rough or part.probability < LIKELY * curve.present:
             text = f"varies by {self._say.amount(curve.reach)}, in a direction that is uncertain"
             if self._axis.levels:
                 by = self._say.amount(curve.reach)
                 text = f"differs by {by}, and it is uncertain which level is higher"
             return Fact(fact.subject, "is open", evidence=fact.evidence, text=f"{begin} {text}.")
-        way = "rises" if change[0] > 0 else "falls"
-        first, last = self._ends_of(curve, ends)
-        text = perhaps(f"{way} by {self._say.amount(*change)} from {first} to {last}", sure)
+        way, (first, last) = part.predicate.split()[0], self._ends_of(curve, ends)
+        text = f"{way} by {self._say.amount(*part.ends)} from {first} to {last}"
+        text = perhaps(text, part.probability)
         if ends != [0, len(curve.mean) - 1]:
             text = f"{text}, and its course elsewhere is uncertain"
-        part = Fact(fact.subject, f"{way} between", *change, "", sure, "lowest and highest place")
         return self._say.measured(part.said(f"{begin} {text}."))
 
     def _line(self, fact: Fact) -> tuple[Fact, str]:
@@ -991,13 +991,10 @@ def _course(curve: Curve, about: Fact, *, reach: float, quantity: Quantity) -> F
     turned = direction(curve, about.subject)
     if " then " in turned.predicate or (turned.predicate == "goes up and down" and is_seen):
         return replace(turned, evidence=about.evidence)
-    sure = curve.probability(lambda curves: change * changes_of(curves) > 0)
-    word = "rises" if change > 0 else "falls"
     if low < 0 < high and max(-low, high) < HALF * reach:
-        word, sure = "hardly changes", 1.0
-    elif sure < LIKELY:
-        word, sure = OPEN, 1.0
-    return replace(about, predicate=word, probability=sure).moved(change, low, high)
+        return replace(about, predicate="hardly changes", probability=1.0).moved(change, low, high)
+    fact = rise_or_fall(curve, quantity, replace(about, predicate="{}"))
+    return fact if fact.probability >= LIKELY else replace(fact, predicate=OPEN, probability=1.0)
 
 
 def _exp(values: Sequence[float]) -> list[float]:

@@ -315,27 +315,22 @@ def parameter_table(model: FittedModel) -> Table:
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)
     low, high = interval(np.exp(np.minimum(model.kernels[model.best].draws, LARGEST_LOG)))
-    scale = model.scale.name
-    target = "y" if scale == IDENTITY else f"{scale}(y)"
-    columns = model.columns
-
-    def row(
-        component: int, label: str, view: View | None, parameter: KernelParameter, entry: int
-    ) -> tuple[object, ...]:
-        name = "" if view is None else view.to_text(columns.names, label, columns.log_offsets)[1:-1]
-        unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: f"variance of {target}"}
-        own = Scale(IDENTITY) if view is None else columns.scale(view)
-        found = (float(one[entry]) for one in (values, low, high))
-        numbers = (parameter.in_units(one, own.shift, own.width) for one in found)
-        return (component, label, name, parameter.name, *numbers, unit.get(parameter.unit, ""))
-
-    rows = [
-        row(number, _root_name(node), node.view, parameter, entry)
+    target = "y" if model.scale.name == IDENTITY else f"{model.scale.name}(y)"
+    columns, rows = model.columns, list[tuple[object, ...]]()
+    every: list[tuple[int, str, View | None, KernelParameter, int]] = [
+        (number, _root_name(node), node.view, parameter, entry)
         for number, (addend, own) in enumerate(addends(model.evaluation.expression), start=1)
         for node, slots in slots_of(addend)
         for parameter, entry in zip(node.parameters, own[slots].tolist(), strict=True)
     ]
-    rows.append(row(0, "noise", None, NOISE_VARIANCE, len(values) - 1))
+    every.append((0, "noise", None, NOISE_VARIANCE, len(values) - 1))
+    for number, label, view, parameter, entry in every:
+        name = "" if view is None else view.to_text(columns.names, label, columns.log_offsets)[1:-1]
+        unit = {Unit.INPUT: name, Unit.SQUARED_TARGET: f"variance of {target}"}
+        scale = Scale(IDENTITY) if view is None else columns.scale(view)
+        found = (float(one[entry]) for one in (values, low, high))
+        numbers = (parameter.in_units(one, scale.shift, scale.width) for one in found)
+        rows.append((number, label, name, parameter.name, *numbers, unit.get(parameter.unit, "")))
     return Table.of_rows(names, rows)
 
 
