@@ -381,8 +381,7 @@ class ExplainedFunction:
                 return self._function
             return self._averaged(one.expression, one.theta)
 
-        of_predictor = self.model.mixture.components
-        every = self.posterior if len(self.X) <= MAX_EXACT else of_predictor
+        every = self.posterior if len(self.X) <= MAX_EXACT else self.model.mixture.components
         on_scale = [one for one in every if one.expression.target == best.expression.target]
         with fallback("deviations of the components are those of the best kernel"):
             return made_for_each(on_scale, function)
@@ -397,7 +396,7 @@ class ExplainedFunction:
         if isinstance(one, Part):
             numbers = self._numbers_like(one, draw)
             return effect_of(one.columns, numbers) if numbers else None
-        is_there = isinstance(one, Effect) or _has_product(draw.expression, one.columns)
+        is_there = isinstance(one, Effect) or _products_with(draw.expression, one.columns)
         return one.effect if is_there else None
 
     def _like(self, part: Part, draw: MixtureComponent) -> list[int]:
@@ -457,7 +456,7 @@ class ExplainedFunction:
     def interactions(self) -> list[Interaction]:
         """The pairs of columns that the best kernel multiplies, the largest deviation first."""
         every, expression = combinations(self._every, 2), self._best.expression
-        pairs = [pair for pair in every if _has_product(expression, pair)]
+        pairs = [pair for pair in every if _products_with(expression, pair)]
         means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
         found = []
         for columns, mean in zip(pairs, self._spread * means, strict=True):
@@ -487,8 +486,7 @@ class ExplainedFunction:
 
     def has_levels(self, column: int, pair: Interaction) -> bool:
         """Whether only equal values of a column matter in the products of a pair of columns."""
-        every = products_of(self._best.expression)
-        own = [one for one in every if _depends_on(one, pair.columns)]
+        own = _products_with(self._best.expression, pair.columns)
         leaves = (leaf for product in own for one in product for leaf in one.expression.leaves)
         return all(leaf.kernel.is_categorical for leaf in leaves if leaf.column == column)
 
@@ -578,13 +576,10 @@ class ExplainedFunction:
         return replace(part, is_season=share > 0.9)  # of its variance
 
 
-def _has_product(expression: Expression, columns: Sequence[int]) -> bool:
-    """Return whether a kernel has a product that depends on all of some columns."""
-    return any(_depends_on(product, columns) for product in products_of(expression))
-
-
-def _depends_on(product: Sequence[Factor], columns: Sequence[int]) -> bool:
-    return {*columns} <= {column for one in product for column in one.expression.columns}
+def _products_with(expression: Expression, columns: Sequence[int]) -> list[list[Factor]]:
+    """Return the products of a kernel that depend on all of some columns."""
+    every, some = products_of(expression), {*columns}
+    return [own for own in every if some <= {c for one in own for c in one.expression.columns}]
 
 
 def _centre(own: Scale, predictor: Predictor, X: FloatArray, scale: Scale) -> FloatArray:

@@ -7,7 +7,6 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import fields, replace
 from functools import cache, cached_property
 from itertools import chain, filterfalse
-from typing import Any
 
 import numpy as np
 from scipy.sparse.csgraph import connected_components
@@ -194,16 +193,11 @@ class Description:
 
     def table(self) -> Table:
         """Return all facts with the sentences that state them, a row for each."""
-        every = [*self._search(), *self._target()]
-        for effect in self.described:
-            every += self.facts(effect)
-        every += chain.from_iterable(self._remarks)
-        columns: dict[str, Any] = {
-            field.name: [getattr(fact, field.name) for fact in every] for field in fields(Fact)
-        }
-        texts = columns["text"]
-        for n, text in enumerate(texts):
-            texts[n] = text or texts[n - 1]  # several facts of one sentence
+        groups = chain(map(self.facts, self.described), self._remarks)
+        every = [*self._search(), *self._target(), *chain.from_iterable(groups)]
+        for n, fact in enumerate(every):
+            every[n] = fact.said(fact.text or every[n - 1].text)  # several facts of one sentence
+        columns = {one.name: [getattr(fact, one.name) for fact in every] for one in fields(Fact)}
         return Table(columns, shown=("predicate", "value", "low", "high", "probability", "text"))
 
     def _search(self) -> Iterator[Fact]:
@@ -329,9 +323,20 @@ class Description:
             matter = "matters" if len(unknown) == 1 else "matter"
             text = f"Whether {unjudged} {matter} is not known, as the search was cut."
             yield Fact(unjudged, "is not judged", evidence=USED, text=text)
-        yield from self._uncertain_and_unused()
+        unsure = [*self._uncertain().items()]
+        names = listing([f"{name} ({p:.2f})" for name, p in unsure] or [""])
+        text = f"It is uncertain whether {names} {'matters' if len(unsure) == 1 else 'matter'}."
+        for name, p in unsure:
+            yield Fact(name, "may matter", probability=p, evidence=USED, text=text)
+            text = ""  # which the first of them has
+        missed = {f.subject for f in self._residuals if f.predicate == "is not used but missed"}
+        varying = self._varying()
+        little = [name for name, p in varying.items() if p <= EXCLUDED]
+        unused = [name for name in little if name not in missed]
+        yield from _are(unused, "not used by the kernels of weight")
+        yield from self._codes()
         empty = [one.name for one in self.model.columns.every if one.origin == NO_VALUE]
-        n, known = len(self.explained.X), {*self._varying(), *empty}
+        n, known = len(self.explained.X), {*varying, *empty}
         what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
         yield from _are([name for name in self.names if name not in known], what)
         yield from _are(empty, "without a value")
@@ -352,19 +357,6 @@ class Description:
         }
         every = [one for one in self._varying().items() if one[0] not in doubted]
         return {name: p for name, p in every if EXCLUDED < p < CERTAIN}
-
-    def _uncertain_and_unused(self) -> Iterator[Fact]:
-        unsure = [*self._uncertain().items()]
-        names = listing([f"{name} ({p:.2f})" for name, p in unsure] or [""])
-        text = f"It is uncertain whether {names} {'matters' if len(unsure) == 1 else 'matter'}."
-        for name, p in unsure:
-            yield Fact(name, "may matter", probability=p, evidence=USED, text=text)
-            text = ""  # which the first of them has
-        missed = {f.subject for f in self._residuals if f.predicate == "is not used but missed"}
-        little = [name for name, p in self._varying().items() if p <= EXCLUDED]
-        unused = [name for name in little if name not in missed]
-        yield from _are(unused, "not used by the kernels of weight")
-        yield from self._codes()
 
     def _codes(self) -> Iterator[Fact]:
         """Say which whole numbers are taken for levels, and how to have them so always."""

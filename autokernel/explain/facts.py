@@ -445,14 +445,13 @@ def _swing(waves: Quantity, curve: Curve, subject: str, sure: float) -> list[Fac
         wave = waves(curves)[:, at, :-1]
         return function(wave - wave.mean(axis=1, keepdims=True), axis=1)
 
-    quantities: dict[str, Quantity] = {"swing": lambda curves: np.ptp(waves(curves)[:, 1], axis=1)}
+    found = {"swing": curve.measured(lambda curves: np.ptp(waves(curves)[:, 1], axis=1))}
     for at, name in ((1, "swing"), (0, "first swing")):
         for word, function in (("lowest", np.min), ("highest", np.max)):
-            quantities[f"{word} of {name}"] = partial(extreme, at=at, function=function)
-    return [
-        Fact(subject, name, *curve.measured(quantity), "", sure, "wave within a cycle")
-        for name, quantity in quantities.items()
-    ]
+            ends = curve.measured(partial(extreme, at=at, function=function))
+            found[f"{word} of {name}"] = ends
+    how = "wave within a cycle"
+    return [Fact(subject, name, *ends, "", sure, how) for name, ends in found.items()]
 
 
 def swings_of(curves: FloatArray) -> FloatArray:

@@ -32,9 +32,16 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
 
     If each group has one value of some columns, all rows with both values are compared as well.
     """
-    rows, is_log = list[tuple[object, ...]](), model.scale.name == "log" and not model.scale.offset
-
-    def add(pair: Sequence[FloatArray], suffix: str) -> None:
+    rows, pairs = list[tuple[object, ...]](), {"": [A, B]}
+    is_one = (np.ptp(A, axis=0) == 0) & (np.ptp(B, axis=0) == 0) & (A[0] != B[0])
+    columns = [one for one in np.flatnonzero(is_one).tolist() if one in model.used_columns]
+    every = np.concatenate([A, B])
+    if columns and len(np.unique(np.delete(every, columns, axis=1), axis=0)) > 1:
+        moved = [every.copy(), every.copy()]
+        for X, given in zip(moved, (A, B), strict=True):
+            X[:, columns] = given[0, columns]
+        pairs[f", only {', '.join(model.columns.names[one] for one in columns)}"] = moved
+    for suffix, pair in pairs.items():
         (first, of_first), (second, of_second) = _averages(model, pair)
         rng, drawn = np.random.default_rng(0), [of_first, of_second]
         new = [
@@ -44,22 +51,12 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
         if not suffix:
             for name, mean, *both in zip("AB", (first, second), drawn, new, strict=True):
                 rows.append((name, *_signed(mean, *both)[:-1], np.nan))
-        every = [one[0] - one[1] for one in (drawn, new)]
-        rows.append((f"A - B{suffix}", *_signed(first - second, *every)))
-        if is_log:  # where predictions are positive
+        changes = [one[0] - one[1] for one in (drawn, new)]
+        rows.append((f"A - B{suffix}", *_signed(first - second, *changes)))
+        if model.scale.name == "log" and not model.scale.offset:  # predictions are positive
             log, *logs = (np.log(one[0] / one[1]) for one in ((first, second), drawn, new))
             *ends, probability = _signed(float(log), *logs)
             rows.append((f"A / B{suffix}", *np.exp(ends).tolist(), probability))
-
-    add([A, B], "")
-    is_one = (np.ptp(A, axis=0) == 0) & (np.ptp(B, axis=0) == 0) & (A[0] != B[0])
-    columns = [one for one in np.flatnonzero(is_one).tolist() if one in model.used_columns]
-    every = np.concatenate([A, B])
-    if columns and len(np.unique(np.delete(every, columns, axis=1), axis=0)) > 1:
-        pair = [every.copy(), every.copy()]
-        for X, given in zip(pair, (A, B), strict=True):
-            X[:, columns] = given[0, columns]
-        add(pair, f", only {', '.join(model.columns.names[one] for one in columns)}")
     return Table.of_rows(
         ("quantity", "estimate", "low", "high", "new_low", "new_high", "probability"), rows
     )

@@ -660,8 +660,7 @@ class ComponentFacts:
         part, axis, ends = self._part, self._axis, (np.nan, np.nan)
         for _, entry in part.periods:
             if np.isclose(np.exp(part.theta_of_all[entry]), part.period):
-                draws = np.exp(self._explained.parameters[:, entry])
-                ends = tuple(interval(draws).tolist())
+                ends = tuple(interval(np.exp(self._explained.parameters[:, entry])).tolist())
         how, sure = "parameter of the best kernel", swing.probability
         fact = Fact(swing.subject, "repeats", part.period, *ends, axis.unit, sure, how)
         return fact.scaled(axis.extent)
