@@ -165,7 +165,9 @@ class ExplainedFunction:
     The effect of a column is the average over rows of the data, see :mod:`.effects`. Along a column
     it is split into ``parts``: its seasons, what is confined to a region, and all else; first the
     ``n_large`` ones that explain much, by their shares of the variance. ``X`` (n_samples,
-    n_features) are the scaled training rows, in which missing values are medians.
+    n_features) are the scaled training rows, in which missing values are medians. The ``constant``
+    is the average of the function, from that of the target, and ``parameters`` (n_draws, n_params)
+    are draws of the logs of its parameters.
     """
 
     def __init__(self, model: FittedModel) -> None:
@@ -174,11 +176,11 @@ class ExplainedFunction:
         self.is_averaged = not is_of_best and any(
             one.expression.leaves for one in mixture.components
         )
+        self.parameters = model.kernels[model.best].draws
         self.X, self._spread = mixture.data.inputs.filled, model.scale.width
         self._every = range(self.X.shape[1])
-        rng = np.random.default_rng(0)
-        every = np.sort(rng.permutation(len(self.X))[:1000])  # on which shares are measured
-        self._measured = self.X[every]
+        every = np.sort(np.random.default_rng(0).permutation(len(self.X))[:1000])
+        self._measured = self.X[every]  # rows on which shares are measured
         some = np.arange(len(every))
         if len(some) > MAX_BACKGROUND:  # averages over them are close to those over all
             some = support_points(self._measured, MAX_BACKGROUND)
@@ -196,17 +198,12 @@ class ExplainedFunction:
             own, found = _without_opponents(own, found)
             parts += own
             means += found
+        self.constant = float(self.mean(AVERAGE, np.empty((1, 0)))[0])
         self._fit = self.mean(effect_of(self._every), self._measured)
-        self.parts = [
-            replace(
-                part,
-                share=share_of_variance(mean, self._fit),
-                span=float(np.ptp(mean)),
-                size=float(np.std(mean)),
-            )
-            for part, mean in zip(parts, means, strict=True)
-        ]
-        self.parts.sort(key=lambda part: (self._is_small(part), -part.share))
+        for n, mean in enumerate(means):
+            share, span = share_of_variance(mean, self._fit), float(np.ptp(mean))
+            parts[n] = replace(parts[n], share=share, span=span, size=float(np.std(mean)))
+        self.parts = sorted(parts, key=lambda part: (self._is_small(part), -part.share))
         self.n_large = sum(not self._is_small(part) for part in self.parts)
 
     def _averaged(
@@ -229,11 +226,6 @@ class ExplainedFunction:
         points = np.zeros((len(values), len(self._every)))
         points[:, columns] = values.reshape(len(values), len(columns))
         return points
-
-    @property
-    def constant(self) -> float:
-        """The average of the function of the best kernel, on its scale, from that of the target."""
-        return float(self.mean(AVERAGE, np.empty((1, 0)))[0])
 
     def mean(self, one: Explained, values: FloatArray) -> FloatArray:
         """Compute the mean (n,) at values (n, n_columns), or (n,), of its columns, scaled."""
@@ -340,11 +332,6 @@ class ExplainedFunction:
                 total = self._function.total(one.number, part.column)
                 variance += total * (K[0, 0] + K[1, 1] - 2 * K[0, 1])
         return self._spread * float(np.sqrt(variance))
-
-    @property
-    def parameters(self) -> FloatArray:
-        """Draws (n_draws, n_params) of the logs of the parameters of the best kernel."""
-        return self.model.kernels[self.model.best].draws
 
     @cached_property
     def posterior(self) -> list[MixtureComponent]:

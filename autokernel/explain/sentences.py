@@ -265,9 +265,9 @@ class ComponentFacts:
             return said, []
         return [*said, *self._drift()], self._beyond(said)
 
-    def _begun(self, fact: Fact, text: str, begin: str | None = None) -> Fact:
+    def _begun(self, fact: Fact, text: str) -> Fact:
         """Return a fact with a sentence that says first of which part of the data it is."""
-        return fact.said(f"{self._say.begun(self._begin if begin is None else begin, text)}.")
+        return fact.said(f"{self._say.begun(self._begin, text)}.")
 
     def _with_cycles(self) -> Part:
         part, own = self._part, self._explained.along(self._part.column)
@@ -344,7 +344,7 @@ class ComponentFacts:
         """
         say, word, begin, has_ends = self._say, fact.predicate, begin or self._changes, not begin
         if fact.probability < SURE * curve.present:
-            return self._uncertain_direction(curve, fact, begin)
+            return self._uncertain_direction(curve, fact)
         if word.endswith("linearly") and (self._view.name, self._is_log) not in _LINES:
             word = word.split()[0]
             fact = replace(fact, predicate=word).moved(*curve.measured(changes_of))
@@ -370,23 +370,24 @@ class ComponentFacts:
             return self._axis.names_of(self._axis.low + self._axis.extent * values)
         return list(map(self._axis.end, values.tolist()))
 
-    def _uncertain_direction(self, curve: Curve, fact: Fact, begin: str) -> Fact:
+    def _uncertain_direction(self, curve: Curve, fact: Fact) -> Fact:
         """Say where a curve surely rises or falls when it may do both on the whole."""
         ends = sorted((int(np.argmin(curve.mean)), int(np.argmax(curve.mean))))
         part = Fact(fact.subject, "{} between", evidence="lowest and highest place")
         part = rise_or_fall(curve, lambda curves: changes_of(curves[:, ends]), part)
         if self._axis.levels or curve.is_rough or part.probability < LIKELY * curve.present:
-            text = f"varies by {self._say.amount(curve.reach)}, in a direction that is uncertain"
+            by = self._say.amount(curve.reach)
+            text = f"varies by {by}, in a direction that is uncertain"
             if self._axis.levels:
-                by = self._say.amount(curve.reach)
                 text = f"differs by {by}, and it is uncertain which level is higher"
-            return Fact(fact.subject, "is open", evidence=fact.evidence, text=f"{begin} {text}.")
+            is_open = Fact(fact.subject, "is open", evidence=fact.evidence)
+            return is_open.said(f"{self._changes} {text}.")
         way, (first, last) = part.predicate.split()[0], self._ends_of(curve, ends)
         text = f"{way} by {self._say.amount(*part.ends)} from {first} to {last}"
         text = perhaps(text, part.probability)
         if ends != [0, len(curve.mean) - 1]:
             text = f"{text}, and its course elsewhere is uncertain"
-        return self._say.measured(part.said(f"{begin} {text}."))
+        return self._say.measured(part.said(f"{self._changes} {text}."))
 
     def _line(self, fact: Fact) -> tuple[Fact, str]:
         step, unit, per = self._step(fact)
@@ -625,7 +626,7 @@ class ComponentFacts:
         text = perhaps(f"a {noun}{how} {which}", swing.probability)
         if named := self._extremes(word.strip(), n, whole):
             text = f"{text}, {' and '.join(named)}"
-        return [self._begun(period, text, begin), *map(say.measured, amounts)]
+        return [period.said(f"{say.begun(begin, text)}."), *map(say.measured, amounts)]
 
     def _extremes(self, word: str, n: int, whole: Part) -> list[str]:
         """Name when the last n cycles are highest and lowest on average, if rows are not few.
