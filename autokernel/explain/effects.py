@@ -38,6 +38,7 @@ MAX_JOINT = 128  # points whose covariances are computed together, if only varia
 NUMBERS_OF_BLOCK = 2**18  # in a matrix of points with knots
 
 Subset = frozenset[int]
+Factors = frozenset[Term]
 
 
 class Factor(NamedTuple):
@@ -119,9 +120,6 @@ class _Points:
         if (term, name) not in self._known:
             self._known[term, name] = term.cross(*self._sides[name])
         return self._known[term, name]
-
-
-Factors = frozenset[Term]
 
 
 class AveragedFunction:

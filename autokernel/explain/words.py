@@ -17,6 +17,18 @@ _PLURALS = re.compile(
 )
 _LEAD = re.compile(r".*?( of the fit|, which other effects offset| by other effects)(?=: )", re.S)
 _MOST_DECIMALS, _MOST_ZEROS = 7, 6
+SECONDS = {
+    "seconds": 1.0,
+    "minutes": 60.0,
+    "hours": 3600.0,
+    "days": 86400.0,
+    "weeks": 604800.0,
+    "months": 2629746.0,
+    "quarters": 7889238.0,
+    "years": 31556952.0,
+}
+_CALENDAR = {"days": "daily", "weeks": "weekly", "months": "monthly", "years": "yearly"}
+_READABLE = ("minutes", "hours", "days", "years")  # units that a reader would choose
 
 
 def interval(draws: FloatArray) -> FloatArray:
@@ -85,20 +97,6 @@ def between(value: float, low: float, high: float, unit: str) -> str:
         texts = [f"{round(one, decimals) + 0.0:.{max(decimals, 0)}f}" for one in (value, low, high)]
     text, low_text, high_text = texts
     return f"{text} {unit}".rstrip() + f" ({low_text} to {high_text})"
-
-
-SECONDS = {
-    "seconds": 1.0,
-    "minutes": 60.0,
-    "hours": 3600.0,
-    "days": 86400.0,
-    "weeks": 604800.0,
-    "months": 2629746.0,
-    "quarters": 7889238.0,
-    "years": 31556952.0,
-}
-_CALENDAR = {"days": "daily", "weeks": "weekly", "months": "monthly", "years": "yearly"}
-_READABLE = ("minutes", "hours", "days", "years")  # units that a reader would choose
 
 
 def calendar_word(value: float, low: float = np.nan, high: float = np.nan, *, unit: str) -> str:
