@@ -195,7 +195,7 @@ class ExplainedFunction:
             own = [self._with_season(one) for one in parts_of(best.expression, best.theta, column)]
             own = self._separable(joined(own))
             found = [self.mean(part, self._measured[:, column]) for part in own]
-            own, found = _without_opponents(own, found)
+            _join_opponents(own, found)
             parts += own
             means += found
         self.constant = float(self.mean(AVERAGE, np.empty((1, 0)))[0])
@@ -585,11 +585,8 @@ def wave_share(curve: FloatArray, n_periods: float) -> float:
     return float((within - level).var() / within.var()) if within.var() > 0 else 1.0
 
 
-def _without_opponents(
-    parts: Sequence[Part], means: Sequence[FloatArray]
-) -> tuple[list[Part], list[FloatArray]]:
+def _join_opponents(parts: list[Part], means: list[FloatArray]) -> None:
     """Join each part that works against the others with the one that it counteracts most."""
-    parts, means = [*parts], [*means]
     while len(parts) > 1:
         covariances = np.cov(means, bias=True)
         first = int(np.argmin(covariances.sum(axis=0)))
@@ -600,7 +597,6 @@ def _without_opponents(
         parts[second] = parts[second].joined_with(parts[first])
         means[second] = means[second] + means[first]
         del parts[first], means[first]
-    return parts, means
 
 
 def share_of_variance(mean: FloatArray, whole: FloatArray) -> float:
