@@ -452,8 +452,9 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         """Add rows to the fitted model without a search; changes the estimator and returns it.
 
         The model is conditioned on all rows at the parameters of the fit, in a small part of the
-        time of :meth:`refit`. Scales, resolution, noise and tails also stay. The weight of each
-        draw of the average is multiplied by the joint predictive density of the new rows, the
+        time of :meth:`refit`. Scales and resolution also stay. The width of intervals follows the
+        errors of the rows in their order, unless ``averaging`` is None. The weight of each draw of
+        the average is multiplied by the joint predictive density of the new rows, the
         probability of a kernel by the mean of these densities, or by that at its best parameters
         if it has no draw. ``best_kernel_`` stays, for a target that is standardised by the rows of
         the fit, and ``best_score_`` grows by the log predictive density at its parameters. An

@@ -76,7 +76,7 @@ def _warn_of_misses(outcomes: Outcomes, n_new: int) -> None:
         warn_user(
             f"the {100 * COVERAGE:.0f} % intervals of the {N_LATEST} rows up to row "
             f"{outcomes['row'][begins[-1] + N_LATEST - 1]} held only {held[begins[-1]]} of them: "
-            "update keeps the mean, noise and parameters of the fit. Call model.refit(X, y) with "
+            "update keeps the mean and parameters of the fit. Call model.refit(X, y) with "
             "all rows, or model.fit(X, y) to search again"
         )
 

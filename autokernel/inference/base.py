@@ -168,16 +168,20 @@ class Predictor(ABC):
         noise = rows.noise.variance(self.noise_variance - self.jitter) + self.jitter
         return noise - self.noise_at(rows.X, mean)
 
+    def innovations(self, rows: TrainingData, moments: Moments) -> tuple[FloatArray, FloatArray]:
+        """Compute the errors (n,) of rows given those before, in their deviations, and these."""
+        errors, K = self.errors(rows, moments)
+        L = cholesky(K, lower=True)
+        return solve_triangular(L, errors, lower=True), np.diag(L)
+
     def log_density(self, rows: TrainingData, moments: Moments) -> float:
         """Compute the joint log density of new rows with these moments, in nats.
 
         It is the density of all readings of their targets, ``-inf`` if the scale on which the
         kernel acts does not have one of these.
         """
-        errors, K = self.errors(rows, moments)
-        L = cholesky(K, lower=True)
-        z = solve_triangular(L, errors, lower=True)
-        value = -0.5 * (z @ z + len(z) * LOG_2PI) - np.log(np.diag(L)).sum()
+        z, stds = self.innovations(rows, moments)
+        value = -0.5 * (z @ z + len(z) * LOG_2PI) - np.log(stds).sum()
         noise = rows.on(self._whole.expression.target).noise
         return float(value) + noise.correction(np.log(self.noise_variance - self.jitter))
 

@@ -27,6 +27,7 @@ from autokernel.kernels.built_in import (
     PERIODIC,
     RANDOM_WALK,
     RETURNING,
+    ROUGH,
     SERIES,
     SMOOTH,
     WANDERING,

@@ -1,10 +1,10 @@
 """How far new observations are from their predictions, in predicted deviations."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from scipy.optimize import brentq, minimize
-from scipy.special import log_softmax, logsumexp, ndtr, ndtri
+from scipy.special import log_softmax, logsumexp, ndtr, ndtri, softmax
 from scipy.stats import norm
 
 from autokernel.typing import FloatArray
@@ -15,6 +15,8 @@ FACTORS = np.array([1.0, 3.0, 10.0])  # of the deviation, in shares of all obser
 SHARES, N_OF_SHARES, N_OF_WIDTH = (0.92, 0.075, 0.005), 40.0, 160.0
 WILD_SHARE = 3e-4  # of observations that no prediction describes
 WILD = 3.0  # their deviation from predictions, in deviations of all targets
+STEP = 0.02  # by which a new error moves the logarithm of the width, in its slope in nats
+STEEPEST = 5.0  # slope that counts, as a normal law has no bound
 FARTHEST = 8.0  # deviations; beyond, the rounding of probabilities near one hides differences
 
 
@@ -63,6 +65,23 @@ class ErrorLaw:
         start = np.append(np.log(SHARES[1:]) - np.log(SHARES[0]), np.zeros(int(has_width)))
         width, log_shares = parts(minimize(loss, start, method="BFGS").x)
         return cls.of(width, tuple(np.exp(log_shares).tolist()))
+
+    def after(self, errors: FloatArray) -> "ErrorLaw":
+        """Return the law after independent errors (n,) in predicted deviations, in their order.
+
+        The width climbs the log density of one error after the other, and forgets older ones. A law
+        whose deviation is one, with which moments are those of the kernels, stays.
+        """
+        if self.deviation == 1:
+            return self
+        (shares, factors), growth = np.array(self.normals).T, 1.0
+        for error in np.clip(errors, -FARTHEST, FARTHEST):
+            scales = growth * factors
+            squares = (error / scales) ** 2
+            slope = softmax(np.log(shares) + norm.logpdf(error, scale=scales)) @ squares - 1
+            growth *= np.exp(STEP * min(slope, STEEPEST))
+        width, deviation = float(growth * self.width), float(growth * self.deviation)
+        return replace(self, width=width, deviation=deviation)
 
     @property
     def normals(self) -> list[tuple[float, float]]:

@@ -144,10 +144,10 @@ class FittedModel:
         mixture = self.mixture
         with kernel_errors("the rows cannot join the model"):
             log_densities = mixture.log_densities(rows, joint)
-            updated, ahead = mixture.with_rows(rows, log_densities), self.ahead
+            updated, ahead = mixture.with_rows(rows, joint, log_densities), self.ahead
             if ahead is not None:
-                of_ahead = ahead.log_densities(rows, ahead.joint(rows.X))
-                ahead = ahead.with_rows(rows, of_ahead)
+                of_ahead = ahead.joint(rows.X)
+                ahead = ahead.with_rows(rows, of_ahead, ahead.log_densities(rows, of_ahead))
         gains = [self._log_density(one, rows, log_densities) for one in self.kernels]
         with np.errstate(divide="ignore"):
             log_prior = np.log([one.probability for one in self.kernels])

@@ -129,10 +129,13 @@ class MixturePredictor:
         every = zip(self.predictors, joint, strict=True)
         return np.array([one.log_density(rows, moments) for one, moments in every])
 
-    def with_rows(self, rows: TrainingData, log_densities: FloatArray) -> "MixturePredictor":
-        """Return the mixture that is also given new rows, with these densities.
+    def with_rows(
+        self, rows: TrainingData, joint: Sequence[Moments], log_densities: FloatArray
+    ) -> "MixturePredictor":
+        """Return the mixture that is also given new rows, with these moments and densities.
 
-        Weights are multiplied by the densities, and a component whose weight vanishes is left out.
+        Weights are multiplied by the densities, a component whose weight vanishes is left out, and
+        the law of errors learns from the rows.
         Exact predictors take O(n_samples^2) for each row, and others are made again for all rows.
         """
         weights, data = softmax(np.log(self.weights) + log_densities), self.data.joined(rows)
@@ -145,7 +148,12 @@ class MixturePredictor:
                     make = partial(ExactPredictor, first=first)
                 if weight > MIN_WEIGHT:
                     predictors[replace(one, weight=weight)] = make(one.expression, one.theta, data)
-        other = self._with(data=data)
+        innovations = (
+            one.innovations(rows, moments)[0]
+            for one, moments in zip(self.predictors, joint, strict=True)
+        )
+        errors = ndtri(self.weights @ np.array([ndtr(one) for one in innovations]))
+        other = self._with(data=data, law=self.law.after(errors))
         other._set(predictors)
         return other
 

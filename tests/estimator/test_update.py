@@ -3,6 +3,7 @@
 import copy
 import pickle
 import re
+import warnings
 
 import numpy as np
 import pandas as pd
@@ -70,7 +71,8 @@ def conditioned_anew(model, X, y, given=None):
 
 
 def assert_same_predictions(found, expected, X):
-    """Compare two mixtures at inputs in unit intervals."""
+    """Compare two mixtures, but for what the first has learned of errors, in unit intervals."""
+    found = found.with_law(expected.law)
     for one, other in zip(found.moments(X), expected.moments(X), strict=True):
         np.testing.assert_allclose(one, other, rtol=1e-8, atol=1e-8)
     levels = np.array([0.1, 0.9])
@@ -492,6 +494,26 @@ def test_a_second_change_warns_again_and_one_that_is_learnt_does_not():
     model.refit(x[:50], y[:50], "MAT12[0]")
     stream(model, x, y, first=50, step=2)
     assert model.outcomes_["inside"].mean() > 0.9  # two rows of 110 are at a change
+
+
+@pytest.mark.parametrize("factor", [0.25, 4])
+def test_intervals_follow_noise_that_changes_and_those_of_one_kernel_do_not(rng, factor):
+    X = rng.uniform(-2, 2, size=(220, 1))
+    noise = 0.2 * np.where(np.arange(220) < 60, 1, factor) * rng.normal(size=220)
+    y = np.sin(2 * X[:, 0]) + noise
+    model = refitted("SE[0]", X, y, n=60, averaging="posterior")
+    plain, at = copy.deepcopy(model).set_params(averaging=None), np.zeros((1, 1))
+    plain.refit(X[:60], y[:60], "SE[0]")
+    stds = [one.predict(at, return_std=True)[1][0] for one in (model, plain)]
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", "the 95 % intervals of the 20 rows")
+        stream(model, X, y, first=60, step=20)
+        stream(plain, X, y, first=60, step=20)
+    grown = [one.predict(at, return_std=True)[1][0] for one in (model, plain)] / np.array(stds)
+    assert 0.6 < np.log(grown[0]) / np.log(factor) < 1.2  # the function has a part of both stds
+    assert 0.9 < grown[1] < 1  # only the mean is surer
+    inside = model.outcomes_["inside"][-80:]
+    assert inside.mean() == pytest.approx(0.95, abs=0.075)  # three errors
 
 
 def test_rows_that_exclude_a_kernel_leave_answers_of_the_others(rng):

@@ -14,7 +14,7 @@ from autokernel.data.scales import Scale
 from autokernel.inference import TrainingData, one_blas_thread
 from autokernel.inference.exact import ExactPredictor
 from autokernel.model import MixtureComponent
-from autokernel.model.errors import FACTORS, NORMAL, PRIOR_LAW, WILD, ErrorLaw
+from autokernel.model.errors import FACTORS, NORMAL, PRIOR_LAW, SERIES_LAW, STEP, WILD, ErrorLaw
 from autokernel.model.mixture import MixturePredictor
 from tests.batteries import target_on
 from tests.fits import wave
@@ -112,6 +112,21 @@ def test_few_rows_leave_the_law_near_its_prior():
     assert far.shares[-1] > few.shares[-1]
     fixed = ErrorLaw.learned(np.array([2.0, -2.0]), np.ones(2), has_width=False)
     assert fixed.width == 1
+
+
+@pytest.mark.parametrize("law", [PRIOR_LAW, SERIES_LAW, HEAVY])
+@pytest.mark.parametrize("factor", [0.3, 1.0, 3.0])
+def test_a_law_follows_errors_and_forgets_older_ones(law, factor):
+    rng, n, widths = np.random.default_rng(0), 200, []
+    shares, factors = np.array(law.normals).T
+    for _ in range(16):
+        own = rng.choice(factors, n, p=shares / shares.sum())
+        found = law.after(10 * rng.normal(size=5)).after(factor * own * rng.normal(size=n))
+        assert found.deviation / law.deviation == pytest.approx(found.width / law.width)
+        widths.append(found.width / law.width)
+    assert np.median(widths) == pytest.approx(factor, rel=0.09)  # three errors
+    assert np.std(np.log(widths)) < 1.5 * np.sqrt(STEP / 2)  # the variance of slopes is two
+    assert np.isfinite(law.after(np.array([np.inf, -np.inf, 0.0])).width)
 
 
 def test_no_observation_within_the_range_of_targets_costs_much(mixture):
