@@ -516,8 +516,21 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
 
     def _set(self, run: Run, model: FittedModel, reason: StopReason | None = None) -> None:
         """Set the attributes of a fit, and those of its search if that had a reason to end."""
-        of_search = _attributes_of_search(run, reason, model) if reason else {}
-        self._set_fitted(model, target_name_=run.given.target_name, **of_search)
+        new: dict[str, Any] = {"target_name_": run.given.target_name}
+        if reason is not None:
+            histories = [stage.history for stage in run.stages]
+            new |= {
+                "_tried": [
+                    one.expression.canonical for own in histories for one in own.evaluations
+                ],
+                "search_history_": history_table(columns_of(histories, run.stage.columns.text_of)),
+                "n_iter_": sum(history.n_searched for history in histories),
+                "stop_reason_": reason,
+                "expected_improvement_": run.loop.expected_improvement,
+                "_found": model.evaluation.expression.canonical,  # perhaps none of these
+                "_n_searched": run.stage.n_searched,
+            }
+        self._set_fitted(model, **new)
 
     def _set_fitted(self, model: FittedModel, **more: Any) -> None:
         """Set all attributes of a fit at once: Ctrl-C finds the old ones or the new ones."""
@@ -740,19 +753,6 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         words = getattr(self, "best_expression_", None)
         details = {"name_details": str(self), "name_caption": words}
         return _VisualBlock("single", self, names=type(self).__name__, **details)
-
-
-def _attributes_of_search(run: Run, reason: str, model: FittedModel) -> dict[str, Any]:
-    histories = [stage.history for stage in run.stages]
-    return {
-        "_tried": [one.expression.canonical for own in histories for one in own.evaluations],
-        "search_history_": history_table(columns_of(histories, run.stage.columns.text_of)),
-        "n_iter_": sum(history.n_searched for history in histories),
-        "stop_reason_": reason,
-        "expected_improvement_": run.loop.expected_improvement,
-        "_found": model.evaluation.expression.canonical,  # perhaps none of these
-        "_n_searched": run.stage.n_searched,
-    }
 
 
 def _attributes_of(model: FittedModel) -> dict[str, Any]:

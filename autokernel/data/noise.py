@@ -94,8 +94,8 @@ class RowNoise:
     @classmethod
     def of_record(cls, shape: tuple[int, ...], record: Mapping[str, npt.ArrayLike]) -> "RowNoise":
         """Make the noise of a record."""
-        every = {name: np.asarray(one, dtype=float) for name, one in record.items()}
-        return cls(**{name: np.broadcast_to(one, shape) for name, one in every.items()})
+        every = {n: np.broadcast_to(np.asarray(one, float), shape) for n, one in record.items()}
+        return cls(**every)
 
     def variance(self, s: float | FloatArray) -> FloatArray:
         """Compute the noise variance of each row from that of all rows, or of single readings."""

@@ -5,7 +5,7 @@ import reprlib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields, is_dataclass
 from functools import partial
-from types import MappingProxyType, NoneType
+from types import NoneType
 from typing import Any, get_args, get_origin, get_type_hints
 
 import numpy as np
@@ -16,18 +16,15 @@ from autokernel.expression import Expression, custom_parts, parse_expression, pa
 from autokernel.typing import FloatArray, IntArray
 
 _MAX, _MIN = 1e150, 1e-150  # whose squares are finite
-_RANGES: Mapping[str, tuple[float, float]] = MappingProxyType(
-    dict.fromkeys(("X", "y", "weightless"), (-MAX_MAGNITUDE, MAX_MAGNITUDE))
-    | dict.fromkeys(("low", "origin", "shift", "places"), (-_MAX, _MAX))
-    | dict.fromkeys(("knots", "centre", "coefficients", "covariance"), (-_MAX, _MAX))
-    | dict.fromkeys(("extent", "unit", "width", "weight", "weights", "deviation"), (_MIN, _MAX))
-    | dict.fromkeys(
-        ("offset", "errors", "noise_std", "rounding", "scaled_noise_variance", "resolution"),
-        (0.0, _MAX**2),
-    )
-    | dict.fromkeys(("theta", "draws", "log_slopes"), (-700.0, 700.0))
-    | dict.fromkeys(("probability", "shares", "wild"), (0.0, 1.0))
-)
+_NAMES: dict[tuple[float, float], str] = {
+    (-MAX_MAGNITUDE, MAX_MAGNITUDE): "X y weightless",
+    (-_MAX, _MAX): "low origin shift places knots centre coefficients covariance",
+    (_MIN, _MAX): "extent unit width weight weights deviation",
+    (0.0, _MAX**2): "offset errors noise_std rounding scaled_noise_variance resolution",
+    (-700.0, 700.0): "theta draws log_slopes",
+    (0.0, 1.0): "probability shares wild",
+}
+_RANGES = {name: ends for ends, names in _NAMES.items() for name in names.split()}
 """The ranges of numbers by the names of their fields; others may be infinite or nan."""
 _FINITE = 2.0**53  # up to which numbers count whole ones
 

@@ -239,12 +239,6 @@ class _Side:
                 low = high - 2 * part.period  # it repeats
             self.steps = description.explained.steps(part, n_steps, (low, high))
 
-    def rows_near(self, step: int) -> BoolArray:
-        """Return which rows (n_samples,) have a level, or are nearer to a value than to others."""
-        if self.axis.levels:
-            return self.x == self.steps[step]
-        return np.abs(self.x[:, None] - self.steps).argmin(axis=1) == step
-
     def places(self, x: FloatArray) -> FloatArray:
         """Return the numbers of levels, nan for those that are not drawn, or places from 0 to 1."""
         if not self.has_levels:
@@ -332,7 +326,9 @@ def _is_near(sides: Sequence[_Side]) -> BoolArray:
     """Return where rows are: not too far on a map, on both sides on the curve of a level."""
     first, second = sides
     if first.has_levels and not second.has_levels:
-        every = (second.x[first.rows_near(step)] for step in range(len(first.steps)))
+        near = np.abs(first.x[:, None] - first.steps).argmin(axis=1)  # the value that is nearest
+        near = first.places(first.x) if first.axis.levels else near
+        every = (second.x[near == step] for step in range(len(first.steps)))
         return np.array([(second.steps >= x.min()) & (second.steps <= x.max()) for x in every])
     rows = np.column_stack([side.places(side.x) for side in sides])
     grid = np.meshgrid(*(side.places(side.steps) for side in sides), indexing="ij")

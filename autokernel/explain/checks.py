@@ -61,12 +61,13 @@ def checked(model: FittedModel, axes: Sequence[Axis], advice: str) -> Iterator[F
     residuals = _apart(np.clip(norm.ppf(probabilities), -MOST_DEVIATIONS, MOST_DEVIATIONS), model)
     deviation = max(float(np.median(np.abs(residuals)) / norm.ppf(0.75)), LEAST_DEVIATION)
     judged = residuals / deviation if deviation < 0.5 else residuals  # outliers widen the noise
-    near = ~_is_far(residuals)
+    near, is_far, size = ~_is_far(residuals), _is_far(judged), np.abs(judged)
     yield from _shared_by_far_rows(judged, model, axes)
-    if _stand_apart(judged):
+    # rows are far off, by twice as much as any of the others
+    if 0 < is_far.sum() < len(size) and size[is_far].min() > 2 * size[~is_far].max():
         yield from _far_rows(judged, model.given_rows)
         # a fit that leaves half of the variance is poor
-        if np.mean(errors**2) > 0.5 * np.var(data.y) and near[_is_far(judged)].any():
+        if np.mean(errors**2) > 0.5 * np.var(data.y) and near[is_far].any():
             yield Fact("fit", "is hidden", deviation, evidence="residuals", text=MASKING)
     elif near.sum() < MIN_ROWS or np.ptp(np.abs(residuals[near])) < LEAST_DEVIATION:
         yield from _far_rows(residuals, model.given_rows)
@@ -127,13 +128,6 @@ def _excluded(rows: IntArray, sizes: FloatArray) -> Fact:
         text = f"{subject} {are} excluded as {outliers} {far} standard deviations off"
     fact = Fact(subject, "excluded", float(sizes.max()), evidence="predictions by other rows")
     return fact.said(f"{capital(text)} (rows are counted from 0).")
-
-
-def _stand_apart(residuals: FloatArray) -> bool:
-    """Whether rows are far off, by twice as much as any of the others."""
-    size, is_far = np.abs(residuals), _is_far(residuals)
-    most = size[~is_far].max(initial=0.0)
-    return bool(is_far.any() and not is_far.all() and size[is_far].min() > 2 * most)
 
 
 def _is_far(residuals: FloatArray) -> BoolArray:
@@ -253,14 +247,26 @@ def _skewness(residuals: FloatArray, near: BoolArray, advice: str) -> list[Fact]
 
 
 def _left_over(model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]:
-    """Say whether residuals still repeat, or follow each other."""
+    """Say whether residuals still repeat, or follow each other.
+
+    The best kernel predicts each row from the rows before it along a column.
+    """
+    evaluation, every = model.evaluation, model.transformed
     for column, axis in enumerate(axes):
-        is_time = len(axes) == 1 or axis.origin is not None
-        if is_time and not axis.levels and np.ptp(model.mixture.data.inputs.filled[:, column]) > 0:
-            x, innovations = _innovations(model, column)
-            if len(innovations):
-                scaled = innovations / np.sqrt(np.sum(innovations**2))
-                yield from _repeating(x, scaled, axis) or _autocorrelated(scaled, axis)
+        is_time, x = len(axes) == 1 or axis.origin is not None, every.inputs.filled[:, column]
+        if not is_time or axis.levels or np.ptp(x) == 0:
+            continue
+        order = np.argsort(x, kind="stable")
+        data = every.take(order)
+        covariance = cross_covariance(evaluation.expression, data.inputs, data.inputs)
+        K = covariance.forward(np.exp(evaluation.theta[:-1])).copy()
+        K[np.diag_indices(len(K))] += data.noise.variance(model.scaled_noise_variance)
+        try:
+            innovations = solve_triangular(cholesky(K, lower=True), data.y, lower=True)
+        except LinAlgError:
+            continue  # there are no residuals
+        scaled = innovations / np.sqrt(np.sum(innovations**2))
+        yield from _repeating(x[order], scaled, axis) or _autocorrelated(scaled, axis)
 
 
 def _with_columns(
@@ -330,24 +336,6 @@ def _autocorrelated(residuals: FloatArray, axis: Axis) -> list[Fact]:
     fact = Fact("residuals", "follow each other", largest, evidence=f"autocorrelation of {BEFORE}")
     pvalue = len(lags) * 2 * float(norm.sf(z.max()))
     return _alarm(pvalue, fact, f"{text} with those {before} is {largest:.2f}.")
-
-
-def _innovations(model: FittedModel, column: int) -> tuple[FloatArray, FloatArray]:
-    """Predict each row by the best kernel from the rows before it along a column.
-
-    Returns the values (n,) of the column in order, and the residuals (n,) in their standard
-    deviations, none where the covariance matrix has no Cholesky factor.
-    """
-    evaluation, data = model.evaluation, model.transformed
-    data = data.take(np.argsort(data.inputs.filled[:, column], kind="stable"))
-    covariance = cross_covariance(evaluation.expression, data.inputs, data.inputs)
-    K = covariance.forward(np.exp(evaluation.theta[:-1])).copy()
-    K[np.diag_indices(len(K))] += data.noise.variance(model.scaled_noise_variance)
-    try:
-        residuals = solve_triangular(cholesky(K, lower=True), data.y, lower=True)
-    except LinAlgError:
-        residuals = np.empty(0)
-    return data.inputs.filled[:, column], residuals
 
 
 def _about_noise(model: FittedModel) -> str:

@@ -317,14 +317,15 @@ class ExponentialKernel(BaseKernel):
 class DistanceKernel(ExponentialKernel):
     """A kernel of the distance in multiples of a lengthscale, which scikit-learn has too."""
 
-    parameters = (LENGTHSCALE, VARIANCE)
+    parameters: tuple[KernelParameter, ...] = (LENGTHSCALE, VARIANCE)
     broadcasts = True
     is_stationary = True
     sklearn_kernel: Callable[..., Kernel]
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        lengthscale, variance = params
-        return scaled_kernel(variance, self.sklearn_kernel, length_scale=lengthscale * scale)
+        lengthscale, variance, *others = params
+        own = {one.name: value for one, value in zip(self.parameters[2:], others, strict=True)}
+        return scaled_kernel(variance, self.sklearn_kernel, length_scale=lengthscale * scale, **own)
 
 
 class CallableKernel(BaseKernel):

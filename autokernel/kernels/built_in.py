@@ -103,7 +103,7 @@ class SquaredExponential(DistanceKernel):
         return np.array([-2.0 * (weights @ at.values), 0.0])  # the exponent scales as l^-2
 
 
-class RationalQuadratic(ExponentialKernel):
+class RationalQuadratic(DistanceKernel):
     """``v (1 + (x-x')^2 / (2 a l^2))^-a``; SOT appendix A.4, item 4."""
 
     name = "RQ"
@@ -112,8 +112,7 @@ class RationalQuadratic(ExponentialKernel):
         r"<variance>\left(1 + \frac{(<x> - <x'>)^2}{2 \cdot <alpha> \cdot <lengthscale>^2}"
         r"\right)^{-<alpha>}"
     )
-    broadcasts = True
-    is_stationary = True
+    sklearn_kernel = SklearnRationalQuadratic
     limits = (SquaredExponential(),)  # as alpha grows: (1 + z / a)^-a goes to exp(-z)
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
@@ -130,12 +129,6 @@ class RationalQuadratic(ExponentialKernel):
         ratio = distance / (distance + 2 * alpha * lengthscale**2)  # z / (1 + z)
         shared = alpha * (weights @ ratio)
         return np.array([2.0 * shared, 0.0, weights @ at.values + shared])
-
-    def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        lengthscale, variance, alpha = params
-        return scaled_kernel(
-            variance, SklearnRationalQuadratic, length_scale=lengthscale * scale, alpha=alpha
-        )
 
 
 class Matern32(DistanceKernel):

@@ -219,10 +219,8 @@ class Share(BaseKernel):
         ]
         if not self.is_rest:
             return whole, slopes
-        first, *later = others
-        rest, before = first, values[0]
-        for value, other in zip(values[1:], later, strict=True):  # 1 - ab = (1 - a) + a (1 - b)
-            rest, before = rest + before * other, before * value
+        # 1 - ab = (1 - a) + a (1 - b)
+        rest = np.sum([np.prod(values[:n], axis=0) * one for n, one in enumerate(others)], axis=0)
         return rest, [-slope for slope in slopes]
 
 
