@@ -178,12 +178,9 @@ def seasons_of(x: FloatArray) -> tuple[float, ...]:
     """
     if len(known := np.unique(x[~np.isnan(x)])) < 2:
         return ()
-    step, longest = float(np.median(np.diff(known))), longest_period(known)
-    return tuple(
-        season
-        for season in SEASONS.values()
-        if _ROWS_OF_CYCLE * step <= season * (1 + _UNEQUAL) and season <= longest
-    )
+    shortest, longest = _ROWS_OF_CYCLE * float(np.median(np.diff(known))), longest_period(known)
+    seasons = (one for one in SEASONS.values() if one <= longest)
+    return tuple(one for one in seasons if shortest <= one * (1 + _UNEQUAL))
 
 
 def longest_period(x: FloatArray) -> float:

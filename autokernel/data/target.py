@@ -45,9 +45,13 @@ class Target:
 
         The standardisation is that of ``GaussianProcessRegressor(normalize_y=True)``, except for a
         constant, whose width is the rounding of its value, so that no unit makes it vary. Rows with
-        known errors count less. The ``log_offset`` is added before a logarithm is taken.
+        known errors count less, the larger these are compared with the spread of all rows. The
+        ``log_offset`` is added before a logarithm is taken.
         """
-        weights = _standardising_weights(y, noise)
+        weights = noise.weights
+        for _ in range(_ROUNDS if noise.errors.any() else 0):
+            _, variance = mean_and_variance(y, weights)
+            weights = noise.multiplied(1 / max(variance, MIN_SPREAD**2)).influence
         shift, width = float(y[0]), _rounding(float(y[0]))
         if np.ptp(y) > 0:
             shift, variance = mean_and_variance(y, weights)
@@ -86,15 +90,6 @@ class Target:
         """Convert standardised targets to the units of the user; what is left of rounding is 0."""
         y = self.shift + self.width * u
         return np.where(np.abs(y) <= ROUNDING * abs(self.shift), 0.0, y)
-
-
-def _standardising_weights(y: FloatArray, noise: RowNoise) -> FloatArray:
-    """Weight rows (n,) less, the larger their known error is, compared with the spread of all."""
-    found = noise.weights
-    for _ in range(_ROUNDS if noise.errors.any() else 0):
-        _, variance = mean_and_variance(y, found)
-        found = noise.multiplied(1 / max(variance, MIN_SPREAD**2)).influence
-    return found
 
 
 def _rounding(value: float) -> float:

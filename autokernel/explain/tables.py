@@ -36,8 +36,6 @@ _MARKUP = re.compile(r"([\\`*_\[\]<>$|~&#])")  # characters with a meaning in Ma
 class Text(str):
     """A text of paragraphs that reads as such without ``print``; a notebook shows it too."""
 
-    __slots__ = ()
-
     def __repr__(self) -> str:
         return "\n".join(textwrap.fill(line, LINE_WIDTH) for line in self.split("\n"))
 

@@ -186,12 +186,7 @@ class BaseKernel(Declared, ABC):
         """
         return None
 
-    def parameters_on(
-        self,
-        unit: float,  # noqa: ARG002 - used by one, as is_of_dates
-        *,
-        is_of_dates: bool = False,  # noqa: ARG002
-    ) -> tuple[KernelParameter, ...]:
+    def parameters_on(self, unit: float, *, is_of_dates: bool) -> tuple[KernelParameter, ...]:  # noqa: ARG002 - used by one
         """Return the parameters for a column that is searched in multiples of ``unit``."""
         return self.parameters
 

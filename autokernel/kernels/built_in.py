@@ -196,10 +196,8 @@ class Periodic(ExponentialKernel):
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
         """Build ``ConstantKernel * ExpSineSquared``, whose length scale is 2 l and has no unit."""
         lengthscale, variance, period = params
-        length_scale, periodicity = 2 * lengthscale, period * scale
-        return scaled_kernel(
-            variance, ExpSineSquared, length_scale=length_scale, periodicity=periodicity
-        )
+        own = {"length_scale": 2 * lengthscale, "periodicity": period * scale}
+        return scaled_kernel(variance, ExpSineSquared, **own)
 
 
 class Seasonal(Periodic):
@@ -216,11 +214,9 @@ class Seasonal(Periodic):
     def __init__(self, period: float) -> None:
         super().__init__(name_of_period(period))
         self.period = float(period)
-        self.parameters = self.parameters_on(1.0)
+        self.parameters = self.parameters_on(1.0, is_of_dates=False)
 
-    def parameters_on(
-        self, unit: float, *, is_of_dates: bool = False
-    ) -> tuple[KernelParameter, ...]:
+    def parameters_on(self, unit: float, *, is_of_dates: bool) -> tuple[KernelParameter, ...]:
         """Return the parameters, with the prior of the period in multiples of ``unit``."""
         share, shape = self.period / unit, CALENDAR_SHAPE if is_of_dates else SEASON_SHAPE
         start = ((1 - 3 * shape**-0.5) * share, (1 + 3 * shape**-0.5) * share)

@@ -200,9 +200,7 @@ class LogGammaPrior:
     @classmethod
     def of(cls, parameters: Sequence[KernelParameter], *, priors: Priors) -> "LogGammaPrior":
         """Build the prior of these parameters."""
-        entries = [parameter.prior_in(priors) for parameter in parameters]
-        shape, rate = np.array(entries, dtype=float).T
-        return cls(shape, rate)
+        return cls(*np.array([one.prior_in(priors) for one in parameters], dtype=float).T)
 
     def log_density(self, theta: FloatArray) -> FloatArray:
         """Compute the log density at theta, summed over the last axis: (..., n_params) to (...)."""

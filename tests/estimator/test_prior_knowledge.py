@@ -114,8 +114,9 @@ def test_the_prior_of_a_known_period_is_narrow_in_the_unit_of_the_column():
         leaf for leaf in model._fitted.evaluation.expression.leaves if leaf.kernel.name == "PER12"
     )
     extent = X["month"].max()
-    shape, rate = leaf.kernel.parameters_on(extent)[-1].prior_in({"period": (2, 50)})
-    assert model._fitted.mixture.data.parameters(leaf) == leaf.kernel.parameters_on(extent)
+    own = leaf.kernel.parameters_on(extent, is_of_dates=False)
+    shape, rate = own[-1].prior_in({"period": (2, 50)})
+    assert model._fitted.mixture.data.parameters(leaf) == own
     assert extent * shape / rate == pytest.approx(12)
     assert extent * np.sqrt(shape) / rate == pytest.approx(0.05 * 12)
     model.refit(X[:40], y[:40])  # rows of another extent
