@@ -221,10 +221,8 @@ def _first_equal(
     is_own = (errors > 0) | gaps[~gaps[:, kept].all(axis=1)].any(axis=0)
     table = np.column_stack([np.nan_to_num(X), y, np.where(is_own, np.arange(len(y)), -1)])
     found, numbers = np.full(len(table), -1), np.flatnonzero(kept)
-    order = numbers[np.lexsort(table[numbers].T)]
-    begins = np.ones(len(order), dtype=bool)
-    begins[1:] = np.any(table[order[1:]] != table[order[:-1]], axis=1)
-    found[order] = order[begins][np.cumsum(begins) - 1]
+    _, first, equal = np.unique(table[numbers], axis=0, return_index=True, return_inverse=True)
+    found[numbers] = numbers[first[equal]]
     return found
 
 
