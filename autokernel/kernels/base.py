@@ -318,7 +318,7 @@ class DistanceKernel(ExponentialKernel):
     sklearn_kernel: Callable[..., Kernel]
 
     def to_sklearn(self, params: FloatArray, *, scale: float) -> Kernel:
-        lengthscale, variance, *others = params
+        lengthscale, variance, *others = params  # others have the names of scikit-learn
         own = {one.name: value for one, value in zip(self.parameters[2:], others, strict=True)}
         return scaled_kernel(variance, self.sklearn_kernel, length_scale=lengthscale * scale, **own)
 
