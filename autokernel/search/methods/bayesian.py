@@ -38,18 +38,16 @@ class BayesianStrategy(Strategy):
     def _resolve_acquisition(self) -> Acquisition:
         return resolve("acquisition", self.acquisition, registry=ACQUISITIONS, kind=Acquisition)
 
+    def _values(self, belief: Belief) -> Values:
+        return self._resolve_acquisition().values(belief)
+
     @abstractmethod
     def _kernel_kernel(self, task: Task) -> KernelKernel:
         """Return the kernel between expressions, one for each task."""
 
     @abstractmethod
     def _highest(
-        self,
-        values: Values,
-        known: Sequence[Expression],
-        task: Task,
-        history: History,
-        rng: np.random.Generator,
+        self, belief: Belief, known: Sequence[Expression], task: Task, history: History
     ) -> Expression | None:
         """Search the expression of highest acquisition value that is not known, None if none is."""
 
@@ -61,7 +59,6 @@ class BayesianStrategy(Strategy):
         Each kernel of a batch is chosen as if the earlier ones had their predicted scores (kriging
         believer). Little improvement is expected near these, so that the next kernel differs.
         """
-        acquisition = self._resolve_acquisition()
         known = [evaluation.expression for evaluation in history.evaluations]
         scores = history.scores / history.n_samples
         finite = np.isfinite(scores)  # a failed kernel gets the lowest finite score
@@ -74,8 +71,8 @@ class BayesianStrategy(Strategy):
         surrogate = SurrogateGP(self._kernel_kernel(task), known, scores, log_prior)
         proposals: list[Expression] = []
         while True:
-            values = acquisition.values(Belief(surrogate, best, rng))
-            proposal = self._highest(values, known, task, history, rng) or task.any_unknown(known)
+            belief = Belief(surrogate, best, rng)
+            proposal = self._highest(belief, known, task, history) or task.any_unknown(known)
             if proposal is not None:
                 proposals.append(proposal)
             if proposal is None or len(proposals) == n_proposals:

@@ -15,7 +15,7 @@ from autokernel.exceptions import CustomPartError, warn_of_part
 from autokernel.expression import Expression, arranged
 from autokernel.inference import TrainingData, paired_covariance
 from autokernel.kernels import Priors
-from autokernel.search.acquisition import Acquisition, Values
+from autokernel.search.acquisition import Acquisition, Belief
 from autokernel.search.history import History, Phase
 from autokernel.search.methods.bayesian import BayesianStrategy, parents_of
 from autokernel.search.strategy import AT_LEAST_ONE, Task
@@ -89,14 +89,9 @@ class BOMS(BayesianStrategy):
         return task.cached(HellingerKernel, make)
 
     def _highest(
-        self,
-        values: Values,
-        known: Sequence[Expression],
-        task: Task,
-        history: History,
-        rng: np.random.Generator,
+        self, belief: Belief, known: Sequence[Expression], task: Task, history: History
     ) -> Expression | None:
-        texts = {expression.canonical for expression in known}
+        values, texts = self._values(belief), {expression.canonical for expression in known}
         unknown = [e for e in self._candidates(task, history) if e.canonical not in texts]
         return unknown[int(np.argmax(values(unknown)))] if unknown else None
 

@@ -11,7 +11,7 @@ from sklearn.utils._param_validation import StrOptions
 
 from autokernel.evidence import Estimate, Evaluation
 from autokernel.expression import Expression
-from autokernel.search.acquisition import Acquisition, Belief, Values
+from autokernel.search.acquisition import Acquisition, Belief
 from autokernel.search.climb import SMALLEST_TOL, Climb
 from autokernel.search.distances import SOTKernel
 from autokernel.search.history import History
@@ -95,27 +95,18 @@ class SOT(BayesianStrategy):
         return task.cached(self._kernel_type, self._kernel_type)
 
     def _highest(
-        self,
-        values: Values,
-        known: Sequence[Expression],
-        task: Task,
-        history: History,
-        rng: np.random.Generator,
+        self, belief: Belief, known: Sequence[Expression], task: Task, history: History
     ) -> Expression | None:
         excluded = frozenset(expression.canonical for expression in known)
         n_generations = 6 if len(task.grammar.columns) == 1 else 10  # SOT, appendix D
-        found = self._evolved(values, task, history, n_generations, rng)
+        found = self._evolved(belief, task, history, n_generations)
         return next((one for one in found if one.canonical not in excluded), None)
 
     def _evolved(
-        self,
-        acquisition: Values,
-        task: Task,
-        history: History,
-        n_generations: int,
-        rng: np.random.Generator,
+        self, belief: Belief, task: Task, history: History, n_generations: int
     ) -> list[Expression]:
         """Search kernels of high acquisition value by evolution (SOT, algorithm 2), best first."""
+        acquisition, rng = self._values(belief), belief.rng
         values: dict[str, float] = {}
         met: dict[str, Expression] = {}
 
@@ -158,11 +149,9 @@ class SOT(BayesianStrategy):
         near = task.neighbours(best, {*task.near(best.expression)} - known)
         near = [one for one in near if np.isfinite(one.score)]
         estimates = {one.expression.canonical: one for one in near}
-        acquisition = self._resolve_acquisition()
         surrogate = surrogate_below(best.score, [*fits, *near], self._kernel_kernel(task))
-        values = acquisition.values(Belief(surrogate, 0.0, rng))
         focused = replace(task, grammar=task.focus(best.expression.columns))
-        found = self._evolved(values, focused, history, N_GENERATIONS, rng)
+        found = self._evolved(Belief(surrogate, 0.0, rng), focused, history, N_GENERATIONS)
         if not (found := [one for one in found if one.canonical not in known][:MAX_JUDGED]):
             return []
         for _ in range(MAX_ROUNDS):
@@ -177,7 +166,7 @@ class SOT(BayesianStrategy):
             kernels = [one.expression for one in new]
             surrogate = surrogate.given(kernels, scores, STD_OF_ESTIMATES**2)
         gains = nats_to_gain(*surrogate.predict(found))
-        order = np.argsort(-acquisition.values(Belief(surrogate, 0.0, rng))(found), kind="stable")
+        order = np.argsort(-self._values(Belief(surrogate, 0.0, rng))(found), kind="stable")
         steps = [n for n in order if gains[n] > least] or [int(np.argmax(gains))]
         return [
             replace(estimates.get(found[n].canonical, Estimate(found[n])), expected=float(gains[n]))
