@@ -65,9 +65,8 @@ class FrequencyKernel(KernelKernel):
         tables = self._tables(tuple(items if others is None else others))
         found = []
         for kind, (indices, columns) in enumerate(tables):
-            # elements that are not in the table add to the distance in full
-            dense, foreign = _dense([one[kind] for one in rows], indices)
-            found.append(0.5 * (cdist(dense, columns, metric="cityblock") + foreign[:, None]))
+            dense = _dense([one[kind] for one in rows], indices)
+            found.append(0.5 * cdist(dense, columns, metric="cityblock"))
         return np.stack(found)
 
     def _make_tables(
@@ -78,22 +77,17 @@ class FrequencyKernel(KernelKernel):
         for lists in zip(*map(self._frequencies, items), strict=True):
             distinct = dict.fromkeys(element for frequencies in lists for element in frequencies)
             indices = {element: index for index, element in enumerate(distinct)}
-            tables.append((indices, _dense(lists, indices)[0]))
+            tables.append((indices, _dense(lists, indices)))
         return tables
 
 
-def _dense(
-    lists: Sequence[Frequencies], indices: Mapping[Any, int]
-) -> tuple[FloatArray, FloatArray]:
-    """Build the matrix of frequencies, and the sums (n,) of those without an index."""
-    matrix, foreign = np.zeros((len(lists), len(indices))), np.zeros(len(lists))
+def _dense(lists: Sequence[Frequencies], indices: Mapping[Any, int]) -> FloatArray:
+    """Build the matrix of frequencies; its last column sums those of elements without an index."""
+    matrix = np.zeros((len(lists), len(indices) + 1))
     for row, frequencies in enumerate(lists):
         for element, value in frequencies.items():
-            if (index := indices.get(element)) is None:
-                foreign[row] += abs(value)
-            else:
-                matrix[row, index] = value
-    return matrix, foreign
+            matrix[row, indices.get(element, -1)] += value
+    return matrix
 
 
 class SurrogateGP:
