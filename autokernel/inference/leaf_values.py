@@ -1,7 +1,7 @@
 """Likelihoods of kernels that differ by one leaf, from values of leaves that are kept."""
 
 from collections.abc import Sequence
-from functools import cache
+from functools import cache, lru_cache
 
 import numpy as np
 from scipy.linalg import LinAlgError
@@ -24,20 +24,16 @@ class LeafValues:
 
     def __init__(self, data: TrainingData) -> None:
         self.data = data
-        self._covariance_of = cache(lambda leaf: Covariance(leaf, data.pairs))
+        covariance_of = cache(lambda leaf: Covariance(leaf, data.pairs))
         self._likelihoods: dict[str, ExactLikelihood] = {}  # on each scale of the target
-        self._kept: dict[tuple[str, bytes], FloatArray] = {}  # the oldest first
-        self._n_bytes = 0
+        n_bytes = 8 * len(data.y) * (len(data.y) + 1) // 2  # of each leaf
+        self._kept = lru_cache(max(1, MAX_LEAF_BYTES // n_bytes))(
+            lambda leaf, params: covariance_of(leaf).forward(np.frombuffer(params))
+        )
 
     def __call__(self, leaf: Leaf, params: FloatArray) -> FloatArray:
         """Compute the packed values of a leaf; do not overwrite them."""
-        key = leaf.canonical, params.tobytes()
-        if (found := self._kept.get(key)) is None:
-            self._kept[key] = found = self._covariance_of(leaf).forward(params)
-            self._n_bytes += found.nbytes
-            while self._n_bytes > MAX_LEAF_BYTES and len(self._kept) > 1:
-                self._n_bytes -= self._kept.pop(next(iter(self._kept))).nbytes
-        return found
+        return self._kept(leaf, params.tobytes())
 
     def without_leaf(
         self, expression: Expression, slots: Sequence[Slot], node: int, theta: FloatArray
