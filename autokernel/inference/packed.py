@@ -1,6 +1,7 @@
 """Symmetric matrices in rectangular full packed form, and their Cholesky factors."""
 
 from collections.abc import Callable
+from copy import copy
 from functools import lru_cache
 from math import isqrt
 
@@ -59,16 +60,14 @@ class PackedCholesky:
     """
 
     def __init__(self, packed: FloatArray) -> None:
-        factor, info = dpftrf(isqrt(2 * len(packed)), packed, uplo="L", overwrite_a=1)
-        self._set(factor)
+        self.n = isqrt(2 * len(packed))
+        self.factor, info = dpftrf(self.n, packed, uplo="L", overwrite_a=1)
         if info != 0:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite")
-        if not np.isfinite(self._diagonal).all():  # LAPACK does not report NaN
+        if not np.isfinite(
+            self.factor[packed_diagonal(self.n)]
+        ).all():  # LAPACK does not report NaN
             raise LinAlgError("the matrix has entries that are not finite")
-
-    def _set(self, factor: FloatArray) -> None:
-        self.n, self.factor = isqrt(2 * len(factor)), factor
-        self._diagonal = factor[packed_diagonal(self.n)]
 
     def extended(self, cross: FloatArray, corner: FloatArray) -> "PackedCholesky":
         """Return the factor of the matrix with m more rows and columns. O(n^2 m).
@@ -83,12 +82,12 @@ class PackedCholesky:
         L[:n, :n] = dtfttr(n, self.factor, uplo="L")[0]
         L[n:, :n] = V.T
         L[n:, n:] = dtfttr(m, block.factor, uplo="L")[0]
-        other = object.__new__(PackedCholesky)
-        other._set(pack(L))
+        other = copy(self)
+        other.n, other.factor = n + m, pack(L)
         return other
 
     def log_determinant(self) -> float:
-        return float(2.0 * np.log(self._diagonal).sum())
+        return float(2.0 * np.log(self.factor[packed_diagonal(self.n)]).sum())
 
     def solve(self, y: FloatArray) -> FloatArray:
         """Solve for one right-hand side (n,). O(n^2)."""
