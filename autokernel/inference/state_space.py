@@ -411,7 +411,8 @@ class Filtered:
         residual = self.filter.whitened(self.innovations[..., :1])
         quadratic = float((residual**2).sum() + self.beta @ self.beta)
         log_determinant = float(np.log(self.filter.f).sum() + 2 * np.log(np.diag(L)).sum())
-        self.value = -0.5 * (quadratic + log_determinant + len(data.y) * LOG_2PI)
+        value = -0.5 * (quadratic + log_determinant + len(data.y) * LOG_2PI)
+        self.value, self.noise = value + data.noise.correction(theta[-1]), data.noise
 
     def after(self, row: Any, states: Any) -> FloatArray:
         """Return some states after some rows (..., n_states, n_columns), for mixed columns."""
@@ -423,8 +424,8 @@ class Filtered:
         """The slopes of :meth:`Filter.backward` for mixed columns."""
         return self.filter.backward(self.innovations)
 
-    def gradient(self, s: float) -> FloatArray:
-        """Differentiate the value in the logs of the parameters and of the noise variance ``s``.
+    def gradient(self, log_noise: float) -> FloatArray:
+        """Differentiate the value in the logs of the parameters and of the noise variance.
 
         With ``G = alpha alpha^T - K^-1``, the derivative along a change D of the covariance is
         ``tr(G D) / 2``.
@@ -439,7 +440,8 @@ class Filtered:
         of_rows = np.where(rows.is_row, rows.noise.slope, 0.0) * (alpha**2 - precision)
         of_F = (alpha[..., None] * self.beta - others @ self.inverse_L) * self.roots
         of_kernel = self._of_states() + self._of_weights() + self._of_periods(of_F)
-        return np.append(of_kernel, 0.5 * s * of_rows.sum())
+        of_noise = 0.5 * float(np.exp(log_noise)) * of_rows.sum()
+        return np.append(of_kernel, of_noise + self.noise.slope_of_correction(log_noise))
 
     def _of_states(self) -> FloatArray:
         """Differentiate in what the states depend on, backwards through the filter."""
@@ -487,17 +489,11 @@ class StateSpaceLikelihood(Likelihood):
     """
 
     def _value(self, theta: FloatArray) -> float:
-        return self._filtered(theta)[0]
+        return finite(Filtered(self.expression, theta, self.data).value)
 
     def _value_and_gradient(self, theta: FloatArray) -> tuple[float, FloatArray]:
-        value, found = self._filtered(theta)
-        gradient = found.gradient(float(np.exp(theta[-1])))
-        gradient[-1] += self.data.noise.slope_of_correction(theta[-1])
-        return value, gradient
-
-    def _filtered(self, theta: FloatArray) -> tuple[float, Filtered]:
         found = Filtered(self.expression, theta, self.data)
-        return finite(found.value + self.data.noise.correction(theta[-1])), found
+        return finite(found.value), found.gradient(theta[-1])
 
 
 class StateSpacePredictor(Predictor):
