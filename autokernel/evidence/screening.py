@@ -218,7 +218,7 @@ class Screening:
         own = [one for each in neighbour.nodes for one in self._data.parameters(each)]
         prior = LogGammaPrior.of([*own, NOISE_VARIANCE], priors=self._priors)
         rows = self._values if slots[node].node.has_many_modes else self._few
-        likelihoods = [rows.log_likelihoods(neighbour, slots, node, one) for one in groups]
+        likelihoods = [rows.log_likelihoods(neighbour, node, one) for one in groups]
         times = self._data.noise.n_readings / rows.data.noise.n_readings
         gains = np.concatenate(likelihoods) - self._of_parent(rows.data)
         thetas = np.concatenate(groups)
@@ -293,8 +293,8 @@ class Screening:
         """Compute the packed covariance without a new leaf, None if nothing depends on it."""
         if not new.node.has_many_modes or not _is_variance(new.node).any():
             return None
-        slots, n = slots_of(neighbour), len(self._data.y)
-        affine = self._values.without_leaf(neighbour, slots, slots.index(new), theta)
+        node, n = slots_of(neighbour).index(new), len(self._data.y)
+        affine = self._values.without_leaf(neighbour, node, theta)
         return None if affine is None else np.broadcast_to(affine[0], (n * (n + 1) // 2,))
 
     def _starts_of(self, leaf: Leaf, others: FloatArray | None) -> tuple[FloatArray, FloatArray]:

@@ -1,12 +1,11 @@
 """Likelihoods of kernels that differ by one leaf, from values of leaves that are kept."""
 
-from collections.abc import Sequence
 from functools import cache, lru_cache
 
 import numpy as np
 from scipy.linalg import LinAlgError
 
-from autokernel.expression import Expression, Leaf, Operation, Slot, fold_nodes
+from autokernel.expression import Expression, Leaf, Operation, fold_nodes, slots_of
 from autokernel.inference.covariance import Covariance
 from autokernel.inference.data import TrainingData
 from autokernel.inference.exact import ExactLikelihood
@@ -35,11 +34,9 @@ class LeafValues:
         """Compute the packed values of a leaf; do not overwrite them."""
         return self._kept(leaf, params.tobytes())
 
-    def without_leaf(
-        self, expression: Expression, slots: Sequence[Slot], node: int, theta: FloatArray
-    ) -> Affine | None:
+    def without_leaf(self, expression: Expression, node: int, theta: FloatArray) -> Affine | None:
         """Compute how sums and products depend on the values of a leaf; None for other kernels."""
-        params = np.exp(theta)
+        params, slots = np.exp(theta), slots_of(expression)
 
         def leaf(tree: Leaf, number: int) -> Affine:
             return (0.0, 1.0) if number == node else (self(tree, params[slots[number][1]]), None)
@@ -57,14 +54,12 @@ class LeafValues:
             return fold_nodes(expression, leaf, join)
         return None
 
-    def log_likelihoods(
-        self, expression: Expression, slots: Sequence[Slot], node: int, thetas: FloatArray
-    ) -> FloatArray:
+    def log_likelihoods(self, expression: Expression, node: int, thetas: FloatArray) -> FloatArray:
         """Compute log likelihoods at points that differ by a leaf and the noise, O(n^3) each."""
-        if (affine := self.without_leaf(expression, slots, node, thetas[0])) is None:
+        if (affine := self.without_leaf(expression, node, thetas[0])) is None:
             whole = ExactLikelihood(expression, self.data)
             return np.array([whole.value(theta) for theta in thetas])
-        (constant, slope), (leaf, entries) = affine, slots[node]
+        (constant, slope), (leaf, entries) = affine, slots_of(expression)[node]
         assert isinstance(leaf, Leaf)
         if (scale := expression.prefix) not in self._likelihoods:  # one serves for any covariance
             self._likelihoods[scale] = ExactLikelihood(expression.with_tree(leaf), self.data)

@@ -25,7 +25,7 @@ def check_every_leaf(expression, data, rng):
     leaves = [n for n, node in enumerate(expression.nodes) if isinstance(node, Leaf)]
     for node in [*leaves, *leaves]:  # the second time from values that are kept
         thetas = points_of(expression, node, 3, rng)
-        found = values.log_likelihoods(expression, slots_of(expression), node, thetas)
+        found = values.log_likelihoods(expression, node, thetas)
         expected = [whole.value(theta) for theta in thetas]
         np.testing.assert_allclose(found, expected, rtol=1e-9, atol=1e-9)
 
