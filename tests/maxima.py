@@ -3,8 +3,7 @@
 import numpy as np
 import numpy.typing as npt
 
-from autokernel.evidence.maximise import Point
-from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.maximise import Maximum, Point
 from autokernel.evidence.posterior import LogPosterior, difference_hessian
 from autokernel.expression import parse_expression
 from autokernel.inference import ExactLikelihood, TrainingData

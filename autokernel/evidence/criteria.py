@@ -14,8 +14,7 @@ from sklearn.utils._param_validation import Interval
 
 from autokernel.evidence.importance import MAX_DRAWS, STANDARD_ERROR, importance_sample
 from autokernel.evidence.laplace import log_evidence
-from autokernel.evidence.maximise import HOPELESS_NATS, Point
-from autokernel.evidence.maximum import Maximum, new_maxima
+from autokernel.evidence.maximise import HOPELESS_NATS, Maximum, Point, new_maxima
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import node_swaps, theta_order
 from autokernel.typing import FloatArray, IntArray

@@ -7,8 +7,7 @@ from typing import NamedTuple
 import numpy as np
 
 from autokernel.evidence.criteria import Score
-from autokernel.evidence.maximise import Point
-from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.maximise import Maximum, Point
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import Expression, Leaf, arrange, slots_of, theta_order
 from autokernel.kernels import NOISE_VARIANCE

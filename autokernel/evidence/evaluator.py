@@ -18,10 +18,10 @@ from autokernel.evidence.criteria import CRITERIA, Criterion, KernelFit, Laplace
 from autokernel.evidence.evaluation import NO_SCORE, Estimate, Evaluation, WarmStart, record_fit
 from autokernel.evidence.importance import ImportanceSample, importance_sample, sobol_points
 from autokernel.evidence.laplace import log_evidence_or_nothing
-from autokernel.evidence.maximise import Point
-from autokernel.evidence.maximum import (
+from autokernel.evidence.maximise import (
     MIN_GAIN_OF_FAILURE,
     Maximum,
+    Point,
     find_best_maximum,
     gain_left,
     measure_maximum,

@@ -8,7 +8,7 @@ from scipy.special import gammaincinv, gammaln, logsumexp, ndtri, softmax
 from scipy.stats import qmc
 
 from autokernel.evidence.laplace import boundary_log_mass
-from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.maximise import Maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import BoolArray, FloatArray

@@ -5,8 +5,7 @@ from scipy.integrate import quad
 from scipy.linalg import LinAlgError, cholesky
 from scipy.special import erfcx
 
-from autokernel.evidence.maximise import standard_deviations
-from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.maximise import Maximum, standard_deviations
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import FloatArray

@@ -13,8 +13,7 @@ from autokernel.evidence import Criterion, Evaluation, Evaluator, KernelFit, Sco
 from autokernel.evidence.evaluation import record_fit
 from autokernel.evidence.evaluator import FAR_BELOW_BEST
 from autokernel.evidence.laplace import log_evidence_or_nothing
-from autokernel.evidence.maximise import Point, maximise
-from autokernel.evidence.maximum import Maximum, measure_maximum
+from autokernel.evidence.maximise import Maximum, Point, maximise, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.exceptions import KERNEL_ERRORS, NotAMaximumError, custom_part, reason_of
 from autokernel.inference import (

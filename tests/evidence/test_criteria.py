@@ -24,8 +24,7 @@ from autokernel.evidence.laplace import (
     laplace_log_evidence,
     log_evidence,
 )
-from autokernel.evidence.maximise import Point
-from autokernel.evidence.maximum import measure_maximum
+from autokernel.evidence.maximise import Point, measure_maximum
 from autokernel.evidence.posterior import LogPosterior
 from autokernel.expression import NOISE
 from tests.fits import small, wave

@@ -17,7 +17,7 @@ from autokernel.evidence.importance import (
     importance_sample,
     pareto_smoothed,
 )
-from autokernel.evidence.maximum import Maximum
+from autokernel.evidence.maximise import Maximum
 from autokernel.exceptions import NotAMaximumError
 from autokernel.typing import FloatArray
 from tests.maxima import maximum_of

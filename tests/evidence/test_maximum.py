@@ -6,8 +6,13 @@ import pytest
 from autokernel import NotAMaximumError
 from autokernel.datasets import load_mauna_loa
 from autokernel.evidence.laplace import log_evidence, log_evidence_or_nothing
-from autokernel.evidence.maximise import Point, expected_gain, maximise
-from autokernel.evidence.maximum import find_best_maximum, find_maximum
+from autokernel.evidence.maximise import (
+    Point,
+    expected_gain,
+    find_best_maximum,
+    find_maximum,
+    maximise,
+)
 from autokernel.evidence.mode_search import find_modes
 from tests.maxima import Toy, posterior_of
 
