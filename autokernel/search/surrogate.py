@@ -36,10 +36,8 @@ class KernelKernel(ABC):
     """Starting value of the noise variance of standardised scores; parameters start at zero."""
 
     @abstractmethod
-    def distances(
-        self, items: Sequence[Expression], others: Sequence[Expression] | None = None
-    ) -> FloatArray:
-        """Compute distances (n_distances, n, m); ``others`` are by default the items."""
+    def distances(self, items: Sequence[Expression], others: Sequence[Expression]) -> FloatArray:
+        """Compute distances (n_distances, n, m) between items and others."""
 
     @abstractmethod
     def weights(self, params: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -58,11 +56,9 @@ class FrequencyKernel(KernelKernel):
     def frequencies(self, expression: Expression, /) -> Sequence[Frequencies]:
         """Compute the frequencies of the elements that each distance compares."""
 
-    def distances(
-        self, items: Sequence[Expression], others: Sequence[Expression] | None = None
-    ) -> FloatArray:
+    def distances(self, items: Sequence[Expression], others: Sequence[Expression]) -> FloatArray:
         rows = [self._frequencies(item) for item in items]
-        tables = self._tables(tuple(items if others is None else others))
+        tables = self._tables(tuple(others))
         found = []
         for kind, (indices, columns) in enumerate(tables):
             dense = _dense([one[kind] for one in rows], indices)
@@ -121,7 +117,7 @@ class SurrogateGP:
         if prior is None:
             self._shift, self._scale = float(scores.mean()), float(scores.std()) or 1.0
         y: FloatArray = (scores - self._shift) / self._scale
-        distances = kernel.distances(items)
+        distances = kernel.distances(items, items)
         bounds = [LOG_BOUNDS, *kernel.bounds, (np.log(1e-5), 0.0), (-3.0, 3.0)]
         start = np.zeros(len(bounds))
         start[_LOG_NOISE] = np.log(kernel.start_noise)
@@ -147,7 +143,8 @@ class SurrogateGP:
         every, other = [*self._items, *items], copy(self)
         new = (scores - self._offsets(items) - self._shift) / self._scale
         errors = np.append(self._variances, np.broadcast_to(variances, new.shape))
-        other._condition(every, self._kernel.distances(every), np.append(self._y, new), errors)
+        distances = self._kernel.distances(every, every)
+        other._condition(every, distances, np.append(self._y, new), errors)
         return other
 
     def _condition(
@@ -180,7 +177,7 @@ class SurrogateGP:
         def values(items: Sequence[Expression]) -> FloatArray:
             nonlocal L, whitened
             cross = self._covariance(distances(items, known))
-            K = self._covariance(distances(items))
+            K = self._covariance(distances(items, items))
             K += DRAW_JITTER * np.exp(self.theta[_LOG_VARIANCE]) * np.eye(len(K))
             left = solve_triangular(L, cross.T, lower=True, check_finite=False).T
             corner = cholesky(K - left @ left.T, lower=True)

@@ -62,7 +62,7 @@ def kernel_kernel(request):
 
 @pytest.fixture(scope="module")
 def distances(kernel_kernel):
-    return kernel_kernel.distances(EXPRESSIONS)
+    return kernel_kernel.distances(EXPRESSIONS, EXPRESSIONS)
 
 
 def random_params(kernel_kernel, seed):
@@ -78,9 +78,9 @@ def test_distances_are_symmetric_not_negative_and_parts_of_one_matrix(kernel_ker
     part = kernel_kernel.distances(EXPRESSIONS[:7], EXPRESSIONS[50:])
     assert part.shape == (len(distances), 7, 50)
     np.testing.assert_allclose(part, distances[:, :7, 50:], rtol=0, atol=1e-14)
-    for columns in (None, EXPRESSIONS[:50]):  # of an expression to itself: exactly zero
-        square = kernel_kernel.distances(EXPRESSIONS[:50], columns)
-        np.testing.assert_array_equal(np.diagonal(square, axis1=1, axis2=2), 0.0)
+    square = kernel_kernel.distances(EXPRESSIONS[:50], EXPRESSIONS[:50])
+    # of an expression to itself: exactly zero
+    np.testing.assert_array_equal(np.diagonal(square, axis1=1, axis2=2), 0.0)
 
 
 @pytest.mark.parametrize("name", ["hellinger", "arc"])
@@ -91,7 +91,7 @@ def test_reordered_and_regrouped_trees_are_one_expression(name):
     # one canonical text: everything is computed from the same tree
     to_others = KERNEL_KERNELS[name].distances(few, others)
     np.testing.assert_array_equal(np.diagonal(to_others, axis1=1, axis2=2), 0.0)
-    np.testing.assert_array_equal(to_others, KERNEL_KERNELS[name].distances(few))
+    np.testing.assert_array_equal(to_others, KERNEL_KERNELS[name].distances(few, few))
 
 
 @pytest.mark.parametrize("seed", range(2))
@@ -193,7 +193,7 @@ def test_sot_agrees_with_exact_fractions(n_features):
     expected = np.array(
         [[exact_distances(e, f, n_features) for f in expressions] for e in expressions], float
     )
-    computed = SOTKernel().distances(expressions)
+    computed = SOTKernel().distances(expressions, expressions)
     # at most a few dozen terms of size one
     np.testing.assert_allclose(computed, np.moveaxis(expected, -1, 0), atol=1e-14)
 
@@ -247,16 +247,16 @@ def by_definition(one, other):
 def test_arc_distances_are_those_of_the_definition_at_every_position():
     kernels = [e for e in EXPRESSIONS if e.n_leaves > 1][:40]
     expected = np.array([[by_definition(e, f) for f in kernels] for e in kernels])
-    computed = 2 * KERNEL_KERNELS["arc"].distances(kernels)
+    computed = 2 * KERNEL_KERNELS["arc"].distances(kernels, kernels)
     np.testing.assert_array_equal(computed, np.moveaxis(expected, -1, 0))  # whole numbers
 
 
 # Hellinger, by the likelihood engine and from its definition.
 
 
-def hellinger_distances(*expressions, X=X, priors=PRESETS["default"]):
+def hellinger_distances(items, others=None, *, X=X, priors=PRESETS["default"]):
     kernel_kernel = HellingerKernel(TrainingData(np.array(X), np.zeros(len(X))), priors)
-    return kernel_kernel.distances(*expressions)[0]
+    return kernel_kernel.distances(items, others or items)[0]
 
 
 def hellinger(one, other, **options):
@@ -310,7 +310,9 @@ def test_hellinger_distances_do_not_depend_on_what_is_cached():
     known.distances(kernels[:8], kernels[:2])
     for some in np.array_split(np.array(many, dtype=object), 8):  # the first ones are dropped
         known.distances(list(some), kernels[3:8])
-    np.testing.assert_allclose(known.distances(kernels)[0], expected, rtol=0, atol=ROUNDING)
+    np.testing.assert_allclose(
+        known.distances(kernels, kernels)[0], expected, rtol=0, atol=ROUNDING
+    )
 
 
 def test_smooth_kernels_are_nearer_to_each_other_than_to_a_line_or_a_period():
@@ -333,6 +335,7 @@ def test_a_kernel_whose_covariances_overflow_is_far_from_all_others():
 @pytest.mark.parametrize("name", KERNEL_KERNELS)
 def test_kernels_on_different_scales_of_the_target_differ_by_less_than_unlike_kernels(name):
     texts = ["SE[0] + LIN[1]", "log(y) ~ SE[0] + LIN[1]", "sqrt(y) ~ SE[0] + LIN[1]", "PER[0]"]
-    distances = KERNEL_KERNELS[name].distances([parse_expression(text) for text in texts]).sum(0)
+    expressions = [parse_expression(text) for text in texts]
+    distances = KERNEL_KERNELS[name].distances(expressions, expressions).sum(0)
     assert distances[0, 1] == pytest.approx(distances[0, 2])
     assert 0 < distances[0, 1] < distances[0, 3]

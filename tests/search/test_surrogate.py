@@ -26,7 +26,7 @@ def decay(distances, weights):
 
 
 EXPRESSIONS = distinct_walks(120, n_walks=220)
-DISTANCES = SOT.distances(EXPRESSIONS)
+DISTANCES = SOT.distances(EXPRESSIONS, EXPRESSIONS)
 
 
 def drawn_scores():
@@ -58,7 +58,7 @@ def posterior(theta, distances, y, variances=0.0):
 def thirty(request):
     """A kernel-kernel, the distances of 30 expressions, and their scores."""
     kernel_kernel = KERNEL_KERNELS[request.param]
-    return kernel_kernel, kernel_kernel.distances(EXPRESSIONS[:30]), SCORES[:30]
+    return kernel_kernel, kernel_kernel.distances(EXPRESSIONS[:30], EXPRESSIONS[:30]), SCORES[:30]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -164,12 +164,10 @@ class HellingerKernel(KernelKernel):
         self._trees: list[Expression] = []  # arranged
         self._table = np.empty((0, 0))  # distances between indices, NaN where unknown
 
-    def distances(
-        self, expressions: Sequence[Expression], others: Sequence[Expression] | None = None
-    ) -> FloatArray:
+    def distances(self, items: Sequence[Expression], others: Sequence[Expression]) -> FloatArray:
         """Compute distances (1, n, m) between 0 and 1, or little more on different targets."""
-        indices = self._indices([*expressions, *(expressions if others is None else others)])
-        rows, columns = np.split(indices, [len(expressions)])
+        indices = self._indices([*items, *others])
+        rows, columns = np.split(indices, [len(items)])
         i, j = np.nonzero(np.isnan(self._table[np.ix_(rows, columns)]))
         low, high = np.minimum(rows[i], columns[j]), np.maximum(rows[i], columns[j])
         block = high // (self._max_kept // 2)  # whose covariances fit into the cache
