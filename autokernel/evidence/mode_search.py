@@ -283,11 +283,8 @@ class ModeSearch:
         calls.update(calls_of_part)
         in_whole = tuple(part[1][node] for node in order)
         least = modes[0].log_posterior - 8.0
-        return [
-            WarmStart(in_whole, mode.theta, mode.curvature)
-            for mode in modes[:2]
-            if mode.log_posterior >= least
-        ]
+        best = [mode for mode in modes[:2] if mode.log_posterior >= least]
+        return [WarmStart(in_whole, mode.theta, mode.curvature) for mode in best]
 
     def _scan(self, posterior: LogPosterior, known: Iterable[int]) -> CoordinateScan:
         """Scan the nodes that are not known; without a period, the starting points suffice."""

@@ -227,10 +227,8 @@ class Screening:
         theta, (leaf, entries) = thetas[best], slots[node]
         units, of_leaf = np.ones(len(theta)), np.append(theta[entries], theta[-1])
         units[entries] = self._posterior_of(leaf).step_units(of_leaf)[:-1]
-        point = Point(
-            theta, float(values[best]), curvature_from(neighbour, [self._known(shared)], units)
-        )
-        return _screened(neighbour, prior, point)
+        curvature = curvature_from(neighbour, [self._known(shared)], units)
+        return _screened(neighbour, prior, Point(theta, float(values[best]), curvature))
 
     def _points_with_leaf(
         self, neighbour: Expression, theta: FloatArray, node: int, shared: Mapping[int, int]
@@ -409,9 +407,8 @@ def _place_at_peaks(
     low, high = np.log([magnitudes.mean_square, magnitudes.largest_mean_square])
     # lengthscales in the cycle, and variances between those of the noise and of the target
     shapes = [(0.5, 0.6), (1.2, 0.6), (0.5, 0.3), (1.2, 0.3)]
-    for start, ((lengthscale, share), period) in zip(
-        starts, product(shapes, periods), strict=False
-    ):
+    places = product(shapes, periods)
+    for start, ((lengthscale, share), period) in zip(starts, places, strict=False):
         known: dict[Role | None, float] = {
             Role.PERIOD: np.log(period),
             Role.CYCLE_LENGTHSCALE: np.log(lengthscale),

@@ -92,12 +92,10 @@ def draw_starts(
     low, high = np.clip(np.log(ranges).T, posterior.lower, posterior.upper)
     n_prior = (n_starts + 1) // 2
     # Each half has its own sequence: every other point of one lies in the same half of an axis.
-    theta = np.concatenate(
-        [
-            posterior.prior.quantile(sobol_points(n_prior, len(parameters), rng), posterior.upper),
-            low + sobol_points(n_starts - n_prior, len(parameters), rng) * (high - low),
-        ]
-    )
+    of_prior = sobol_points(n_prior, len(parameters), rng)
+    of_range = sobol_points(n_starts - n_prior, len(parameters), rng)
+    of_prior = posterior.prior.quantile(of_prior, posterior.upper)
+    theta = np.concatenate([of_prior, low + of_range * (high - low)])
     for entry, (parameter, view) in enumerate(zip(parameters, views, strict=True)):
         if parameter.role == Role.PERIOD and view is not None:
             periods = magnitudes.periods(view, parameter.start)

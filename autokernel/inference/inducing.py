@@ -59,9 +59,8 @@ class InducingLikelihood(Likelihood):
         y, known = roots * self.data.y, self.data.noise.known * roots**2 / s  # shares of noise
         inverse_B = at.solve_b(np.eye(len(self.points)))
         M = at.from_both_sides(np.eye(len(self.points)) - inverse_B) / s
-        of_P = -0.5 * at.from_both_sides(
-            np.outer(at.whitened, at.whitened) + at.B - 2 * np.eye(len(M)) + inverse_B
-        )
+        middle = np.outer(at.whitened, at.whitened) + at.B - 2 * np.eye(len(M)) + inverse_B
+        of_P = -0.5 * at.from_both_sides(middle)
         of_P[np.diag_indices(len(M))] += _JITTER * np.trace(of_P) / len(M)
         packed = 2 * pack(of_P)  # the derivatives in both triangles
         packed[packed_diagonal(len(M))] *= 0.5
@@ -210,15 +209,9 @@ def upper_bound(likelihood: InducingLikelihood, theta: FloatArray, *, n_steps: i
     def noisy(v: FloatArray) -> FloatArray:
         return np.concatenate([block @ v for block in kept or covariance()]) + noise * v
 
-    shape = (n, n)
-    a, _ = cg(
-        LinearOperator(shape, matvec=noisy, dtype=float),
-        y,
-        x0=precondition(y),
-        rtol=1e-6,
-        maxiter=n_steps,
-        M=LinearOperator(shape, matvec=precondition, dtype=float),
-    )
+    K = LinearOperator((n, n), matvec=noisy, dtype=float)
+    M = LinearOperator((n, n), matvec=precondition, dtype=float)
+    a, _ = cg(K, y, x0=precondition(y), rtol=1e-6, maxiter=n_steps, M=M)
     bound = 0.5 * a @ noisy(a) - a @ y - 0.5 * (at.log_determinant + n * LOG_2PI)
     bound += data.noise.correction(theta[-1])
     return float(bound) if np.isfinite(bound) else np.inf

@@ -54,10 +54,9 @@ class NearestRows:
         for batch in gen_batches(len(points), max(1, 2 * _PAIRS_PER_BLOCK // n_candidates)):
             some = points[batch]
             candidates = self._candidates(some, n_near)
-            covariance = paired_covariance(
-                self._expression, some, self._X, np.s_[:, None], candidates
-            ).forward(self._params)
-            correlation = np.abs(covariance) / np.maximum(self._std[candidates], 1e-300)
+            between = paired_covariance(self._expression, some, self._X, np.s_[:, None], candidates)
+            covariance = np.abs(between.forward(self._params))
+            correlation = covariance / np.maximum(self._std[candidates], 1e-300)
             correlation = np.where(candidates < 0, -1.0, correlation)
             chosen = np.argpartition(-correlation, n_neighbours - 1, axis=1)[:, :n_neighbours]
             found[batch] = np.sort(np.take_along_axis(candidates, chosen, axis=1), axis=1)

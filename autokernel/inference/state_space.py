@@ -90,11 +90,8 @@ def _damped_steps(params: FloatArray, d: FloatArray) -> FloatArray:
     z = d / lengthscale
     moved, one, zero = -np.expm1(-z), np.ones_like(d), np.zeros_like(d)
     near = np.minimum(z, 0.5)
-    of_level = np.where(
-        z < 0.5,
-        near**3 * np.polynomial.polynomial.polyval(near, _COEFFICIENTS),
-        2 * z - moved * (2 + moved),
-    )
+    series = near**3 * np.polynomial.polynomial.polyval(near, _COEFFICIENTS)
+    of_level = np.where(z < 0.5, series, 2 * z - moved * (2 + moved))
     noise = _matrices([[of_level, moved**2], [moved**2, -np.expm1(-2 * z)]])
     noise *= variance / (2 * mean_reversion(1 / lengthscale))
     return np.stack([_matrices([[one, moved], [zero, 1 - moved]]), noise])

@@ -104,11 +104,9 @@ class BOMS(BayesianStrategy):
             texts = "\n".join(evaluation.expression.canonical for evaluation in before.evaluations)
             best, is_first = parents_of(task, before)[0], not n_searched
             seed = zlib.crc32(texts.encode())
-            added = task.cached(
-                (BOMS, best, seed, is_first, self.n_walks, self.n_neighbours),
-                partial(self._added, task, best, seed=seed, is_first=is_first),
-            )
-            for expression in added:
+            key = BOMS, best, seed, is_first, self.n_walks, self.n_neighbours
+            add = partial(self._added, task, best, seed=seed, is_first=is_first)
+            for expression in task.cached(key, add):
                 found.setdefault(expression.canonical, expression)
             if len(found) >= self.n_candidates:
                 break
