@@ -29,9 +29,8 @@ def diagonal_by_row(n: int) -> IntArray:
     is_odd = n % 2
     n_rows = n + 1 - is_odd  # rows of the packed matrix
     first, second = np.arange(n_first), np.arange(n - n_first)
-    return np.concatenate(
-        [first * n_rows + first + 1 - is_odd, (second + is_odd) * n_rows + second]
-    )
+    of_second = (second + is_odd) * n_rows + second
+    return np.concatenate([first * n_rows + first + 1 - is_odd, of_second])
 
 
 def pack(matrix: FloatArray) -> FloatArray:
@@ -64,9 +63,8 @@ class PackedCholesky:
         self.factor, info = dpftrf(self.n, packed, uplo="L", overwrite_a=1)
         if info != 0:
             raise LinAlgError(f"the leading minor of order {info} is not positive definite")
-        if not np.isfinite(
-            self.factor[packed_diagonal(self.n)]
-        ).all():  # LAPACK does not report NaN
+        diagonal = self.factor[packed_diagonal(self.n)]
+        if not np.isfinite(diagonal).all():  # LAPACK does not report NaN
             raise LinAlgError("the matrix has entries that are not finite")
 
     def extended(self, cross: FloatArray, corner: FloatArray) -> "PackedCholesky":
