@@ -41,7 +41,6 @@ from autokernel.kernels import (
     GROWTH,
     MANY_COLUMNS,
     PERIODIC,
-    ROUGH,
     SERIES,
     BaseKernel,
     Seasonal,
@@ -163,8 +162,6 @@ class Space:
         kernels = with_periods(kernels, periods or ())
         if column.is_date and periods is None:
             kernels += tuple(map(Seasonal, seasons_of(self._given.X[:, number])))
-        if is_of_series and sum(isinstance(kernel, Seasonal) for kernel in kernels) > 1:
-            kernels = (*kernels, ROUGH)
         return kernels
 
     def _may_hold_levels(self, number: int) -> bool:

@@ -27,7 +27,6 @@ from autokernel.kernels.built_in import (
     PERIODIC,
     RANDOM_WALK,
     RETURNING,
-    ROUGH,
     SERIES,
     SMOOTH,
     WANDERING,

@@ -243,7 +243,7 @@ def name_of_period(period: float) -> str:
 
 
 RANDOM_WALK, DAMPED_TREND, RETURNING = RandomWalk(), DampedTrend(), Matern12()
-GROWTH, ROUGH = Saturating(), Matern32()
+GROWTH = Saturating()
 SMOOTH, LINEAR, PERIODIC = SquaredExponential(), Linear(), Periodic()
 MULTI_SCALE, CATEGORICAL = RationalQuadratic(), Categorical()
 
@@ -253,7 +253,7 @@ FEW_COLUMNS = (SMOOTH, LINEAR, PERIODIC, MULTI_SCALE)
 Of more columns, those with a season have them too.
 """
 
-_OTHERS = (ROUGH, Matern52(), CATEGORICAL, RANDOM_WALK, IntegratedWalk(), DAMPED_TREND, GROWTH)
+_OTHERS = (Matern32(), Matern52(), CATEGORICAL, RANDOM_WALK, IntegratedWalk(), DAMPED_TREND, GROWTH)
 BASE_KERNELS: Mapping[str, BaseKernel] = MappingProxyType(
     {kernel.name: kernel for kernel in (*FEW_COLUMNS, *_OTHERS, RETURNING)}
 )

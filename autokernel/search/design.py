@@ -19,7 +19,6 @@ from autokernel.kernels import (
     PERIODIC,
     RANDOM_WALK,
     RETURNING,
-    ROUGH,
     SMOOTH,
     BaseKernel,
     Operator,
@@ -88,8 +87,6 @@ def kernels_of_series(
     if levels:
         sums = [[own(walk), trend], [own(walk), own(trend)], [own(line), own(returning)]]
         sums += [[own(walk), by_kernel[GROWTH]]] if GROWTH in by_kernel else []
-    elif ROUGH in by_kernel:
-        sums[1] = [returning, by_kernel[ROUGH]]
     found: list[Expression] = []
     for target in grammar.targets:
         for terms in sums:
