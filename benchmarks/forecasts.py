@@ -1,6 +1,6 @@
 """Forecasts of competitions, of series with known columns, of panels and of long series.
 
-Four questions, each with a file in results; rows of any commit count. ``--label`` names the version
+Five questions, each with a file in results; rows of any commit count. ``--label`` names the version
 that runs.
 
 ``series`` (forecasts.csv): a random third of the series of each collection and period of the
@@ -20,6 +20,10 @@ on dates only, and ``default`` the default search.
 ``each_by_dates`` the same without the other columns. Errors are divided by those of naive within
 the training part of the group, and averaged over groups.
 
+``later`` (later_rows.csv): the last rows of tables of several series, by the default search, next
+to the last value, exponential smoothing of each series, and a mixed model with a straight line of
+each, both of statsmodels, which has to be installed.
+
 ``long`` (long_series.csv): the next week of hourly series with the seasons of a day and of a week,
 and 28 days of births. ``drawn`` are series of a level that wanders, two seasons and noise, whose
 own predictor knows all of it: each seed is another series. ``counts`` are the pedestrians at four
@@ -32,7 +36,7 @@ the largest ratio of one row. Methods of other packages are shown by their rows,
 03b29bbd have measured: statsforecast, LightGBM and CatBoost.
 
     AUTOKERNEL_DATA=folder python benchmarks/forecasts.py --questions series --jobs 2   # 25 minutes
-    python benchmarks/forecasts.py --questions known panels    # 20 minutes
+    python benchmarks/forecasts.py --questions known panels later    # 40 minutes
     AUTOKERNEL_DATA=folder python benchmarks/forecasts.py --questions long --seeds 4    # 40 minutes
 """
 
@@ -42,6 +46,7 @@ import gzip
 import importlib
 import importlib.util
 import time
+import warnings
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache, partial
@@ -50,7 +55,7 @@ import common
 import numpy as np
 import pandas as pd
 from common import Row, Rows, Unit, crossed, geometric_mean, group, numbers
-from data import KNOWN, PANELS, path_of, read_counts, read_table
+from data import KNOWN, LATER, PANELS, path_of, read_counts, read_table
 from scipy.stats import norm
 
 from autokernel import AutoKernelGPRegressor
@@ -286,6 +291,63 @@ def measure_panel(label: str, method: str, dataset: str, n_groups: int, seed: in
     }
 
 
+def last_values(past: pd.DataFrame, y: np.ndarray, later: pd.DataFrame) -> np.ndarray:
+    group, time = past.columns[:2]
+    last = past.assign(y=y).sort_values(time).groupby(group)["y"].last()
+    return later[group].map(last).fillna(y.mean()).to_numpy()
+
+
+def smoothed(past: pd.DataFrame, y: np.ndarray, later: pd.DataFrame) -> np.ndarray:
+    """Forecast each series by the exponential smoothing with the smallest AICc, of three."""
+    from statsmodels.tsa.holtwinters import ExponentialSmoothing
+
+    (group, time), found = past.columns[:2], last_values(past, y, later)
+    for name, rows in later.groupby(group).indices.items():
+        own = past.assign(y=y)[past[group] == name].sort_values(time)["y"].to_numpy()
+        ahead, fits = rows[np.argsort(later[time].to_numpy()[rows])], []
+        for how in ({}, {"trend": "add"}, {"trend": "add", "damped_trend": True}):
+            if len(own) > 4 + len(how):
+                method = ExponentialSmoothing(own, initialization_method="estimated", **how)
+                fits.append(method.fit())
+        finite = [one for one in fits if np.isfinite(one.aicc)]
+        if finite:
+            found[ahead] = min(finite, key=lambda one: one.aicc).forecast(len(ahead))
+    return found
+
+
+def mixed_model(past: pd.DataFrame, y: np.ndarray, later: pd.DataFrame) -> np.ndarray:
+    """Fit straight lines of all columns, with a level and a slope of each series."""
+    from statsmodels.regression.mixed_linear_model import MixedLM
+
+    (group, time), both = past.columns[:2], pd.concat([past, later])
+    columns = pd.get_dummies(both.drop(columns=group), drop_first=True, dtype=float)
+    columns = (columns - columns[: len(past)].mean()) / columns[: len(past)].std()
+    columns = columns.dropna(axis=1).assign(const=1.0)
+    known, new = np.split(columns, [len(past)])
+    fit = MixedLM(y, known, groups=past[group], exog_re=known[["const", time]]).fit()
+    own = [fit.random_effects.get(name, np.zeros(2)) for name in later[group]]
+    return fit.predict(new).to_numpy() + (np.array(own) * new[["const", time]]).sum(axis=1)
+
+
+RIVALS = {"last": last_values, "smoothing": smoothed, "mixed": mixed_model}
+
+
+def measure_later(label: str, method: str, dataset: str, seed: int) -> Row:
+    X, y, is_later = LATER[dataset].read()
+    past, later = X[~is_later].reset_index(drop=True), X[is_later].reset_index(drop=True)
+    began, more = time.process_time(), {"inside": np.nan, "kernel": ""}
+    if method in RIVALS:
+        with warnings.catch_warnings(action="ignore"):  # of bounds of parameters that are reached
+            found = RIVALS[method](past, y[~is_later], later)
+    else:
+        model = AutoKernelGPRegressor(random_state=seed).fit(past, y[~is_later])
+        found, bands = model.predict(later), model.predict_quantiles(later, LEVELS)
+        more = {"inside": inside(y[is_later][:, None] - bands), "kernel": model.best_expression_}
+    seconds = time.process_time() - began
+    error = common.rmse(found, y[is_later])
+    return {"rmse": error, "n_rows": len(past), "cpu_seconds": seconds, **more}
+
+
 def draw(n_rows: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
     rng, t = np.random.default_rng(seed), np.arange(n_rows)
     season = np.zeros(n_rows)
@@ -418,6 +480,15 @@ QUESTIONS = {
         {"MASE": ("mase", "naive"), "QL": ("quantile_loss", "naive")},
         ("dataset",),
         more={"worst group": common.of(np.max, "worst")},
+    ),
+    "later": Question(
+        "later_rows",
+        list(LATER),
+        ("autokernel", "smoothing", "mixed"),
+        lambda *_: crossed(),
+        measure_later,
+        {"RMSE": ("rmse", "last")},
+        ("dataset",),
     ),
     "long": Question(
         "long_series",
