@@ -77,9 +77,9 @@ def numbered_like(expression: Expression, other: Expression) -> Expression:
     return with_leaves(expression, lambda leaf: replace(leaf, number=numbers.get(next(leaves))))
 
 
-def _numbered(tree: Operation) -> list[tuple[Tree, int]]:
+def _numbered(tree: Tree) -> list[tuple[Tree, int]]:
     """List the children, each with the index of its first node among those of the tree."""
-    first = 1 if tree.operator.parameters else 0
+    first = 1 if tree.parameters else 0
     starts = accumulate((len(term.nodes) for term in tree.children), initial=first)
     return list(zip(tree.children, starts, strict=False))  # after the last one nothing starts
 
@@ -100,16 +100,13 @@ def node_swaps(expression: Expression) -> list[tuple[int, ...]]:
 
 def _equal_terms(tree: Tree, start: int) -> Iterator[tuple[list[int], list[int]]]:
     """Yield the nodes of each pair of equal, exchangeable terms that are neighbours in order."""
-    if not isinstance(tree, Operation):
-        return
+    commutes = isinstance(tree, Operation) and tree.operator.commutes
     read = []
     for term, offset in _numbered(tree):
         yield from _equal_terms(term, start + offset)
         read.append((term.canonical, [start + offset + node for node in arrange(term)[1]]))
-    if not tree.operator.commutes:
-        return
     for (text, one), (other_text, other) in pairwise(sorted(read)):
-        if text == other_text:
+        if commutes and text == other_text:
             yield one, other
 
 
@@ -159,18 +156,17 @@ def align(one: Expression, other: Expression) -> list[tuple[int, int]]:
     own = [e.operator for e in (one, other) if isinstance(e, Operation) and e.operator.commutes]
     if own:
         operator = min(own, key=lambda operator: operator.precedence)
-        return _align_terms(_terms(one, operator), _terms(other, operator))
-    if not isinstance(one, Operation):
-        if not isinstance(other, Operation):
-            return [(0, 0)] if one == other else []
-        return [(a, b) for b, a in align(other, one)]
-    if isinstance(other, Operation):
-        if (one.operator, one.column) != (other.operator, other.column):
+        every = (_numbered(e) if e.declared == operator else [(e, 0)] for e in (one, other))
+        return _align_terms(*every)
+    if isinstance(one, Leaf) == isinstance(other, Leaf):
+        if (one.declared, one.view) != (other.declared, other.view):
             return []
-        pairs = [(0, 0)] if one.operator.parameters else []
+        pairs = [(0, 0)] if isinstance(one, Leaf) or one.parameters else []
         for (mine, i), (yours, k) in zip(_numbered(one), _numbered(other), strict=True):
             pairs += [(i + a, k + b) for a, b in align(mine, yours)]
         return pairs
+    if isinstance(one, Leaf):
+        return [(a, b) for b, a in align(other, one)]
     # The leaf is matched with the operand that shares the most nodes with it.
     matches = [
         [(start + a, b) for a, b in align(operand, other)] for operand, start in _numbered(one)
@@ -194,13 +190,6 @@ def _align_terms(
             matched |= {("one", i), ("other", k)}
             pairs += found
     return sorted(pairs)
-
-
-def _terms(tree: Tree, operator: Operator) -> list[tuple[Tree, int]]:
-    """List the terms of a commuting operator, each with the index of its first node."""
-    if isinstance(tree, Operation) and tree.operator == operator:
-        return _numbered(tree)
-    return [(tree, 0)]
 
 
 MAX_ADDENDS = 2000

@@ -4,7 +4,6 @@ from collections import Counter
 from collections.abc import Callable, Collection, Mapping, Sequence
 from math import comb, log
 from types import MappingProxyType
-from typing import NamedTuple
 
 from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, Tree
 from autokernel.kernels import ADD, LINEAR, MULTIPLY, Operator
@@ -27,7 +26,7 @@ def unit_prior(expression: Expression, *, nats: float, n_columns: int) -> float:
     A unit is a product of one base kernel over all columns, but not of lines, or any other leaf.
     """
     units = _units(expression.tree, (MULTIPLY,))
-    return -nats * sum(1 if one.size == n_columns else one.size for one in units)
+    return -nats * sum(1 if size == n_columns else size for size, *_ in units)
 
 
 def grammar_prior(
@@ -64,11 +63,11 @@ def grammar_prior(
     n_choices = sum(tree.column is not None for tree in operations)
     price = log(2) + (2 * len(units) - 1) * log(2)  # not noise; a unit or an operation
     price += (len(units) - 1) * log(max(1, n_operators))
-    for unit in units:
-        n_possible = max(n_columns, unit.size)  # a kernel by hand may use constant columns too
-        price += log(n_kernels) if unit.is_of_numbers else 0.0
-        price += log(n_possible) + log(comb(n_possible, unit.size))
-        price += log(2) if unit.size > 1 and unit.n_lines < 2 else 0.0  # a product or a sum
+    for size, is_of_numbers, n_lines in units:
+        n_possible = max(n_columns, size)  # a kernel by hand may use constant columns too
+        price += log(n_kernels) if is_of_numbers else 0.0
+        price += log(n_possible) + log(comb(n_possible, size))
+        price += log(2) if size > 1 and n_lines < 2 else 0.0  # a product or a sum
     price -= _products_with_lines(expression.tree) * log(PROBABILITY_OF_LINES)
     return of_scales - strength * (price + n_choices * log(max(1, n_columns)))
 
@@ -95,11 +94,9 @@ def scale_prior(expression: Expression, n_scales: Mapping[int, int], n_targets: 
 
 def _products_with_lines(tree: Tree) -> int:
     """Count the products in which a line is multiplied with a function of another column."""
-    if not isinstance(tree, Operation):
-        return 0
     factors = tree.children
     count = sum(map(_products_with_lines, factors))
-    if tree.operator != MULTIPLY:
+    if tree.declared != MULTIPLY:
         return count
     numeric = [{leaf.column for leaf in _numeric_leaves(one)} for one in factors]
     lines = [set().union(*map(_columns_of_lines, one.terms(ADD))) for one in factors]
@@ -125,12 +122,8 @@ def _is_line(leaf: Leaf) -> bool:
     return leaf.kernel.name == LINEAR.name
 
 
-class _Unit(NamedTuple):
-    """One base kernel over a set of columns."""
-
-    size: int  # number of columns
-    is_of_numbers: bool  # unless all columns are categories
-    n_lines: int  # columns on which it is LIN
+_Unit = tuple[int, bool, int]
+"""Its number of columns, whether any has numbers, and the number of columns on which it is LIN."""
 
 
 def _units(tree: Tree, grouping: Collection[Operator]) -> list[_Unit]:
@@ -143,7 +136,7 @@ def _units(tree: Tree, grouping: Collection[Operator]) -> list[_Unit]:
     """
     if not isinstance(tree, Operation):
         assert isinstance(tree, Leaf)  # the only other kind of tree
-        return [_Unit(1, not tree.kernel.is_categorical, int(_is_line(tree)))]
+        return [(1, not tree.kernel.is_categorical, int(_is_line(tree)))]
     terms = tree.children if tree.operator in grouping else ()
     grouped = [term for term in terms if isinstance(term, Leaf)]
     units = [one for t in tree.children if t not in grouped for one in _units(t, grouping)]
@@ -166,5 +159,5 @@ def _units_of_leaves(leaves: Sequence[Leaf], *, are_factors: bool) -> list[_Unit
         counts, of_lines = Counter(own_columns).values(), Counter(own_columns[:n_own]).values()
         for number in range(max(counts, default=0)):
             size, lines = (sum(times > number for times in own) for own in (counts, of_lines))
-            units.append(_Unit(size, bool(numeric), lines))
+            units.append((size, bool(numeric), lines))
     return units

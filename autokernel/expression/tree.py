@@ -270,9 +270,9 @@ class Tree(Expression):
         """The base kernel or the operator at the root."""
 
     @property
-    @abstractmethod
     def view(self) -> View | None:
         """The column on the scale on which the root itself acts, None if it acts on none."""
+        return None if self.column is None else View(self.column)
 
     @property
     def parameters(self) -> tuple[KernelParameter, ...]:
@@ -382,10 +382,6 @@ class Operation(Tree):
     @property
     def declared(self) -> Operator:
         return self.operator
-
-    @property
-    def view(self) -> View | None:
-        return None if self.column is None else View(self.column)
 
     def join(self, terms: Sequence[Tree]) -> Tree:
         """Join one or more terms by the same operator, from the left if it commutes."""
