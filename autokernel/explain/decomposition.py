@@ -147,7 +147,6 @@ class Interaction:
     columns: tuple[int, int]
     share: float
     size: float  # standard deviation over the training rows
-    is_small: bool
 
     @property
     def effect(self) -> Effect:
@@ -445,14 +444,13 @@ class ExplainedFunction:
         every, expression = combinations(self._every, 2), self._best.expression
         pairs = [pair for pair in every if _products_with(expression, pair)]
         means = self._function.means([interaction_of(pair) for pair in pairs], self._measured)
-        found = []
-        for columns, mean in zip(pairs, self._spread * means, strict=True):
-            share, own = share_of_variance(mean, self._fit), float(np.std(mean))
-            is_small = share < SMALL and not self._is_seen(own)
-            found.append(Interaction(columns, share, own, is_small))
+        found = [
+            Interaction(columns, share_of_variance(mean, self._fit), float(np.std(mean)))
+            for columns, mean in zip(pairs, self._spread * means, strict=True)
+        ]
         return sorted(found, key=lambda one: -one.size)
 
-    def _is_seen(self, size: float) -> bool:
+    def is_seen(self, size: float) -> bool:
         """Whether an effect with this deviation over the rows is seen in fit and noise."""
         return size**2 > SEEN * np.std(self._fit) * self.model.noise_variance**0.5
 
@@ -460,7 +458,7 @@ class ExplainedFunction:
         """Whether a part explains little, works little against the others, and is hardly seen."""
         least = SMALL**0.5
         is_wide = part.size > least * np.std(self._fit) or part.span > least * np.ptp(self._fit)
-        return abs(part.share) < SMALL and not (is_wide or self._is_seen(part.size))
+        return abs(part.share) < SMALL and not (is_wide or self.is_seen(part.size))
 
     def levels_probability(self, column: int) -> float:
         """Compute the probability of the kernels for which a column has levels without an order."""

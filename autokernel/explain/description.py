@@ -119,7 +119,8 @@ class Description:
     @cached_property
     def interactions(self) -> list[Interaction]:
         """The pairs of columns whose effects depend on each other enough to be worth a sentence."""
-        every = (one for one in self.explained.interactions if not one.is_small)
+        own, is_seen = self.explained.interactions, self.explained.is_seen
+        every = (one for one in own if one.share >= SMALL or is_seen(one.size))
         return [one for one in every if not self._is_nested(one)][:5]
 
     def _is_nested(self, pair: Interaction) -> bool:
@@ -492,10 +493,11 @@ class Description:
         if len(varying) < 2:
             return
         signed, names = np.corrcoef([*varying.values()]), np.array([*varying])
+        used = dict(zip(self.names, np.nan_to_num(self._used).tolist(), strict=True))
         r = np.abs(signed)
         how = "least correlation of the columns"
         for group, least in _groups(r, SAME_COLUMN):
-            main, *others = sorted(names[group].tolist(), key=self._rank_of)
+            main, *others = sorted(names[group].tolist(), key=used.__getitem__, reverse=True)
             own = [varying[name] for name in names[group]]
             what = "are one column in different units"
             if all(len(np.unique(x)) == 2 for x in own):
@@ -506,7 +508,7 @@ class Description:
             yield Fact(listing([main, *others]), "are alike", least, evidence=how, text=text)
         for group, least in _groups(r, 0.95):
             own = names[group].tolist()
-            is_used = any(self._rank_of(one)[0] < -EXCLUDED for one in own)
+            is_used = any(used[one] > EXCLUDED for one in own)
             if is_used and least <= SAME_COLUMN:
                 size = f"{least:.2f}{' or more' * (len(group) > 2)}"
                 size = size if least <= 0.995 else "above 0.99"
@@ -515,11 +517,6 @@ class Description:
                 what = f"can hardly be distinguished in these data (their correlation is {size})"
                 text = f"{listing(own)} {what}: what is said of one may be due to another."
                 yield Fact(listing(own), "are alike", least, evidence=how, text=text)
-
-    def _rank_of(self, name: str) -> tuple[float, int]:
-        """Order columns by how probable it is that the kernels use them."""
-        column = self.names.index(name)
-        return -np.nan_to_num(self._used[column]), column
 
 
 def _in_one(facts: Iterable[Fact]) -> str:

@@ -6,7 +6,7 @@ component like this one counts as none for which it holds. Values are those of t
 central 90 % intervals of the draws. How facts are written is decided in ``sentences``.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -129,9 +129,8 @@ def central(x: FloatArray, places: FloatArray) -> tuple[float, float]:
         outside = abs(places[order[inner]] - places[order[end]])
         is_far = outside > 3 * OUTSIDE * np.ptp(places)
         ends.append(float(x[order[inner if is_far else end]]))
-    if ends[0] == ends[1]:
-        return float(x[order[0]]), float(x[order[-1]])
-    return ends[0], ends[1]
+    low, high = ends
+    return (low, high) if low != high else (float(x[order[0]]), float(x[order[-1]]))
 
 
 def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Curve:
@@ -318,24 +317,20 @@ def jump(curve: Curve, subject: str) -> Fact | None:
     if n < 4 or steps(curve.mean[None]).max() < 0.75:  # of the change
         return None
     sure = curve.probability(lambda curves: steps(curves).max(axis=1) >= HALF)
-    how = "largest change within a tenth of the curve"
-    return Fact(
-        subject, "jumps", *curve.measured(places, is_place=True), probability=sure, evidence=how
-    )
+    place, how = curve.measured(places, is_place=True), "largest change within a tenth of the curve"
+    return Fact(subject, "jumps", *place, probability=sure, evidence=how)
 
 
-def levels_of(curve: Curve, subject: str) -> tuple[list[float], list[Fact]]:
+def levels_of(curve: Curve, names: Sequence[str]) -> list[Fact]:
     """Say how far each level of a category is from the average over the rows, the highest first.
 
-    The places of the levels come first. The probability is that the highest level is higher than
-    the lowest.
+    The probability is that the highest level is higher than the lowest.
     """
     order = np.argsort(-curve.mean, kind="stable").tolist()
     sure = curve.probability(lambda drawn: drawn[:, order[0]] > drawn[:, order[-1]])
-    heights = [curve.measured(partial(np.take, indices=at, axis=1)) for at in order]
+    heights = {at: curve.measured(partial(np.take, indices=at, axis=1)) for at in order}
     about = "", sure, "difference from the average over the rows"
-    facts = [Fact(subject, "level differs", *one, *about) for one in heights]
-    return curve.places[order].tolist(), facts
+    return [Fact(names[at], "level differs", *ends, *about) for at, ends in heights.items()]
 
 
 def cycles_of_longer(explained: ExplainedFunction, part: Part, extent: float) -> tuple[int, Part]:

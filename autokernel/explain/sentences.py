@@ -475,12 +475,10 @@ class ComponentFacts:
         if self._has_two_values:
             return self._along(WHOLE_COLUMN)
         curve, say = curve_of(self._explained, self._part, np.unique(self._x)), self._say
-        places, facts = levels_of(curve, self._name)
-        names, n = list(map(self._axis.end, places)), len(facts)
-        spread = facts[0].value - facts[-1].value
+        facts = levels_of(curve, [*map(self._axis.end, curve.places.tolist())])
+        n, spread = len(facts), facts[0].value - facts[-1].value
         measured = [
-            replace(say.measured(one), subject=f"{one.subject}={name}")
-            for one, name in zip(facts, names, strict=True)
+            replace(say.measured(one), subject=f"{self._name}={one.subject}") for one in facts
         ]
         if n > MAX_WITH_INTERVALS:
             texts = [say.signed(one.value, spread) for one in facts]
@@ -488,7 +486,7 @@ class ComponentFacts:
             texts = [factor_text(*one.ends) for one in measured]
         else:
             texts = [f"{'+' * (one.value >= 0)}{between(*one.ends, say.unit)}" for one in facts]
-        texts = list(map("{} {}".format, names, texts))
+        texts = [f"{one.subject} {text}" for one, text in zip(facts, texts, strict=True)]
         about = f"{'factors of' if self._is_log else 'differences from'} the average"
         text = f"{listing(texts)} ({about})"
         if n > MAX_LEVELS:
