@@ -213,10 +213,8 @@ class _Parser:
         self, what: str, name: str, known: Sequence[str], position: int
     ) -> ExpressionSyntaxError:
         hint = did_you_mean(name, known)
-        return self._error(
-            f"unknown scale {name!r} of a {what}, the known ones are {', '.join(known)}{hint}",
-            position,
-        )
+        text = f"unknown scale {name!r} of a {what}, the known ones are {', '.join(known)}{hint}"
+        return self._error(text, position)
 
     def _call(self, operator: Operator) -> Tree:
         """Read the column and the operands of an operator that is a word."""
@@ -242,36 +240,32 @@ class _Parser:
         return self._join(operator, operands, column)
 
     def _column(self, match: re.Match[str]) -> int:
-        plain = match["plain"]
-        if match["scale"] is not None and self._scale(match) is None:
+        names, scale, plain = self.feature_names, self._scale(match), match["plain"]
+        if scale != match["scale"]:
             plain = match["view"]  # a name such as "log(age)"
         plain = None if plain is None else plain.rstrip()
-        if plain and self._scale(match) == "log" and plain not in (self.feature_names or ()):
+        if plain and scale == "log" and plain not in (names or ()):
             found = _OFFSET.fullmatch(plain)
             plain = found["plain"] if found else plain  # the data say what is added
-        begins = match.start("plain") if match["plain"] is not None else match.start("quoted")
+        begins = match.start("quoted" if match["plain"] is None else "plain")
         if plain is not None and re.fullmatch(r"\d{1,9}", plain, re.ASCII):
             column = int(plain)
-            if self.feature_names is not None and column >= len(self.feature_names):
-                raise self._error(
-                    f"column must be below the number of columns {len(self.feature_names)}, "
-                    f"got {column}",
-                    begins,
-                )
+            if names is not None and column >= len(names):
+                text = f"column must be below the number of columns {len(names)}, got {column}"
+                raise self._error(text, begins)
             return column
         name = plain if plain is not None else re.sub(r"\\(.)", r"\1", match["quoted"], flags=re.S)
-        if self.feature_names is None:
+        if names is None:
             raise self._error(
                 f"column must be a zero-based index where no feature_names are given, got {name!r}",
                 begins,
             )
-        if name not in self.feature_names:
-            known = ", ".join(map(repr, self.feature_names))
-            hint = did_you_mean(name, self.feature_names)
+        if name not in names:
+            known, hint = ", ".join(map(repr, names)), did_you_mean(name, names)
             raise self._error(f"unknown column {name!r}, the known ones are {known}{hint}", begins)
-        if self.feature_names.count(name) > 1:
+        if names.count(name) > 1:
             raise self._error(f"several columns are named {name!r}, give the index", begins)
-        return self.feature_names.index(name)
+        return names.index(name)
 
     def _next_sign(self) -> Operator | None:
         """Return the operator that is next, if any; of two signs the longer one counts."""
@@ -296,6 +290,5 @@ class _Parser:
             self.position += 1
 
     def _error(self, message: str, position: int | None = None) -> ExpressionSyntaxError:
-        return ExpressionSyntaxError(
-            message, self.text, self.position if position is None else position
-        )
+        place = self.position if position is None else position
+        return ExpressionSyntaxError(message, self.text, place)
