@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from math import comb, log
 from types import MappingProxyType
 
-from autokernel.expression.tree import IDENTITY, Expression, Leaf, Operation, Tree
+from autokernel.expression.tree import IDENTITY, Expression, Leaf, Tree
 from autokernel.kernels import ADD, LINEAR, MULTIPLY, Operator
 
 PROBABILITY_OF_IDENTITY = 0.8  # of a column or a target that has other scales
@@ -59,8 +59,7 @@ def grammar_prior(
     if not expression.leaves:
         return of_scales - strength * log(2)
     units = _units(expression.tree, (ADD, MULTIPLY))
-    operations = (tree for tree in expression.subtrees() if isinstance(tree, Operation))
-    n_choices = sum(tree.column is not None for tree in operations)
+    n_choices = sum(one.column is not None for one in expression.subtrees()) - expression.n_leaves
     price = log(2) + (2 * len(units) - 1) * log(2)  # not noise; a unit or an operation
     price += (len(units) - 1) * log(max(1, n_operators))
     for size, is_of_numbers, n_lines in units:
@@ -134,13 +133,12 @@ def _units(tree: Tree, grouping: Collection[Operator]) -> list[_Unit]:
     leaf belongs to another unit. A leaf on a category belongs to the largest unit without its
     column.
     """
-    if not isinstance(tree, Operation):
-        assert isinstance(tree, Leaf)  # the only other kind of tree
+    if isinstance(tree, Leaf):
         return [(1, not tree.kernel.is_categorical, int(_is_line(tree)))]
-    terms = tree.children if tree.operator in grouping else ()
+    terms = tree.children if tree.declared in grouping else ()
     grouped = [term for term in terms if isinstance(term, Leaf)]
     units = [one for t in tree.children if t not in grouped for one in _units(t, grouping)]
-    return units + _units_of_leaves(grouped, are_factors=tree.operator == MULTIPLY)
+    return units + _units_of_leaves(grouped, are_factors=tree.declared == MULTIPLY)
 
 
 def _units_of_leaves(leaves: Sequence[Leaf], *, are_factors: bool) -> list[_Unit]:
