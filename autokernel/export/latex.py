@@ -6,7 +6,7 @@ import re
 import numpy as np
 
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.expression import IDENTITY, Leaf, Operation, Tree, fold
+from autokernel.expression import IDENTITY, Leaf, Operation, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
 from autokernel.typing import FloatArray
 
@@ -41,12 +41,10 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     def of_leaf(leaf: Leaf, params: FloatArray) -> str:
         view = fitted.columns.scale(leaf.view)
         shift, scale = view.shift, view.width
-        named = dict(zip(leaf.parameters, params.tolist(), strict=True))
-        lengths = [
-            parameter.in_units(value, shift, scale)
-            for parameter, value in named.items()
-            if parameter.unit == Unit.INPUT and parameter.role != Role.LOCATION
-        ]
+        named = zip(leaf.parameters, params.tolist(), strict=True)
+        numbers = {one: one.in_units(value, shift, scale) for one, value in named}
+        places = {one for one in numbers if one.role == Role.LOCATION}
+        lengths = [numbers[one] for one in numbers if one.unit == Unit.INPUT and one not in places]
         finest = min([scale, *lengths])
         values = {
             "x": _on_scale(names[leaf.column], leaf.scale, view.offset),
@@ -54,17 +52,18 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
             "from": f" {'-' if shift > 0 else '+'} {_place(abs(shift), finest)}" if shift else "",
             "scale": _number(scale, digits=6),
         }
-        for parameter, value in named.items():
-            number = parameter.in_units(value, shift, scale)
-            is_place = parameter.role == Role.LOCATION
-            values[parameter.name] = _place(number, finest) if is_place else _number(number)
+        for one, number in numbers.items():
+            values[one.name] = _place(number, finest) if one in places else _number(number)
         return _filled(leaf.kernel, values)
 
     def join(operation: Operation, params: FloatArray, operands: list[str]) -> str:
         operator, column = operation.operator, operation.column
         if operator == ADD:
             return " + ".join(operands)
-        factors = list(map(_bracketed, operation.operands, operands))
+        factors = [
+            rf"\left({text}\right)" if one.operands and one.declared != MULTIPLY else text
+            for one, text in zip(operation.operands, operands, strict=True)
+        ]
         if operator == MULTIPLY:
             return r"\,".join(factors)
         if not operator.shares or column is None:
@@ -92,11 +91,6 @@ def _on_scale(symbol: str, scale: str, offset: float = 0.0) -> str:
     symbol = rf"\left({symbol} + {_number(offset)}\right)" if offset else symbol
     name = r"\log" if scale == "log" else rf"\operatorname{{{scale}}}"
     return f"{name} {symbol}"
-
-
-def _bracketed(tree: Tree, text: str) -> str:
-    is_sum = isinstance(tree, Operation) and tree.operator != MULTIPLY
-    return rf"\left({text}\right)" if is_sum else text
 
 
 def _number(value: float, digits: int = _DIGITS) -> str:
