@@ -332,8 +332,7 @@ class Description:
             text = ""  # which the first of them has
         missed = {f.subject for f in self._residuals if f.predicate == "is not used but missed"}
         varying = self._varying()
-        little = [name for name, p in varying.items() if p <= EXCLUDED]
-        unused = [name for name in little if name not in missed]
+        unused = [name for name, p in varying.items() if p <= EXCLUDED and name not in missed]
         yield from _are(unused, "not used by the kernels of weight")
         yield from self._codes()
         empty = [one.name for one in self.model.columns.every if one.origin == NO_VALUE]
