@@ -53,14 +53,23 @@ class View:
         self, feature_names: Sequence[str] | None, what: str, offsets: Offsets | None = None
     ) -> str:
         """Write the view in square brackets, by the name of its column if no other has it."""
-        name = _column_text(self.column, feature_names, what)
+        name = str(self.column)
+        names = [] if feature_names is None else [str(one) for one in feature_names]
+        if feature_names is not None and self.column >= len(names):
+            raise ValueError(
+                f"feature_names must name column {name} of {what}, got {len(names)} names"
+            )
+        if names and names.count(names[self.column]) == 1:
+            name = names[self.column]
+            if not _PLAIN_NAME.fullmatch(name) or _INTEGER.fullmatch(name):
+                escaped = name.replace("\\", "\\\\").replace('"', '\\"')
+                name = f'"{escaped}"'
         if self.scale == IDENTITY:
             return f"[{name}]"
         offset = (offsets or {}).get(self.column) if self.scale == "log" else None
         more = f" + {offset:g}" if offset else ""
         text = f"{self.scale}({name}{more})"
-        names = {*map(str, feature_names or ())}
-        if text in names or f"{name}{more}" in names - {name}:  # that is another column
+        if text in names or f"{name}{more}" in {*names} - {name}:  # that is another column
             text = f"{self.scale}({self.column}{more})"
         return f"[{text}]"
 
@@ -192,15 +201,14 @@ class Expression(ABC):
         The ``offsets`` are what is added to columns before their logarithm is taken.
         """
 
-        def written(view: View | None, what: Expression) -> str:
-            return "" if view is None else view.to_text(feature_names, what.canonical, offsets)
+        def where(tree: Tree) -> str:
+            view = tree.view
+            return "" if view is None else view.to_text(feature_names, tree.canonical, offsets)
 
         text: str = fold_nodes(
             self,
-            lambda leaf, _: leaf.kernel.name + written(leaf.view, leaf),
-            lambda tree, _, below: _joined(
-                tree.operator, tree.operands, below, written(tree.view, tree)
-            ),
+            lambda leaf, _: leaf.kernel.name + where(leaf),
+            lambda tree, _, below: _joined(tree.operator, tree.operands, below, where(tree)),
         )
         return f"{self.prefix} {text}" if self.prefix else text
 
@@ -489,24 +497,6 @@ def _in_brackets(text: str, operand: Tree, outer: Operator, *, is_first: bool = 
     inner = operand.operator
     is_tight = inner.precedence > outer.precedence or (is_first and inner == outer)
     return text if is_tight else f"({text})"
-
-
-def _column_text(column: int, feature_names: Sequence[str] | None, what: str) -> str:
-    """Write a column of ``what``, by its name if no other has it, in quotes unless it is plain."""
-    if feature_names is None:
-        return str(column)
-    if column >= len(feature_names):
-        raise ValueError(
-            f"feature_names must name column {column} of {what}, got {len(feature_names)} names"
-        )
-    names = [str(name) for name in feature_names]
-    name = names[column]
-    if names.count(name) > 1:
-        return str(column)
-    if _PLAIN_NAME.fullmatch(name) and not _INTEGER.fullmatch(name):
-        return name
-    escaped = name.replace("\\", "\\\\").replace('"', '\\"')
-    return f'"{escaped}"'
 
 
 NOISE = Operation(ADD)
