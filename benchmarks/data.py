@@ -329,7 +329,7 @@ LATER: Mapping[str, Later] = {
         "AER", "USAirlines", "firm", "year", "cost", 1982, ("output", "price", "load")
     ),
     "firms": Later("plm", "EmplUK", "firm", "year", "emp", 1982, ("wage", "capital"), 40),
-    "towns": Later("plm", "Snmesp", "firm", "year", "n", 1989, n_groups=40),
+    "employers": Later("plm", "Snmesp", "firm", "year", "n", 1989, n_groups=40),
 }
 """Tables that are asked beyond their time."""
 

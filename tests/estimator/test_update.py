@@ -516,6 +516,17 @@ def test_intervals_follow_noise_that_changes_and_those_of_one_kernel_do_not(rng,
     assert inside.mean() == pytest.approx(0.95, abs=0.075)  # three errors
 
 
+def test_rows_that_share_one_error_show_the_width_of_errors_once():
+    X, rng = np.linspace(0, 1, 40)[:, None], np.random.default_rng(0)
+    y = np.sin(6 * X[:, 0]) + 0.05 * rng.normal(size=40)
+    model = refitted("SE[0]", X, y, n=40, averaging="posterior")
+    at = 1.5 + 1e-3 * np.arange(10)[:, None]
+    mean, std = model.predict(at, return_std=True)
+    before = model._fitted.mixture.law.width
+    model.update(at, mean[0] + 3 * std[0] + 0.05 * rng.normal(size=10))
+    assert 0.8 < model._fitted.mixture.law.width / before < 1.2  # each by itself: more than two
+
+
 def test_rows_that_exclude_a_kernel_leave_answers_of_the_others(rng):
     x = rng.uniform(size=(40, 1))
     X = np.column_stack([x, x + 0.003 * rng.normal(size=(40, 1))])  # nearly one column
