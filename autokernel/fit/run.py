@@ -227,6 +227,8 @@ class Run:
         """Yield kernels, on each scale of the target, with a better noise than those before."""
         stage = self.stages[-1]
         data, columns = stage.evaluator.data, stage.space.grammar.columns
+        if self.arguments.strategy.is_of_series:  # larger steps of a group would count as noise
+            columns = tuple(c for c in columns if c not in self.given.series.groups)
         priors = self.arguments.priors
         known = self._noises.setdefault((stage.number, stage.outliers.tobytes()), {})
         update = partial(update_noise, data, columns, priors=priors, deadline=deadline, found=known)

@@ -1,7 +1,7 @@
 """No search of a grammar: a few kernels that forecast series well."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import partial, reduce
 from operator import add, mul
 from typing import ClassVar, NamedTuple
@@ -9,8 +9,8 @@ from typing import ClassVar, NamedTuple
 import numpy as np
 
 from autokernel.evidence import Estimate
-from autokernel.expression import Expression, Tree, arranged
-from autokernel.kernels import ADD, Seasonal
+from autokernel.expression import Expression, Leaf, Tree, arranged
+from autokernel.kernels import ADD, RETURNING, Seasonal
 from autokernel.search.design import kernels_of_series
 from autokernel.search.history import History
 from autokernel.search.strategy import Strategy, Task
@@ -22,8 +22,9 @@ class SeriesKernels(Strategy):
     """Fit the few kernels that forecast a series well, and average over them.
 
     They are a random walk with a damped or a straight trend, and a line with a level that returns
-    to it, each without and with the known seasons, on each scale of the target. Nothing is searched
-    or pruned, because kernels that extrapolate well often have less evidence than simpler ones. For
+    to it, each without and with the known seasons, on each scale of the target. With several
+    seasons, the shortest one may also change, in the best kernel. Nothing else is searched or
+    pruned, because kernels that extrapolate well often have less evidence than simpler ones. For
     the same reason evidence decides on half of the weights only: the other half is equal for walks
     and returning levels on each scale, if they are within five nats of the best. Quantiles,
     densities and draws have heavy tails, for levels that break; means and deviations do not.
@@ -60,19 +61,26 @@ class SeriesKernels(Strategy):
         self, task: Task, history: History, *, n_proposals: int, rng: np.random.Generator
     ) -> Sequence[Estimate]:
         best, (time, groups) = history.best, task.series
-        if len(task.grammar.columns) < 2 or best is None or not best.expression.leaves:
+        if best is None or not best.expression.leaves:
             return []
         known, target = history.canonical_texts(), best.expression.target
         of = partial(_Parts.of, time=time)
-        parts, near = of(best.expression), task.near(best.expression).items()
-        texts = {text for text, one in near if parts.may_become(of(one))}
-        better = [one for one in task.neighbours(best, texts) if one.score > best.score + MIN_GAIN]
-        found = [one for one in better if parts.may_become(of(one.expression))]
+        parts = of(best.expression)
 
         def estimate(parts: _Parts) -> Estimate:
             terms = (*parts.along, *parts.seasons, *parts.effects)
             return Estimate(arranged(task.grammar.tidy(reduce(add, terms).on(target))))
 
+        def new(found: Sequence[Estimate]) -> list[Estimate]:
+            others = (one for one in found if one.expression.canonical not in known)
+            return [one for one in others if task.grammar.spans(one.expression)][:n_proposals]
+
+        if len(task.grammar.columns) < 2:
+            return new([estimate(one) for one in parts.with_changing_season()])
+        near = task.near(best.expression).items()
+        texts = {text for text, one in near if parts.may_become(of(one))}
+        better = [one for one in task.neighbours(best, texts) if one.score > best.score + MIN_GAIN]
+        found = [one for one in better if parts.may_become(of(one.expression))]
         if len(found) > 1:
             found.insert(0, estimate(parts.changed([of(one.expression) for one in found])))
         if not found:  # then categories together, and the best effects with other kernels of time
@@ -80,8 +88,7 @@ class SeriesKernels(Strategy):
             sums = [of(one).along for one in every if one.target == target]
             found = [estimate(parts._replace(effects=_with_joint_categories(parts.effects)))]
             found += [estimate(parts._replace(along=one)) for one in sums]
-        new = (one for one in found if one.expression.canonical not in known)
-        return [one for one in new if task.grammar.spans(one.expression)][:n_proposals]
+        return new(found)
 
 
 class _Parts(NamedTuple):
@@ -96,6 +103,18 @@ class _Parts(NamedTuple):
             is_season = any(isinstance(leaf.kernel, Seasonal) for leaf in term.leaves)
             parts[2 if time not in term.columns else 1 if is_season else 0].append(term)
         return parts
+
+    def with_changing_season(self) -> Iterator["_Parts"]:
+        """Yield the parts with deviations of the shortest of several seasons, unless it has some.
+
+        The deviations return to the season as a level returns to its line.
+        """
+        leaves = [one for term in self.seasons for one in term.leaves]
+        periods = {one.kernel.period: one for one in leaves if isinstance(one.kernel, Seasonal)}
+        if 1 < len(periods) == len(leaves):
+            shortest = periods[min(periods)]
+            changing = shortest * Leaf(RETURNING, shortest.column)
+            yield self._replace(seasons=[*self.seasons, changing])
 
     def may_become(self, other: "_Parts") -> bool:
         """Whether a kernel differs in effects and seasons only.
