@@ -292,6 +292,36 @@ def test_a_scale_that_the_evidence_rejects_has_no_share(grows):
     assert np.abs(table["mean"] - grows(time[60:66])).max() < 3
 
 
+def test_the_shortest_of_several_seasons_may_change():
+    rng, t, memory = np.random.default_rng(0), np.arange(208), np.exp(-1 / 24)
+    swings = np.empty((208, 2))
+    for row in t:  # an Ornstein-Uhlenbeck process
+        before = swings[row - 1] if row else rng.normal(size=2)
+        swings[row] = memory * before + np.sqrt(1 - memory**2) * rng.normal(size=2)
+    season = np.column_stack([np.cos(2 * np.pi * t / 8), np.sin(2 * np.pi * t / 8)])
+    X, steady = t[:, None].astype(float), 1.5 * season[:, 0] + np.sin(2 * np.pi * t / 40)
+    noise, densities = 0.2 * rng.normal(size=208), []
+    settings = {"strategy": "series", "periods": {0: (8, 40)}, "target_scale": None}
+    for n_iter, is_steady in ((0, False), (1, False), (1, True)):
+        y = steady + noise + (0 if is_steady else 0.7 * (swings * season).sum(axis=1))
+        model = AutoKernelGPRegressor(n_iter=n_iter, random_state=0, verbose=0, **settings)
+        model.fit(X[:200], y[:200])
+        changes = n_iter > 0 and not is_steady
+        assert ("MAT12[0] * PER8[0]" in model.best_expression_) is changes
+        densities.append(model.log_predictive_density(X[200:], y[200:]).mean())
+    assert densities[1] > densities[0]
+
+
+def test_groups_of_a_series_have_one_noise():
+    rng, n = np.random.default_rng(0), 60
+    X = pd.DataFrame({"shop": np.repeat(list("abcd"), n), "week": np.tile(np.arange(n), 4)})
+    steps = np.repeat([0.1, 0.1, 1, 1], n) * rng.normal(size=4 * n)
+    y = pd.Series(steps).groupby(X["shop"]).cumsum() + 0.1 * rng.normal(size=4 * n)
+    model = AutoKernelGPRegressor(strategy="series", random_state=0, verbose=0).fit(X, y)
+    noises = (terms.terms for terms in model._fitted.mixture.data.varying.values())
+    assert not any(term.column == 0 for terms in noises for term in terms)
+
+
 def test_what_it_cannot_fit_is_refused():
     x, y = np.arange(20.0)[:, None], np.arange(20.0) % 3
     squares = x**2
