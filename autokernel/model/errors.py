@@ -69,8 +69,7 @@ class ErrorLaw:
     def after(self, errors: FloatArray) -> "ErrorLaw":
         """Return the law after independent errors (n,) in predicted deviations, in their order.
 
-        The width climbs the log density of one error after the other, and forgets older ones. A law
-        whose deviation is one, with which moments are those of the kernels, stays.
+        The width climbs the log density of each in turn. With a deviation of one, the law stays.
         """
         if self.deviation == 1:
             return self
@@ -79,9 +78,8 @@ class ErrorLaw:
             scales = growth * factors
             squares = (error / scales) ** 2
             slope = softmax(np.log(shares) + norm.logpdf(error, scale=scales)) @ squares - 1
-            growth *= np.exp(STEP * min(slope, STEEPEST))
-        width, deviation = float(growth * self.width), float(growth * self.deviation)
-        return replace(self, width=width, deviation=deviation)
+            growth *= float(np.exp(STEP * min(slope, STEEPEST)))
+        return replace(self, width=growth * self.width, deviation=growth * self.deviation)
 
     @property
     def normals(self) -> list[tuple[float, float]]:

@@ -77,8 +77,7 @@ class SeriesKernels(Strategy):
 
         if len(task.grammar.columns) < 2:
             return new([estimate(one) for one in parts.with_changing_season()])
-        near = task.near(best.expression).items()
-        texts = {text for text, one in near if parts.may_become(of(one))}
+        texts = {t for t, one in task.near(best.expression).items() if parts.may_become(of(one))}
         better = [one for one in task.neighbours(best, texts) if one.score > best.score + MIN_GAIN]
         found = [one for one in better if parts.may_become(of(one.expression))]
         if len(found) > 1:
@@ -105,16 +104,13 @@ class _Parts(NamedTuple):
         return parts
 
     def with_changing_season(self) -> Iterator["_Parts"]:
-        """Yield the parts with deviations of the shortest of several seasons, unless it has some.
-
-        The deviations return to the season as a level returns to its line.
-        """
+        """Yield the parts with returning deviations of the shortest of several steady seasons."""
         leaves = [one for term in self.seasons for one in term.leaves]
         periods = {one.kernel.period: one for one in leaves if isinstance(one.kernel, Seasonal)}
         if 1 < len(periods) == len(leaves):
             shortest = periods[min(periods)]
-            changing = shortest * Leaf(RETURNING, shortest.column)
-            yield self._replace(seasons=[*self.seasons, changing])
+            seasons = [*self.seasons, shortest * Leaf(RETURNING, shortest.column)]
+            yield self._replace(seasons=seasons)
 
     def may_become(self, other: "_Parts") -> bool:
         """Whether a kernel differs in effects and seasons only.
