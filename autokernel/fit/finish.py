@@ -18,6 +18,7 @@ from autokernel.fit.rows import training_data
 from autokernel.fit.run import MAX_REVISIONS, Point, Run
 from autokernel.fit.stage import Stage
 from autokernel.inference import ExactPredictor, Predictor, TrainingData, one_blas_thread
+from autokernel.kernels import ADD
 from autokernel.many_rows import ManyRows, approximation_of_kernels, fit_all_rows
 from autokernel.many_rows.all_rows import warn_of_failures
 from autokernel.model import (
@@ -161,8 +162,9 @@ def _averaged(
     seconds = run.conditioning_seconds(len(evaluator.data.y))  # of each component
     of_all = seconds * (averaging.n_components if averaging else 0)
     until = max(deadline.earlier(of_all), deadline.share(0.5), key=lambda one: one.seconds_left)
-    is_alike = len(run.stage.space.grammar.columns) == 1  # otherwise kernels differ in effects too
-    is_alike = is_alike and run.arguments.strategy.is_of_series
+    # otherwise kernels differ in effects, or in a season that changes in the best one
+    is_alike = len(run.stage.space.grammar.columns) == 1 and run.arguments.strategy.is_of_series
+    is_alike = is_alike and all(one.n_leaves < 2 for one in evaluation.expression.terms(ADD))
     kernels = posterior_over_kernels(
         evaluator,
         [evaluation, *others],

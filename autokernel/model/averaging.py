@@ -16,7 +16,7 @@ from sklearn.utils._param_validation import Interval
 from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Evaluation, Evaluator
 from autokernel.exceptions import EvaluationError, warn_user
-from autokernel.expression import Expression
+from autokernel.expression import IDENTITY, Expression
 from autokernel.kernels import WANDERING, BaseKernel
 from autokernel.typing import FloatArray, IntArray
 
@@ -25,6 +25,7 @@ from autokernel.typing import FloatArray, IntArray
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
 _MAX_KERNELS = 12
 _MIN_PROBABILITY = 1e-3
+_BENDS = (IDENTITY, "logit", "sqrt", "log")  # scales, those on which growth accelerates most last
 _PROBABLE = 0.1  # a kernel; others are taken at their best parameters
 
 
@@ -107,8 +108,8 @@ def probabilities_of(
 ) -> FloatArray:
     """Return the probabilities (n,) of kernels by their scores, and by kinds in the equal share.
 
-    Kernels that wander in the same way on the same scale of the target are of one kind. One whose
-    best kernel is not ``within`` some nats of the best of all kinds has no share.
+    Kernels that wander in the same way on the same scale of the target are of one kind. If growth
+    accelerates more on it than on that of the best, it must be ``within`` some nats of the best.
     """
     log_p = np.nan_to_num([one.log_score for one in kernels])  # -inf after a refit
     kinds: dict[tuple[str, frozenset[BaseKernel]], list[int]] = {}
@@ -116,7 +117,9 @@ def probabilities_of(
         walks = frozenset(leaf.kernel for leaf in expression.leaves).intersection(WANDERING)
         if walks and equal_share:
             kinds.setdefault((expression.target, walks), []).append(n)
-    near = [own for own in kinds.values() if log_p[own].max() > log_p.max() - within]
+    bends = np.array([_BENDS.index(one.evaluation.expression.target) for one in kernels])
+    is_near = (log_p > log_p.max() - within) | (bends <= bends[log_p.argmax()])
+    near = [own for own in kinds.values() if is_near[own].any()]
     equal, by_score = np.zeros(len(log_p)), np.asarray(softmax(log_p))
     for own in near:
         equal[own] = softmax(log_p[own]) / len(near)

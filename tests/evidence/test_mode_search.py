@@ -7,9 +7,8 @@ from autokernel import CallableKernel, evaluate_kernel, parse_expression
 from autokernel.evidence import Evaluator
 from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.maximise import Point, maximise
-from autokernel.evidence.mode_search import ModeSearch, find_modes, random_stream
+from autokernel.evidence.mode_search import CoordinateScan, ModeSearch, find_modes, random_stream
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import Magnitudes, draw_starts
 from autokernel.expression import arrange
 from autokernel.inference import ExactLikelihood, TrainingData

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 
 from autokernel import AutoKernelGPRegressor, parse_expression
 from autokernel.evidence import Evaluator
+from autokernel.evidence.mode_search import CoordinateScan
 from autokernel.evidence.posterior import LogPosterior
-from autokernel.evidence.scan import CoordinateScan
 from autokernel.evidence.starts import Magnitudes
 from autokernel.expression import Grammar, addends, n_kernel_params
 from autokernel.inference import ExactLikelihood, TrainingData, cross_covariance

@@ -26,7 +26,7 @@ class SeriesKernels(Strategy):
     seasons, the shortest one may also change, in the best kernel. Nothing else is searched or
     pruned, because kernels that extrapolate well often have less evidence than simpler ones. For
     the same reason evidence decides on half of the weights only: the other half is equal for walks
-    and returning levels on each scale, if they are within five nats of the best. Quantiles,
+    and returning levels on each scale that is near the best or straighter. Quantiles,
     densities and draws have heavy tails, for levels that break; means and deviations do not.
 
     Other columns next to time have effects, which are added: a straight line, or a constant for
