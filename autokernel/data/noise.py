@@ -279,8 +279,8 @@ class NoiseFunction:
         n = len(inputs)
         weights, logs = np.ones((1, n)), np.zeros((1, n))
         for own, more in (one.cases(inputs) for one in self.terms):
-            weights = (weights[:, None] * own).reshape(-1, n)
-            logs = (logs[:, None] + more).reshape(-1, n)
+            weights = np.concatenate(weights[:, None] * own)
+            logs = np.concatenate(logs[:, None] + more)
         return weights, logs
 
 

@@ -115,7 +115,7 @@ def probabilities_of(
     kinds: dict[tuple[str, frozenset[BaseKernel]], list[int]] = {}
     for n, expression in enumerate(one.evaluation.expression for one in kernels):
         walks = frozenset(leaf.kernel for leaf in expression.leaves).intersection(WANDERING)
-        if walks and equal_share:
+        if walks and equal_share and np.isfinite(kernels[n].log_score):
             kinds.setdefault((expression.target, walks), []).append(n)
     bends = np.array([_BENDS.index(one.evaluation.expression.target) for one in kernels])
     is_near = (log_p > log_p.max() - within) | (bends <= bends[log_p.argmax()])

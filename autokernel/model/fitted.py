@@ -122,7 +122,7 @@ class FittedModel:
             return [(np.arange(len(X)), self.mixture)] if len(X) else []
         (time, *groups), n = self.series.columns, len(self.X)
         both = np.concatenate([self.X, X])[:, groups]
-        _, group = np.unique(both, axis=0, return_inverse=True)
+        group = np.unique(both, axis=0, return_inverse=True)[1].ravel()  # flat in any numpy
         last = np.full(len(both), -np.inf)  # of each group, if it is known
         np.fmax.at(last, group[:n], self.X[:, time])
         last[np.isinf(last)] = np.nanmax(self.X[:, time])
@@ -147,7 +147,8 @@ class FittedModel:
             updated, ahead = mixture.with_rows(rows, joint, log_densities), self.ahead
             if ahead is not None:
                 of_ahead = ahead.joint(rows.X)
-                ahead = ahead.with_rows(rows, of_ahead, ahead.log_densities(rows, of_ahead))
+                found = ahead.log_densities(rows, of_ahead)
+                ahead = ahead.with_rows(rows, of_ahead, found) if np.isfinite(found).any() else None
         gains = [self._log_density(one, rows, log_densities) for one in self.kernels]
         with np.errstate(divide="ignore"):
             log_prior = np.log([one.probability for one in self.kernels])

@@ -148,11 +148,10 @@ class MixturePredictor:
                     make = partial(ExactPredictor, first=first)
                 if weight > MIN_WEIGHT:
                     predictors[replace(one, weight=weight)] = make(one.expression, one.theta, data)
-        innovations = (
-            one.innovations(rows, moments)[0]
-            for one, moments in zip(self.predictors, joint, strict=True)
-        )
-        errors = ndtri(self.weights @ np.array([ndtr(one) for one in innovations]))
+        both = zip(self.predictors, joint, strict=True)
+        below = np.array([ndtr(one.innovations(rows, moments)[0]) for one, moments in both])
+        has_rows = self.weights * np.isfinite(log_densities)  # the others' scales lack a target
+        errors = ndtri(has_rows @ below / has_rows.sum())
         other = self._with(data=data, law=self.law.after(errors))
         other._set(predictors)
         return other

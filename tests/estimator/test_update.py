@@ -561,3 +561,13 @@ def test_what_each_row_adds_to_the_curvature_stays():
     after = model.update(X[20:], y[20:])._fitted.evaluation
     np.testing.assert_allclose(after.hessian, 2 * before.hessian)
     assert after.n_rows == 2 * before.n_rows
+
+
+def test_an_outlier_by_itself_joins_no_model_whose_noise_has_levels(rng):
+    X = pd.DataFrame({"group": rng.choice(list("ab"), 120), "x": rng.uniform(size=120)})
+    y = np.where(X["group"] == "a", 0.05, 1.0) * rng.normal(size=120) + 3 * X["x"]
+    settings = {"noise": "auto", "outliers": "auto"}
+    model = refitted("LIN[x]", X, y, n=120, **settings)
+    assert model._fitted.mixture.data.varying
+    model.update(pd.DataFrame({"group": ["a"], "x": [0.5]}), [1e4])
+    assert list(model.outliers_) == [120]

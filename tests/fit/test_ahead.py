@@ -105,3 +105,21 @@ def test_without_groups_or_averages_there_is_one_mixture(model):
     curve = AutoKernelGPRegressor(**settings).fit(X[["day"]][:N_TIMES], y[:N_TIMES])
     best = AutoKernelGPRegressor(averaging=None, **settings).fit(X, y)
     assert curve._fitted.ahead is best._fitted.ahead is None
+
+
+def test_a_row_that_no_scale_of_later_rows_has_leaves_the_mixture_of_the_search():
+    rng, tables = np.random.default_rng(2), []
+    for group, level in zip("abcd", (5, 5.5, 6, 6.5), strict=True):
+        y = np.maximum(level - rng.gamma(1.0, 1.3, 40), 0.02 * rng.uniform(0.5, 1, 40))
+        y[32:] = level * np.exp(0.12 * np.arange(1, 9) + 0.01 * rng.standard_normal(8))
+        tables.append(pd.DataFrame({"time": np.arange(40.0), "group": group, "y": y}))
+    table = pd.concat(tables, ignore_index=True)
+    settings = {"n_iter": 0, "noise": "constant", "outliers": None, "random_state": 0}
+    model = AutoKernelGPRegressor(**settings).fit(table[["time", "group"]], table["y"])
+    assert {one.expression.target for one in model._fitted.ahead.components} == {"sqrt"}
+    model.update(pd.DataFrame({"time": [3.5], "group": ["a"]}), [-0.1])
+    later = pd.DataFrame({"time": [41.0], "group": ["a"]})
+    mean, std = model.predict(later, return_std=True)
+    expected = model._fitted.mixture.mean(model._fitted.scaled(np.array([[41.0, 0.0]])))
+    np.testing.assert_allclose(mean, model._fitted.target.inverse(expected))
+    assert np.isfinite(std).all()

@@ -19,7 +19,7 @@ from autokernel.expression import grammar_prior
 from autokernel.inference import ExactLikelihood, TrainingData
 from autokernel.kernels.parameters import check_priors
 from autokernel.model import KernelPosterior, posterior_over_kernels
-from autokernel.model.averaging import support_points
+from autokernel.model.averaging import certain, probabilities_of, support_points
 from tests.batteries import seeds
 from tests.fits import evaluation_of, wave
 
@@ -268,3 +268,15 @@ def test_equal_draws_become_one_component_with_the_weight_of_all():
         (text_of(0), 2.0, 1 / 8),
         (text_of(1), 1.0, 1 / 2),  # the same numbers for another kernel
     ]
+
+
+def test_a_kernel_that_could_not_be_fitted_has_no_equal_share():
+    texts = ("SE[0]", "RW[0] + IOU[0]", "LIN[0] + MAT12[0]")
+    walks = [
+        replace(evaluation(0, score), expression=parse_expression(text))
+        for text, score in zip(texts, (0.0, -np.inf, -1.0), strict=True)
+    ]
+    found = probabilities_of([*map(certain, walks)], 0.5)
+    np.testing.assert_allclose(
+        found, [0.5 * softmax([0, -1])[0], 0, 0.5 * (1 + softmax([0, -1])[1])]
+    )

@@ -373,3 +373,17 @@ def test_a_component_without_a_factor_is_left_out_and_others_get_its_weight():
         )
     with pytest.raises(LinAlgError, match="not positive definite"):
         MixturePredictor(components(), data(), without_factor(*TEXTS))
+
+
+def test_a_scale_that_lacks_a_target_teaches_no_width():
+    X = np.linspace(0, 1, 20)[:, None]
+    given = TrainingData(X, np.exp(X[:, 0]), target=target_on(Scale("log")))
+    kernels = [parse_expression("LIN[0]"), parse_expression("LIN[0]").on("log")]
+    theta = np.log([1.0, 1.0, 0.04])
+    every = [MixtureComponent(one, theta, 0.5) for one in kernels]
+    mixture = MixturePredictor(every, given, ExactPredictor, law=PRIOR_LAW)
+    rows = TrainingData(X[:1] + 0.01, np.array([-1.0]), target=given.target)
+    joint = mixture.joint(rows.X)
+    found = mixture.with_rows(rows, joint, mixture.log_densities(rows, joint))
+    assert [str(one.expression) for one in found.components] == ["LIN[0]"]
+    assert found.law.width > PRIOR_LAW.width  # the row is far below both
