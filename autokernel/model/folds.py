@@ -64,7 +64,7 @@ def folds_of(data: TrainingData, series: Series, n_folds: int = N_FOLDS) -> list
     if counts.sum() < MIN_ROWS:
         return []
     if series.time is not None:
-        _, groups = np.unique(X[:, series.groups], axis=0, return_inverse=True)
+        groups = np.unique(X[:, series.groups], axis=0, return_inverse=True)[1].ravel()
         order = np.lexsort((data.u, X[:, series.time], groups))
         sizes = np.bincount(groups)
         places = np.arange(n) - np.repeat(np.cumsum(sizes) - sizes, sizes)

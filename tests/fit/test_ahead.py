@@ -116,7 +116,7 @@ def test_a_row_that_no_scale_of_later_rows_has_leaves_the_mixture_of_the_search(
     table = pd.concat(tables, ignore_index=True)
     settings = {"n_iter": 0, "noise": "constant", "outliers": None, "random_state": 0}
     model = AutoKernelGPRegressor(**settings).fit(table[["time", "group"]], table["y"])
-    assert {one.expression.target for one in model._fitted.ahead.components} == {"sqrt"}
+    assert "identity" not in {one.expression.target for one in model._fitted.ahead.components}
     model.update(pd.DataFrame({"time": [3.5], "group": ["a"]}), [-0.1])
     later = pd.DataFrame({"time": [41.0], "group": ["a"]})
     mean, std = model.predict(later, return_std=True)
