@@ -35,7 +35,10 @@ MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones 
 MIN_ROWS = 4  # of a fit and its test
 REPORTED_ROWS = 1000  # of predictions in a report
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
-PARAMETERS = ("strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state")
+PARAMETERS = (
+    "strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state",
+    "exposure",
+)  # fmt: skip
 RESULTS = {  # the module that each file to write needs, by its ending
     "predictions": {"": "pandas"},
     "output": {".skops": "skops.io", ".joblib": "joblib"},
@@ -101,7 +104,17 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"autokernel {__version__}")
     _add_options(parser.add_argument_group)
     options = parser.parse_args(arguments)
-    for name in ("target", "weights", "drop", "category", "date_format", "predict", "future"):
+    for name in (
+        "target",
+        "weights",
+        "exposure",
+        "trials",
+        "drop",
+        "category",
+        "date_format",
+        "predict",
+        "future",
+    ):
         if options.file is None and getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} needs a file: name it before the options")
     if options.predictions and bool(options.predict) == bool(options.horizon):
@@ -118,6 +131,8 @@ def _add_options(group: Callable[[str], Any]) -> None:
     data("file", nargs="?", **path, help="CSV file with a line of column names")
     data("--target", metavar="NAME", help="column to predict (default: the last, without weights)")
     data("--weights", metavar="NAME", help="column of weights, of which only the ratios count")
+    data("--exposure", metavar="NAME", help="column of what each count is of, such as an area")
+    data("--trials", metavar="NAME", help="column of the trials of which the target succeeded")
     data("--drop", **star, metavar="NAME*", help="column to leave out")
     data("--category", **star, metavar="NAME*", help="column of categories, as texts always are")
     data("--unit", **star, metavar="NAME=TEXT*", help="unit of a column or of the target")
@@ -340,7 +355,7 @@ def _run(options: argparse.Namespace) -> int:
     future = _read_new_rows(options.future, rows, options)[0] if options.future else None
     are_categories = [kind == CATEGORY for kind in rows.kinds.values()]
     given = {name: getattr(options, name) for name in PARAMETERS}
-    given["operators"] = options.operators.split(",")
+    given |= {"operators": options.operators.split(","), "n_trials": options.trials}
     model = AutoKernelGPRegressor(categorical_features=are_categories, outliers=None, **given)
     model.refit(rows.X, rows.y, "NOISE", sample_weight=rows.weights)
     model.describe(rows.units)  # refuses units, parameters and unequal steps before the search
@@ -451,8 +466,10 @@ def _forecasts(model: Any, rows: FitRows, train: IntArray, X: Any) -> Iterator[t
     plain = dict.fromkeys(("column_scales", "target_scale", "outliers", "averaging"))
     other = clone(model).set_params(**plain, strategy="sot", verbose=0)
     for name, base, sign in (("straight lines", "LIN", " + "), ("an RBF kernel", "SE", " * ")):
-        bases = ("CAT" if kind == CATEGORY else base for kind in rows.kinds.values())
-        kernel = sign.join(f"{base}[{i}]" for i, base in enumerate(bases))
+        bases = (("CAT" if kind == CATEGORY else base, one) for one, kind in rows.kinds.items())
+        of_counts = model.exposure, model.n_trials
+        every = [f"{base}[{i}]" for i, (base, one) in enumerate(bases) if one not in of_counts]
+        kernel = sign.join(every) or "NOISE"
         other.refit(_safe_indexing(rows.X, at), rows.y[at], kernel, sample_weight=rows.weights[at])
         yield name, other.predict(X)
 
@@ -483,7 +500,7 @@ def _write(model: Any, rows: FitRows, new: Any, future: Any, options: argparse.N
     if path := options.report:
         write_report(model, path, units=rows.units, title=rows.title, results=rows.results)
         say(f"Report: {path}")
-    if options.plot and not rows.is_series and model.best_expression_ == "NOISE":
+    if options.plot and not rows.is_series and model.best_expression_.endswith("NOISE"):
         say("Picture: none, because noise alone is best")
     elif path := options.plot:
         draw = (ForecastDisplay if rows.is_series else EffectsDisplay).from_estimator

@@ -82,10 +82,22 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     outliers : "auto" or None, default="auto"
         Whether outliers are excluded: rows whose own noise variance would raise the evidence, and
         which stand apart from all others. None fits all rows.
-    noise : {"auto", "constant"}, default="auto"
-        Whether the variance of the noise may change with the columns. With ``"auto"``, its log is a
-        constant plus at most two terms, each of one column, where the evidence gains more than
-        their price: a line or a smooth function of its ranks, a value for each level or for gaps.
+    noise : {"auto", "constant", "poisson", "negative_binomial", "binomial", "beta_binomial"}, \
+            default="auto"
+        The distribution of ``y`` given the function. With ``"auto"`` and ``"constant"`` it is
+        normal. With ``"auto"``, the log of its variance is a constant plus at most two terms, each
+        of one column, where the evidence gains more than their price: a line or a smooth function
+        of its ranks, a value for each level or for gaps. Small whole numbers from zero on may then
+        also be counts, ``"poisson"`` or ``"negative_binomial"``, whichever has most evidence.
+        Counts have a function of the log of their rate, and shares of ``n_trials`` one of the logit
+        of their chance. They are fitted exactly, have no outliers, and predictions of new
+        observations are whole numbers.
+    exposure : str, int or None, default=None
+        Column of ``X`` of what each count is of, such as a population or a time. Rates are those of
+        an exposure of one, and predictions counts of the exposure in the column of their row.
+    n_trials : str, int or None, default=None
+        Column of ``X`` of the number of trials, ``y`` of which were successes. The noise is
+        ``"binomial"`` or, where chances differ for no known reason, ``"beta_binomial"``.
     periods : mapping or None, default=None
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
@@ -283,6 +295,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         target_scale: str | None = "auto",
         outliers: str | None = "auto",
         noise: str = "auto",
+        exposure: str | int | None = None,
+        n_trials: str | int | None = None,
         periods: Mapping[str | int, float | Sequence[float]] | None = None,
         start_kernel: str | Expression | Sequence[str | Expression] | None = None,
         operators: Collection[str | Operator] = ("+", "*"),
@@ -308,6 +322,7 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         self.categorical_features = categorical_features
         self.column_scales, self.target_scale = column_scales, target_scale
         self.outliers, self.noise = outliers, noise
+        self.exposure, self.n_trials = exposure, n_trials
         self.periods, self.start_kernel = periods, start_kernel
         self.strategy, self.criterion = strategy, criterion
         self.max_leaves, self.batch_size = max_leaves, batch_size

@@ -13,7 +13,8 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import check_array, check_X_y
 from sklearn.utils.validation import validate_data
 
-from autokernel.data.columns import NO_VALUE, Column, Columns
+from autokernel.data.columns import EXPOSURE, NO_VALUE, Column, Columns
+from autokernel.data.counts import FAMILIES, MAX_SMALL, SHARE_OF_SMALL
 from autokernel.data.dates import has_no_value, is_number, reading_of_numbers, refuse_times
 from autokernel.data.noise import RowNoise
 from autokernel.data.scales import target_offset
@@ -65,6 +66,9 @@ class FitData:
     resolution: float = 0.0  # of y, zero if it is not known to be rounded
     log_offset: float = 0.0  # what is added to y before its logarithm is taken
     series: Series = NO_SERIES
+    families: tuple[str, ...] = ()  # distributions of counts that y may have
+    exposure: int | None = None  # column of exposures or numbers of trials, of counts only
+    is_count: bool = False  # whether there is nothing but these distributions
 
     def without(self, rows: IntArray) -> "FitData":
         """Return the data without some rows."""
@@ -121,6 +125,11 @@ def check_fit_data(
     weights = np.bincount(first_equal[kept], weights[kept], len(values)).astype(np.float64)
     inputs, values, weights, errors = (one[rows] for one in (inputs, values, weights, errors))
     columns = _with_warnings(columns, inputs)
+    families, exposure = _families_of(estimator, columns, inputs, values, errors)
+    if exposure is not None:
+        every = [*columns.every]
+        every[exposure] = replace(every[exposure], origin=EXPOSURE)
+        columns = replace(columns, every=tuple(every))
     resolution, name = resolution_of(values), getattr(y, "name", None)
     return FitData(
         inputs,
@@ -134,7 +143,48 @@ def check_fit_data(
         resolution=resolution,
         log_offset=log_offset,
         series=Series.of(columns.of_rows(inputs), inputs, deadline),
+        families=families,
+        exposure=exposure,
+        is_count=estimator.noise in FAMILIES or exposure is not None,
     )
+
+
+def _families_of(
+    estimator: BaseEstimator, columns: Columns, X: FloatArray, y: FloatArray, errors: FloatArray
+) -> tuple[tuple[str, ...], int | None]:
+    """Return the distributions of counts that the target may have, and the column of exposures.
+
+    By default there are some for whole numbers from zero on, of which many are small.
+    """
+    noise, given = estimator.noise, {"exposure": estimator.exposure, "n_trials": estimator.n_trials}
+    given = {argument: column for argument, column in given.items() if column is not None}
+    is_chosen, is_share, argument = noise in FAMILIES, "n_trials" in given, next(iter(given), "")
+    families = tuple(one for one, family in FAMILIES.items() if family.is_share == is_share)
+    if not (given or is_chosen):
+        is_small = np.quantile(y, SHARE_OF_SMALL) < MAX_SMALL and resolution_of(y) == 1
+        may_be = noise == "auto" == estimator.target_scale and not errors.any()
+        return (families if may_be and y.min() >= 0 and is_small else ()), None
+    others = f"noise={noise!r}, target_scale={estimator.target_scale!r}", *given
+    is_right = len(given) < 2 and noise in ("auto", *families) and not errors.any()
+    if not is_right or estimator.target_scale not in ("auto", None):
+        raise ValueError(
+            "noise of counts must be 'poisson' or 'negative_binomial', perhaps with exposure, or "
+            "'binomial' or 'beta_binomial' with n_trials, without noise_std and a target_scale, "
+            f"got {', '.join(others)}{', noise_std' * bool(errors.any())}"
+        )
+    column = columns.index_of(given[argument], argument=argument) if given else None
+    e = np.ones(len(y)) if column is None else X[:, column]
+    is_valid = (e >= 1) & (np.rint(e) == e) if is_share else (e > 0) & np.isfinite(e)
+    if len(wrong := np.flatnonzero(~is_valid)):
+        kind = "whole numbers from one on" if is_share else "positive numbers"
+        raise ValueError(f"{argument} must hold {kind}, got {e[wrong[0]]:g} in row {wrong[0]}")
+    if len(wrong := np.flatnonzero(~FAMILIES[families[0]].has(y, e))):
+        most = f" and at most the {e[wrong[0]]:g} of n_trials" if is_share else ""
+        raise ValueError(
+            f"y must hold counts, whole numbers from zero on{most}, got {y[wrong[0]]:g} in row "
+            f"{wrong[0]}: noise='auto' without exposure or n_trials fits other numbers"
+        )
+    return ((noise,) if is_chosen else families), column
 
 
 def check_new_rows(

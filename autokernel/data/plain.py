@@ -37,7 +37,7 @@ def as_plain(value: Any) -> Any:
     """
     value = value.tolist() if hasattr(value, "tolist") else value
     if is_dataclass(value) and not isinstance(value, (type, Expression, BaseEstimator)):
-        value = {field.name: getattr(value, field.name) for field in fields(value)}
+        value = {field.name: getattr(value, field.name) for field in fields(value) if field.init}
     if isinstance(value, Mapping):
         return {str(name): as_plain(one) for name, one in value.items()}
     if isinstance(value, (set, frozenset)):

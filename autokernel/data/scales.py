@@ -1,14 +1,15 @@
 """Scales on which a column or the target may be simple: its logarithm, square root or logit."""
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
-from typing import ClassVar, NamedTuple
+from dataclasses import dataclass, field, replace
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.polynomial.hermite_e import hermegauss, hermevander
-from scipy.special import expit, gammaln, log_ndtr, logit, ndtr
+from scipy.special import expit, gammaln, log_ndtr, logit, logsumexp, ndtr
 from scipy.stats import norm
 
+from autokernel.data.counts import FAMILIES, MAX_COUNT, Family, Local, Rates
 from autokernel.expression import COLUMN_SCALES, IDENTITY
 from autokernel.typing import BoolArray, FloatArray, IntArray
 
@@ -22,6 +23,9 @@ MAX_SHARE_OF_ZEROS = 0.05  # of a target that has a logarithm
 MAX_VARIANCE = 1.0  # on the scale of the target, for means; that of all targets, standardised
 LARGEST_LOG = 690.0  # so that its exponential does not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
+MIN_CURVATURE = 1e-8  # of a log probability in a standardised function
+MIN_DISPERSION = 1e-6  # below which digits are lost, and counts show none
+MIN_NODES, MAX_NODES, FARTHEST = 24, 1024, 8.5  # of sums over functions, and their deviations
 _N_NODES, _N_TERMS = 64, 32  # of a Gauss-Hermite rule, and of a Hermite series
 
 
@@ -76,7 +80,17 @@ class Scale:
     @staticmethod
     def of_fields(name: str, **numbers: float) -> "Scale":
         """Return the scale of this name with its numbers."""
-        return (Identity if name == IDENTITY else Scale)(name, **numbers)
+        kind = CountScale if name in FAMILIES else Identity if name == IDENTITY else Scale
+        return kind(name, **numbers)
+
+    def of_rows(self, exposure: FloatArray | float, log_noise: float) -> "Scale":
+        """Return the scale of targets with an exposure (n,), given the log of the noise."""
+        return self
+
+    @property
+    def link(self) -> "Scale":
+        """The scale on which effects add up, of counts that of their rates."""
+        return self
 
     def has(self, x: FloatArray) -> BoolArray:
         """Return which numbers (n,) of the user the scale has."""
@@ -136,6 +150,19 @@ class Scale:
         lowest = (scale.function(np.asarray(low)) - self.shift) / self.width
         is_lowest = np.abs((u + self.origin) * self.unit - low) <= _ROUNDING * self.unit
         return np.where(is_lowest, log_ndtr((lowest - mean) / std), density)
+
+    def below(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Compute the probabilities (n,) of targets up to ``u`` where ``t`` is normal."""
+        return np.asarray(ndtr((self.end(u) - mean) / np.sqrt(variance)))
+
+    def drawn(self, t: FloatArray, rng: np.random.RandomState) -> FloatArray:
+        """Draw targets (n, n_draws) of given ``t``."""
+        return self.inverse(t)
+
+    def means(self, t: FloatArray, noise: FloatArray) -> FloatArray:
+        """Compute the means (n_draws, n) of ``u`` given all of ``t`` but its noise (n,)."""
+        found, _ = self.moments(t.ravel(), np.broadcast_to(noise, t.shape).ravel())
+        return found.reshape(t.shape)
 
     def inverse(self, t: FloatArray) -> FloatArray:
         """Compute the ``u`` with ``t(u) = t``; none is below that of the offset by itself."""
@@ -244,6 +271,153 @@ class Identity(Scale):
         return covariance
 
 
+@dataclass(frozen=True)
+class CountScale(Scale):
+    """The scale on which a kernel acts on the rates of counts, ``f = shift + width * t``.
+
+    A target has a distribution given ``t``, one of :data:`FAMILIES`, with an exposure (n,) and the
+    dispersion ``width**2 * s`` for the noise variance s. ``t`` has no noise.
+    """
+
+    rates: Rates = field(init=False, compare=False, default=Rates())
+
+    @classmethod
+    def of_counts(
+        cls,
+        name: str,
+        y: FloatArray,
+        exposure: FloatArray | float,
+        weights: FloatArray,
+        *,
+        origin: float,
+        unit: float,
+    ) -> "CountScale":
+        """Make the scale on which counts (n,) have the mean zero and about unit variance."""
+        e, family = np.broadcast_to(exposure, y.shape), FAMILIES[name]
+        total = float(weights @ e)
+        most = 1 - 0.5 / total if family.is_share else None
+        rate = np.clip(weights @ y / total, 0.5 / total, most)
+        centre = logit(rate) if family.is_share else np.log(rate)
+        variance = np.average((family.of_each(y, e)[0] - centre) ** 2, weights=weights)
+        return cls(name, origin, unit, float(centre), float(np.sqrt(variance)))
+
+    def of_rows(self, exposure: FloatArray | float, log_noise: float) -> "CountScale":
+        """Return the scale of targets with an exposure (n,), given the log of the noise."""
+        other, exposure = replace(self), np.rint(exposure) if self.family.is_share else exposure
+        dispersion = max(self.width**2 * float(np.exp(log_noise)), MIN_DISPERSION)
+        object.__setattr__(other, "rates", Rates(exposure, dispersion))
+        return other
+
+    @property
+    def family(self) -> Family:
+        """The distribution."""
+        return FAMILIES[self.name]
+
+    @property
+    def link(self) -> "Scale":
+        """The log or the logit of rates, for an exposure or a trial of one."""
+        name = "logit" if self.family.is_share else "log"
+        return Scale(name, self.origin, self.unit, self.shift, self.width)
+
+    def counts(self, u: FloatArray) -> tuple[FloatArray, BoolArray]:
+        """Return the whole numbers (n,) that targets are, and which are possible."""
+        y = (u + self.origin) * self.unit
+        has = self.family.has(y, self.rates.e)
+        return np.where(has, np.rint(y), 0.0), has
+
+    def function(self, t: FloatArray) -> FloatArray:
+        """Compute the function, of which a rate is a logarithm or a logit."""
+        return np.minimum(self.shift + self.width * t, LARGEST_LOG)
+
+    def errors(self, u: FloatArray) -> FloatArray:
+        """Compute the variance (n,) of the error of the ``t`` that each target suggests."""
+        return self.family.of_each(self.counts(u)[0], self.rates.e)[1] / self.width**2
+
+    def local(self, y: Any, weights: FloatArray, t: FloatArray) -> Local:
+        """Compute the log probabilities of counts (n,) with weights (n,), and what changes them."""
+        f, width = self.function(t), self.width
+        slope, second, third = self.family.slopes(y, f, self.rates)
+        curvature = -second * weights * width**2
+        is_flat = curvature < MIN_CURVATURE  # also far from a share, where it may be negative
+        return Local(
+            weights * self.family.log_density(y, f, self.rates),
+            weights * width * slope,
+            np.where(is_flat, MIN_CURVATURE, curvature),
+            np.where(is_flat, 0.0, weights * width**3 * third),
+        )
+
+    def _means(self, t: FloatArray) -> tuple[FloatArray, Rates]:
+        """Compute the mean counts at ``t`` (n, ...), and the rates in their shape."""
+        e = np.reshape(self.rates.e, (-1, *[1] * (np.ndim(t) - 1)))
+        return e * self.family.rate(self.function(t)), self.rates._replace(e=e)
+
+    def _nodes(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return values (n, n_nodes) of a normal ``t``, as dense as counts need, and weights."""
+        spread = self.width * np.sqrt(variance * np.minimum(self._means(mean)[0], MAX_COUNT))
+        n = np.clip(4 * FARTHEST * spread.max(initial=0.0), MIN_NODES, MAX_NODES)
+        z = np.linspace(-FARTHEST, FARTHEST, int(n))
+        weights = np.exp(-0.5 * z**2)
+        return mean[:, None] + np.sqrt(variance)[:, None] * z, weights / weights.sum()
+
+    def forward_and_log_slope(self, u: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute what ``t`` each target suggests by itself, and the log of the unit."""
+        y, has = self.counts(u)
+        f = self.family.of_each(y, self.rates.e)[0]
+        log_unit = np.where(has, np.log(self.unit), -np.inf)
+        return np.where(has, (f - self.shift) / self.width, 0.0), log_unit
+
+    def log_density(
+        self, u: FloatArray, mean: FloatArray, variance: FloatArray, *, step: float = 0.0
+    ) -> FloatArray:
+        """Compute the log probability (n,) of ``u``, for a unit of the target, in nats."""
+        y, has = self.counts(u)
+        nodes, weights = self._nodes(mean, variance)
+        logs = self.family.log_density(y[:, None], self.function(nodes), self._means(nodes)[1])
+        return np.where(has, logsumexp(logs, b=weights, axis=1) + np.log(self.unit), -np.inf)
+
+    def below(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Compute the probabilities (n,) of targets up to ``u`` where ``t`` is normal."""
+        y = np.floor((u + self.origin) * self.unit + 1e-6)
+        nodes, weights = self._nodes(mean, variance)
+        found = self.family.below(np.maximum(y, 0.0)[:, None], *self._means(nodes))
+        return np.where(y >= 0, found @ weights, 0.0)
+
+    def drawn(self, t: FloatArray, rng: np.random.RandomState) -> FloatArray:
+        """Draw targets (n, n_draws) of given ``t``."""
+        m, by = self._means(t)
+        drawn = self.family.law(m, by).rvs(size=m.shape, random_state=rng)
+        return np.asarray(drawn / self.unit - self.origin)
+
+    def means(self, t: FloatArray, noise: FloatArray) -> FloatArray:
+        """Compute the means (n_draws, n) of ``u`` at ``t``."""
+        return self.inverse(t.T).T
+
+    def inverse(self, t: FloatArray) -> FloatArray:
+        """Compute the mean of ``u`` at ``t`` (n, ...)."""
+        return self._means(t)[0] / self.unit - self.origin
+
+    def _noise(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Compute the variance (n,) of ``u`` given ``t``, on average."""
+        nodes, weights = self._nodes(mean, np.minimum(variance, MAX_VARIANCE))
+        return np.asarray(self.family.law(*self._means(nodes)).var() @ weights / self.unit**2)
+
+    def moments(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Compute mean and variance (n,) of ``u`` where ``t`` is normal."""
+        centre, spread = super().moments(mean, variance)
+        return centre, spread + self._noise(mean, variance)
+
+    def variance_of_function(
+        self, mean: FloatArray, variance: FloatArray, noise: FloatArray
+    ) -> FloatArray:
+        """Compute the variance (n,) of the mean of ``u`` given ``t``."""
+        return super().moments(mean, variance)[1]
+
+    def covariance(self, mean: FloatArray, covariance: FloatArray) -> FloatArray:
+        """Compute the covariance (n, n) of ``u`` where ``t`` (n,) is jointly normal."""
+        found = super().covariance(mean, covariance)
+        return found + np.diag(self._noise(mean, np.diag(covariance)))
+
+
 def _covariance_of_exponentials(log_mean: FloatArray, c: FloatArray) -> FloatArray:
     """Compute the covariances of exponentials of normal numbers with covariances ``c``.
 
@@ -286,6 +460,12 @@ def check_possible(
     Missing values are no numbers. The message counts the values by ``rows`` (n,) if they are given.
     For the target, ``offset_of_target`` is what is added before its logarithm is taken.
     """
+    if name in FAMILIES:
+        if FAMILIES[name].is_share or not FAMILIES[name].has(values, 1.0).all():
+            raise ValueError(
+                f"{argument} has {name!r} for {what}, which must hold counts of events"
+            )
+        return
     if name == IDENTITY:
         return
     scale, offset, is_target = SCALES[name], 0.0, offset_of_target is not None

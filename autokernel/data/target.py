@@ -1,21 +1,23 @@
 """The target: its standardisation, its scales, and the resolution to which it was recorded."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
+from autokernel.data.columns import Inputs
 from autokernel.data.noise import RowNoise
 from autokernel.data.scales import (
     MIN_SHARE,
     SCALES,
+    CountScale,
     Identity,
     Scale,
     fill_rows,
     mean_and_variance,
     target_offset,
 )
-from autokernel.expression import IDENTITY, TARGET_SCALES
+from autokernel.expression import COUNT_SCALES, IDENTITY, TARGET_SCALES
 from autokernel.typing import FloatArray
 
 MIN_SPREAD = 1e-100  # of numbers, so that its square does not vanish
@@ -32,21 +34,32 @@ class Target:
 
     On each of ``scales``, one of which is the identity, the training targets have zero mean and
     unit variance. Where positive targets cover many decades, the shift is zero, so that the
-    smallest ones keep their digits.
+    smallest ones keep their digits. Counts may have an ``exposure``, or trials, in a column.
     """
 
     shift: float
     width: float  # positive
     scales: Mapping[str, Scale]  # by name
+    exposure: int | None = None
 
     @classmethod
-    def of(cls, y: FloatArray, noise: RowNoise, *, log_offset: float = 0.0) -> "Target":
+    def of(
+        cls,
+        y: FloatArray,
+        noise: RowNoise,
+        X: FloatArray | None = None,
+        *,
+        log_offset: float = 0.0,
+        families: Sequence[str] = (),
+        exposure: int | None = None,
+    ) -> "Target":
         """Standardise targets (n_samples,), and find the scales that have at least two of them.
 
         The standardisation is that of ``GaussianProcessRegressor(normalize_y=True)``, except for a
         constant, whose width is the rounding of its value, so that no unit makes it vary. Rows with
         known errors count less, the larger these are compared with the spread of all rows. The
-        ``log_offset`` is added before a logarithm is taken.
+        ``log_offset`` is added before a logarithm is taken. Counts may be of ``families``, with the
+        ``exposure`` that is a column of ``X`` (n_samples, n_features).
         """
         weights = noise.weights
         for _ in range(_ROUNDS if noise.errors.any() else 0):
@@ -67,15 +80,23 @@ class Target:
                 centre, variance = mean_and_variance(t, weights[has])
                 spread = float(np.sqrt(variance))
                 found[name] = Scale(name, (shift + offset) / width, width, centre, spread, offset)
-        return cls(shift, width, found)
+        e = 1.0 if exposure is None or X is None else X[:, exposure]
+        units = {"origin": shift / width, "unit": width}
+        for name in families:
+            found[name] = CountScale.of_counts(name, y, e, noise.weights, **units)
+        return cls(shift, width, found, exposure)
 
     @classmethod
     def raw(cls, y: FloatArray) -> "Target":
         """Return the target of numbers (n_samples,) that are used as they come."""
-        others = {name: Scale(name) for name in TARGET_SCALES}
+        others = {name: Scale.of_fields(name) for name in (*TARGET_SCALES, *COUNT_SCALES[:2])}
         offset = target_offset(y)
         others["log"] = Scale("log", offset, offset=offset)
         return cls(0.0, 1.0, {IDENTITY: Identity(IDENTITY), **others})
+
+    def exposures(self, inputs: Inputs) -> FloatArray | float:
+        """Return the exposures (n,) of rows, or the numbers of trials, one without a column."""
+        return 1.0 if self.exposure is None else inputs.raw(self.exposure)
 
     @property
     def is_constant(self) -> bool:

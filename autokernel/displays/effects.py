@@ -212,11 +212,9 @@ def panels_of(estimator: AutoKernelGPRegressor, description: Description) -> lis
     some = np.random.default_rng(0).permutation(len(estimator.y_train_))[:500]  # rows drawn
     X = np.concatenate([estimator.X_train_[some], out.X])
     y = np.concatenate([estimator.y_train_[some], out.y])
-    fit = model.mean(X) if model.scale.is_linear else model.quantiles(X, np.array([0.5]))[:, 0]
-    of_y, of_fit = (model.scale.forward(model.target.forward(one)) for one in (y, fit))
+    residuals = model.residuals(X, y)
     is_beyond = np.isinf(np.append(np.zeros(len(some)), out.deviations))  # the scale of the target
-    far = np.copysign(np.inf, y - fit)
-    residuals = np.where(is_beyond, far, model.scale.width * (of_y - of_fit))
+    residuals = np.where(is_beyond, np.copysign(np.inf, y - model.mean(X)), residuals)
     rows = model.scaled(X), residuals, np.arange(len(y)) >= len(some)
     return [_panel(description, effect, *rows) for effect in description.shown]
 

@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import _get_feature_names
 
 from autokernel.data.checks import check_training_data
+from autokernel.data.counts import FAMILIES
 from autokernel.data.scales import check_possible, target_offset
 from autokernel.deadline import NEVER, Deadline
 from autokernel.evidence.criteria import CRITERIA, Criterion, KernelFit, Laplace, Score
@@ -148,6 +149,7 @@ class Evaluator:
                 evidence = score.value
                 if maximum is not None and not self.score_is_laplace:
                     evidence = log_evidence_or_nothing(posterior, maximum)
+                    evidence += self._of_rounding(posterior, maximum.mode.theta)
                 return record_fit(
                     job.expression,
                     posterior,
@@ -248,13 +250,27 @@ class Evaluator:
             for one in new_maxima(posterior, maxima, modes_of_other_periods(posterior, mode)):
                 maxima.append(one)
             rng = np.random.default_rng(0)  # always the same points
-            return importance_sample(
+            sample = importance_sample(
                 posterior,
                 maxima,
                 uniforms=lambda shape: sobol_points(*shape, rng),
                 max_draws=max_draws,
                 standard_error=np.inf,
             )
+            more = self._of_rounding(posterior, evaluation.theta)
+            return replace(sample, log_evidence=sample.log_evidence + more)
+
+    def _of_rounding(self, posterior: LogPosterior, theta: FloatArray) -> float:
+        """Return what turns the density of a kernel into a probability of counts, in nats.
+
+        It is zero unless counts have distributions, with which other kernels must compare.
+        """
+        data, likelihood = posterior.data, posterior.likelihood
+        compete = data.known_noise.resolution and any(one in FAMILIES for one in data.target.scales)
+        if data.has_counts or not compete:
+            return 0.0
+        assert isinstance(likelihood, ExactLikelihood)  # others have no counts
+        return likelihood.of_rounding(theta)
 
     @property
     def score_is_laplace(self) -> bool:
@@ -301,6 +317,8 @@ class Evaluator:
             rng = random_stream(self.seed, posterior.expression, "criterion")
             with custom_part(self.criterion, type(self.criterion).__name__):
                 score = self.criterion(KernelFit(posterior, maximum, modes[1:], rng))
+                more = self._of_rounding(posterior, maximum.mode.theta)
+                score = replace(score, value=score.value + more)
                 if not np.isfinite(score.value):
                     raise NotAMaximumError(f"the criterion is {score.value} at the best mode")
         except NotAMaximumError as error:

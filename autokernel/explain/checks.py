@@ -220,7 +220,7 @@ def _changing_spread(
         text += f", so that intervals are too narrow {most}"
     how = f"rank correlation of the size of leave-one-out residuals with {name}"
     subject, said = NOISE, _about_noise(model)
-    if model.transformed.noise_function.terms:  # what it does not explain
+    if model.transformed.noise_function.terms or model.transformed.has_counts:
         subject = "scaled residuals"
         said = "The size of residuals relative to the predicted deviation still"
     fact = Fact(subject, f"{word} with {name}", ratio, evidence=how)
@@ -257,12 +257,12 @@ def _left_over(model: FittedModel, axes: Sequence[Axis]) -> Iterator[Fact]:
         if not is_time or axis.levels or np.ptp(x) == 0:
             continue
         order = np.argsort(x, kind="stable")
-        data = every.take(order)
-        covariance = cross_covariance(evaluation.expression, data.inputs, data.inputs)
+        inputs, noise = every.inputs[order], every.noise.take(order)
+        covariance = cross_covariance(evaluation.expression, inputs, inputs)
         K = covariance.forward(np.exp(evaluation.theta[:-1])).copy()
-        K[np.diag_indices(len(K))] += data.noise.variance(model.scaled_noise_variance)
+        K[np.diag_indices(len(K))] += noise.variance(model.scaled_noise_variance)
         try:
-            innovations = solve_triangular(cholesky(K, lower=True), data.y, lower=True)
+            innovations = solve_triangular(cholesky(K, lower=True), every.y[order], lower=True)
         except LinAlgError:
             continue  # there are no residuals
         scaled = innovations / np.sqrt(np.sum(innovations**2))

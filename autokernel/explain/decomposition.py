@@ -109,6 +109,9 @@ class Decomposition:
     offset : float
         What is added to a target with a few zeros before its logarithm is taken, in its unit. The
         product is that of the median and the offset together.
+    centre : str
+        What means make up on another scale: ``"median"`` or, for counts, the ``"mean"``, the
+        ``"rate"`` for an exposure or a trial of one.
     """
 
     constant: float
@@ -116,6 +119,7 @@ class Decomposition:
     components: list[Component]
     scale: str = IDENTITY
     offset: float = 0.0
+    centre: str = "median"
 
     @property
     def has_rest(self) -> bool:
@@ -125,14 +129,14 @@ class Decomposition:
     @property
     def median(self) -> str:
         """Name what the factors multiply to on the log scale."""
-        return f"median + {self.offset:g}" if self.offset else "median"
+        return f"{self.centre} + {self.offset:g}" if self.offset else self.centre
 
     def __repr__(self) -> str:
         lines = [f"constant {self.constant:.4g}"]
         if self.scale == "log":
             lines.insert(0, f"factors, whose product is the {self.median}")
         elif self.scale != IDENTITY:
-            lines.insert(0, f"terms, whose sum is the {self.scale} of the median")
+            lines.insert(0, f"terms, whose sum is the {self.scale} of the {self.centre}")
         for one in self.components:
             kernel = f": {one.expression}" if one.expression not in ("", one.name) else ""
             lines.append(f"{one.share:7.1%}  {one.name}{kernel}")
@@ -176,7 +180,7 @@ class ExplainedFunction:
             one.expression.leaves for one in mixture.components
         )
         self.parameters = model.kernels[model.best].draws
-        self.X, self._spread = mixture.data.inputs.filled, model.scale.width
+        self.X, self._spread = model.of_one(mixture.data.inputs.filled), model.scale.width
         self._every = range(self.X.shape[1])
         every = np.sort(np.random.default_rng(0).permutation(len(self.X))[:1000])
         self._measured = self.X[every]  # rows on which shares are measured
@@ -506,12 +510,13 @@ class ExplainedFunction:
 
     def _predicted(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute predictions on the scale (n,), and their deviation between kernels (n,)."""
-        mixture, scale, half = self.model.mixture, self.model.scale, np.array([0.5])
+        model, half, X = self.model, np.array([0.5]), self.model.of_one(X)
+        mixture, scale = model.mixture, model.scale
         with one_blas_thread():
-            centre = mixture.mean(X) if scale.is_linear else mixture.quantiles(X, half)[:, 0]
+            centre = mixture.mean(X) if model.has_mean else mixture.quantiles(X, half)[:, 0]
             whole = scale.forward(centre)
             every = zip(mixture.components, mixture.predictors, strict=True)
-            scales = self.model.target.scales
+            scales = model.target.scales
             centres = [_centre(scales[one.expression.target], p, X, scale) for one, p in every]
         return whole, self._spread * np.sqrt(mixture.weights @ (np.array(centres) - whole) ** 2)
 

@@ -11,7 +11,9 @@ from itertools import chain, filterfalse
 import numpy as np
 from scipy.sparse.csgraph import connected_components
 
-from autokernel.data.columns import NO_VALUE
+from autokernel.data.columns import EXPOSURE, NO_VALUE
+from autokernel.data.counts import FAMILIES
+from autokernel.data.scales import CountScale
 from autokernel.explain.axes import Y_NAME, axes_of
 from autokernel.explain.checks import FACTOR_FOR_LOG, checked, of_outliers, of_varying_noise
 from autokernel.explain.decomposition import (
@@ -34,6 +36,7 @@ from autokernel.explain.sentences import (
 from autokernel.explain.tables import Table, inclusion_table
 from autokernel.explain.words import (
     CERTAIN,
+    between,
     capital,
     counted,
     interval,
@@ -114,7 +117,11 @@ class Description:
         if self.scale == "log":
             constant = float(np.exp(constant))
             components = [replace(one, mean=np.exp(one.mean)) for one in components]
-        return Decomposition(constant, noise, components, self.scale, self.model.scale.offset)
+        centre, has_exposure = "median", self.model.target.exposure is not None
+        if self.model.transformed.has_counts:
+            centre = "rate" if has_exposure else "mean"
+        more = self.scale, self.model.scale.offset, centre
+        return Decomposition(constant, noise, components, *more)
 
     @cached_property
     def interactions(self) -> list[Interaction]:
@@ -296,6 +303,8 @@ class Description:
         if self.scale == "log":
             kind, average = "geometric mean", float(np.exp(self.model.scale.shift))
             has = "is typically"
+        if self.model.transformed.has_counts:
+            return [*self._scale(), *self._of_counts(), *self._how_much()]
         written = level_text(average, target.width, unit)
         has_outliers = any(fact.predicate == "does not fit" for fact in self._residuals)
         noise, deviation = self._noise("noise with outliers" if has_outliers else "noise")
@@ -335,8 +344,10 @@ class Description:
         unused = [name for name, p in varying.items() if p <= EXCLUDED and name not in missed]
         yield from _are(unused, "not used by the kernels of weight")
         yield from self._codes()
-        empty = [one.name for one in self.model.columns.every if one.origin == NO_VALUE]
-        n, known = len(self.explained.X), {*varying, *empty}
+        origins = {one.name: one.origin for one in self.model.columns.every}
+        empty = [name for name, origin in origins.items() if origin == NO_VALUE]
+        exposures = {name for name, origin in origins.items() if origin == EXPOSURE}
+        n, known = len(self.explained.X), {*varying, *empty, *exposures}
         what = f"constant in the {n} rows of the fit" if n < len(self.model.rows) else "constant"
         yield from _are([name for name in self.names if name not in known], what)
         yield from _are(empty, "without a value")
@@ -405,9 +416,46 @@ class Description:
             how = "evidence and the last block of each group"
             yield Fact(name, "predicts later rows", probability=sure, evidence=how, text=text)
 
+    def _of_counts(self) -> Iterator[Fact]:
+        """Say what a count is on average, and how its variance compares with independent events."""
+        model, name, best = self.model, self._say.y_name, self.model.evaluation
+        scale = model.target.scales[best.expression.target]
+        assert isinstance(scale, CountScale)
+        family, mean = scale.family, float(scale.family.rate(np.array(scale.shift)))
+        column = model.target.exposure
+        per = "" if column is None else f" per unit of {self.names[column]}"
+        text = f"The mean of {name} is {with_unit(mean, self._say.unit)}{per}."
+        if family.is_share and column is not None:
+            text = f"On average, {name} is {percent(mean)} of {self.names[column]}."
+        if not best.expression.leaves:
+            text = f"No structure was found. {text}"
+        how, of = "training targets", "independent trials" if family.is_share else "Poisson counts"
+        yield Fact(Y_NAME, "mean", mean, evidence=how, text=text)
+        if self._is_rough:
+            return
+        means = model.target.inverse(model.mixture.mean(model.mixture.data.X))
+        every = best.theta, *self.explained.parameters
+        ratios = [self._dispersion(scale, means, one) for one in every]
+        ratio, (low, high) = ratios[0], interval(np.array(ratios[1:]))
+        text = f"The noise is that of {of}."
+        if family.has_dispersion:
+            times = between(ratio, float(low), float(high), "")
+            text = f"The noise has {times} times the variance of {of}."
+        how = "parameter of the best kernel"
+        yield Fact(Y_NAME, "noise", ratio, float(low), float(high), evidence=how, text=text)
+
+    def _dispersion(self, scale: CountScale, means: FloatArray, theta: FloatArray) -> float:
+        """Compute by how much the variance exceeds that of independent events, on average."""
+        exposure = self.model.target.exposures(self.model.mixture.data.inputs)
+        own = scale.of_rows(exposure, theta[-1])
+        alone = FAMILIES["binomial" if own.family.is_share else "poisson"]
+        variances = (one.law(means, own.rates).var().mean() for one in (own.family, alone))
+        return float(np.divide(*variances))
+
     def _scale(self) -> Iterator[Fact]:
         every = ((one.evaluation.expression.target, one.probability) for one in self.model.kernels)
-        sure = sum(probability for scale, probability in every if scale == self.scale)
+        scales = self.model.target.scales
+        sure = sum(p for scale, p in every if scales[scale].link.name == self.scale)
         what, text = "effects add up", f"Effects add up on the {SCALE_WORDS[self.scale]} scale"
         if self.scale == "log":
             what, text = "effects multiply", "The effects multiply (log scale)"
@@ -451,6 +499,9 @@ class Description:
         known = model.transformed.noise
         of_all = (known.variance(model.scaled_noise_variance) - known.errors) * known.weights
         _, noise = model.scale.moments(model.transformed.y, of_all + known.errors)
+        if model.transformed.has_counts:
+            both = (model.mixture.moments(data.X, noise=one)[1] for one in (True, False))
+            noise = np.subtract(*both)
         size = float(np.sqrt(np.average(errors**2, weights=weights)))
         if size > 1.5 * np.sqrt(noise.mean()):  # deviations of the noise
             error = model.target.width * size

@@ -43,23 +43,34 @@ def compared(model: FittedModel, A: FloatArray, B: FloatArray) -> Table:
         pairs[f", only {', '.join(model.columns.names[one] for one in columns)}"] = moved
     for suffix, pair in pairs.items():
         (first, of_first), (second, of_second) = _averages(model, pair)
-        rng, drawn = np.random.default_rng(0), [of_first, of_second]
-        new = [
-            one + _noise(model, X) * rng.normal(size=N_DRAWS)
-            for one, X in zip(drawn, pair, strict=True)
-        ]
+        drawn = [of_first, of_second]
+        new = _new_averages(model, pair, drawn)
         if not suffix:
             for name, mean, *both in zip("AB", (first, second), drawn, new, strict=True):
                 rows.append((name, *_signed(mean, *both)[:-1], np.nan))
         changes = [one[0] - one[1] for one in (drawn, new)]
         rows.append((f"A - B{suffix}", *_signed(first - second, *changes)))
         if model.scale.name == "log" and not model.scale.offset:  # predictions are positive
-            log, *logs = (np.log(one[0] / one[1]) for one in ((first, second), drawn, new))
+            with np.errstate(divide="ignore", invalid="ignore"):  # a new count may be zero
+                log, *logs = (np.log(one[0] / one[1]) for one in ((first, second), drawn, new))
+            logs[1:] = [one if np.isfinite(one).all() else one[:1] * np.nan for one in logs[1:]]
             *ends, probability = _signed(float(log), *logs)
             rows.append((f"A / B{suffix}", *np.exp(ends).tolist(), probability))
     return Table.of_rows(
         ("quantity", "estimate", "low", "high", "new_low", "new_high", "probability"), rows
     )
+
+
+def _new_averages(
+    model: FittedModel, pair: Sequence[FloatArray], drawn: Sequence[FloatArray]
+) -> list[FloatArray]:
+    """Draw averages (n_draws,) of new observations, given draws without noise."""
+    rng, n = np.random.default_rng(0), len(pair[0])
+    if model.transformed.has_counts and sum(map(len, pair)) <= MAX_ROWS:  # others are normal
+        counts = model.samples(np.concatenate(pair), N_DRAWS, 0)
+        return [counts[:n].mean(axis=0), counts[n:].mean(axis=0)]
+    every = zip(drawn, pair, strict=True)
+    return [one + _noise(model, X) * rng.normal(size=N_DRAWS) for one, X in every]
 
 
 def _noise(model: FittedModel, X: FloatArray) -> float:
@@ -152,7 +163,7 @@ def contributions(found: Decomposition, explained: ExplainedFunction, X: FloatAr
     means = np.array([found.constant * ones, *(one.mean for one in every)])
     named = {"identity": "prediction", "log": found.median}
     names = ["constant", *(one.name for one in every)]
-    names.append(named.get(found.scale, f"{found.scale} of median"))
+    names.append(named.get(found.scale, f"{found.scale} of {found.centre}"))
     stds = [explained.std_of_constant() * ones, *(one.std for one in every[:n])]
     stds += [np.full(len(X), np.nan)] * found.has_rest + [explained.std_of_fit(X)]
     values = np.vstack([means, np.prod(means, axis=0) if is_log else means.sum(axis=0)]).T

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from autokernel.data import Column, Columns
-from autokernel.data.columns import NO_VALUE
+from autokernel.data.columns import EXPOSURE, NO_VALUE
 from autokernel.data.dates import dates_of
 from autokernel.data.scales import LARGEST_LOG, Scale
 from autokernel.explain.words import interval
@@ -220,7 +220,8 @@ def column_table(columns: Columns, kernels: Iterable[Expression], *, otherwise: 
     for number, column in enumerate(columns.every):
         scales = sorted({view.scale for view in views if view.column == number})
         unused = (otherwise if column.varies else "constant") * (not scales)
-        why = [column.origin, *[unused] * bool(unused and column.origin != NO_VALUE)]
+        has_reason = not unused or column.origin in (NO_VALUE, EXPOSURE)
+        why = [column.origin, *[unused] * (not has_reason)]
         scale = ", ".join(scales) if column.levels is None else ""
         ends = column.name, column.kind, _range_of(column)
         rows.append((*ends, scale, column.n_gaps, bool(scales), ", ".join(why)))
@@ -313,7 +314,7 @@ def parameter_table(model: FittedModel) -> Table:
     names = ("component", "leaf", "column", "parameter", "value", "low", "high", "unit")
     values = np.exp(model.evaluation.theta)
     low, high = interval(np.exp(np.minimum(model.kernels[model.best].draws, LARGEST_LOG)))
-    target = "y" if model.scale.name == IDENTITY else f"{model.scale.name}(y)"
+    target = model.evaluation.expression.prefix.removesuffix(" ~") or "y"
     columns, rows = model.columns, list[tuple[object, ...]]()
     every: list[tuple[int, str, View | None, KernelParameter, int]] = [
         (number, _root_name(node), node.view, parameter, entry)

@@ -18,6 +18,7 @@ from autokernel.exceptions import warn_user
 from autokernel.explain.tables import history_table
 from autokernel.expression import (
     COLUMN_SCALES,
+    COUNT_SCALES,
     IDENTITY,
     TARGET_SCALES,
     custom_parts,
@@ -49,7 +50,7 @@ from autokernel.search import MEANINGS
 from autokernel.typing import FloatArray, IntArray
 from autokernel.version import __version__
 
-FORMAT_VERSION = 19
+FORMAT_VERSION = 20
 """Version of the records; it changes whenever an older reader would misread one."""
 
 MAX_DEPTH = 4  # of lists in the parameters of an estimator
@@ -333,7 +334,9 @@ def _n_joined(record: Mapping[str, Any], key: str) -> int:
 def _mixtures(record: Mapping[str, Any]) -> tuple[MixturePredictor, MixturePredictor | None]:
     columns, target, key = record["columns"], record["target"], "record.model"
     _require(IDENTITY in target.scales, f"{key}.target.scales", "scales with the identity", None)
-    _check_scales(target.scales, (IDENTITY, *TARGET_SCALES), f"{key}.target")
+    _check_scales(target.scales, (IDENTITY, *TARGET_SCALES, *COUNT_SCALES), f"{key}.target")
+    is_column = target.exposure is None or 0 <= target.exposure < len(columns)
+    _require(is_column, f"{key}.target.exposure", "the index of a column", target.exposure)
     given = {key: record} | ({f"{key}.ahead": record["ahead"]} if record["ahead"] else {})
     for name, of_mixture in given.items():
         for n, one in enumerate(of_mixture["components"]):

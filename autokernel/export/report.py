@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from html import escape
 from importlib.resources import files
+from itertools import compress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -160,7 +161,8 @@ def _effects(model: AutoKernelGPRegressor, explanation: Description, y_name: str
     if model.n_features_in_ > 1:
         yield paragraph(EFFECTS, "note")
     yield table(_table_of_effects(explanation), "wide sortable")
-    panels = panels_of(model, explanation)
+    has_text = (one in explanation.described for one in explanation.shown)
+    panels = compress(panels_of(model, explanation), has_text)
     for place, (panel, text) in enumerate(zip(panels, texts, strict=True), start=1):
         only, scale = [replace(panel, title="")], explanation.scale  # the text is above
         display = EffectsDisplay(only, y_name=y_name, scale=scale).plot()

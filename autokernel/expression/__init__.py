@@ -31,6 +31,7 @@ from autokernel.expression.structure_prior import (
 )
 from autokernel.expression.tree import (
     COLUMN_SCALES,
+    COUNT_SCALES,
     IDENTITY,
     NOISE,
     TARGET_SCALES,

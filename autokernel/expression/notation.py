@@ -7,6 +7,7 @@ from math import inf
 from autokernel.exceptions import ExpressionSyntaxError
 from autokernel.expression.tree import (
     COLUMN_SCALES,
+    COUNT_SCALES,
     IDENTITY,
     NOISE,
     STANDS_ALONE,
@@ -148,8 +149,8 @@ class _Parser:
         """Read the name of the scale of the target, if the text begins with one."""
         if (target := _TARGET.match(self.text)) is None:
             return IDENTITY
-        if target["name"] not in TARGET_SCALES:
-            raise self._unknown_scale("target", target["name"], TARGET_SCALES, target.start("name"))
+        if target["name"] not in (known := (*TARGET_SCALES, *COUNT_SCALES)):
+            raise self._unknown_scale("target", target["name"], known, target.start("name"))
         self.position = target.end()
         return target["name"]
 

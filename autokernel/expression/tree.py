@@ -32,6 +32,9 @@ COLUMN_SCALES = ("log", "sqrt")
 TARGET_SCALES = ("log", "sqrt", "logit")
 """Names of the other scales that expressions may have."""
 
+COUNT_SCALES = ("poisson", "negative_binomial", "binomial", "beta_binomial")
+"""Names of distributions of whole numbers, which take the place of a scale of the target."""
+
 Offsets = Mapping[int, float]
 """Numbers that are added to columns before their logarithm is taken, by the index of the column."""
 
@@ -252,7 +255,8 @@ class OnScale(Expression):
     canonical: str = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        _check_scale("target", self.target, (IDENTITY, *TARGET_SCALES))  # IDENTITY: that of trees
+        known = IDENTITY, *TARGET_SCALES, *COUNT_SCALES  # IDENTITY is that of trees
+        _check_scale("target", self.target, known)
         object.__setattr__(self, "canonical", f"{self.prefix} {self.tree.canonical}")
 
 

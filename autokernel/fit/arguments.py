@@ -14,7 +14,7 @@ from sklearn.utils._param_validation import Interval, StrOptions
 
 from autokernel.evidence import CRITERIA, Criterion, parameters_of
 from autokernel.exceptions import warn_user
-from autokernel.expression import COLUMN_SCALES, IDENTITY, TARGET_SCALES, Expression
+from autokernel.expression import COLUMN_SCALES, COUNT_SCALES, IDENTITY, TARGET_SCALES, Expression
 from autokernel.kernels import (
     BASE_KERNELS,
     KERNEL_ALIASES,
@@ -43,7 +43,9 @@ CONSTRAINTS: dict[str, list[Any]] = {
     "target_scale": [StrOptions({AUTO, IDENTITY, *TARGET_SCALES}), None],
     "operators": [str, set, "array-like"],
     "outliers": [StrOptions({AUTO}), None],
-    "noise": [StrOptions({AUTO, "constant"})],
+    "noise": [StrOptions({AUTO, "constant", *COUNT_SCALES})],
+    "exposure": [str, Integral, None],
+    "n_trials": [str, Integral, None],
     "start_kernel": [str, Expression, "array-like", None],
     "n_iter": [Interval(Integral, 0, None, closed="left")],
     "tol": [Interval(Real, 0, None, closed="left")],
@@ -84,7 +86,8 @@ class Arguments:
     column_scales: tuple[str, Mapping[str | int, str]]  # that of all columns, and of single ones
     target_scale: str  # the name of a scale
     outliers: str | None  # None to keep them
-    noise: str  # "auto" or "constant"
+    noise: str  # "auto", "constant" or a distribution of counts
+    exposure: str | int | None  # the column of it, or of the numbers of trials
     periods: Mapping[str | int, tuple[float, ...]]
     start_kernel: tuple[str | Expression, ...]
     operators: tuple[Operator, ...]
@@ -136,6 +139,7 @@ class Arguments:
             "operators": operators,
             "priors": check_priors(given["priors"], parameters=known.values()),
             "n_inducing": int(given["n_inducing"]),
+            "exposure": given["n_trials"] if given["exposure"] is None else given["exposure"],
             "memory": check_memory(given["memory"], (*named, *operators)),
         }
         for name, kind in _KINDS.items():

@@ -240,7 +240,7 @@ def model_of(
     out = np.flatnonzero(is_out), deviations[of_out], given.X[of_out], given.y[of_out]
     return FittedModel(
         best=[one.evaluation is evaluation for one in kernels].index(True),
-        scaled_noise_variance=point.predictors[0].noise_variance,
+        scaled_noise_variance=point.predictors[0].typical_noise,
         mixture=mixture.with_law(law),
         ahead=ahead,
         kernels=kernels,

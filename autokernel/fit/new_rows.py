@@ -40,7 +40,8 @@ def updated(model: FittedModel, given: FitData, *, excludes: bool) -> FittedMode
     is_outlier = _is_beyond(model, rows)
     within = np.flatnonzero(~is_outlier)
     _say_beyond(model, given, is_outlier, excludes=excludes)
-    if len(within) and excludes and np.isfinite(best.score):
+    has_counts = rows.on(best.expression.target).has_counts
+    if len(within) and excludes and np.isfinite(best.score) and not has_counts:
         some = rows.take(within)
         errors = predictor.errors(some, *_of_rows(of_point, within))
         numbers = np.concatenate([model.given_rows, given.rows[within]])

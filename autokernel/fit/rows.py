@@ -4,6 +4,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial, reduce
 from operator import mul
+from typing import Any
 from warnings import catch_warnings
 
 import numpy as np
@@ -16,7 +17,7 @@ from autokernel.evidence import Evaluation, find_outliers, update_outliers
 from autokernel.evidence.evaluator import digest, parts_of_kernel
 from autokernel.evidence.outliers import MAX_ROWS, MAX_SHARE
 from autokernel.exceptions import OutOfTimeError, warn_user
-from autokernel.expression import IDENTITY, NOISE, Expression, Leaf
+from autokernel.expression import COUNT_SCALES, IDENTITY, NOISE, Expression, Leaf
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.space import MAX_FEW_COLUMNS, Space, searched_columns, targets_of
 from autokernel.inference import TrainingData
@@ -36,7 +37,8 @@ def training_data(
     """Return data in the units of the search or of others, with ``columns`` of more levels."""
     if like is None:
         columns = given.columns.of_rows(given.X)
-        target = Target.of(given.y, given.noise, log_offset=given.log_offset)
+        options: dict[str, Any] = {"families": given.families, "exposure": given.exposure}
+        target = Target.of(given.y, given.noise, given.X, log_offset=given.log_offset, **options)
     else:
         columns, target = columns or like.inputs.columns, like.target
     inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.width**-2)
@@ -56,6 +58,8 @@ def outliers_before_search(
         )
         fills = fills[:0]
     if arguments.outliers is None:
+        return fills
+    if given.families:  # of which many are rare
         return fills
     kept, given = np.delete(np.arange(len(given.y)), fills), given.without(fills)
     data, n_rows = training_data(given), MAX_ROWS
@@ -83,7 +87,8 @@ def outliers_after_search(
     deadline: Deadline,
 ) -> IntArray:
     """Find the rows that do not fit the best kernel, which was fitted without known ones."""
-    if arguments.outliers is None or not np.isfinite(best.score):
+    is_count = best.expression.target in COUNT_SCALES
+    if arguments.outliers is None or is_count or not np.isfinite(best.score):
         return known
     find = partial(update_outliers, data, best, known, deadline=deadline)
     parts = *data.definition, best.theta.tobytes(), known.tolist()

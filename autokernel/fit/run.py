@@ -14,6 +14,7 @@ from autokernel.data import FitData, NoiseFunction
 from autokernel.deadline import NEVER, Deadline, in_time
 from autokernel.evidence import Evaluation, FittedNoise, update_noise
 from autokernel.exceptions import EvaluationError, warn_user
+from autokernel.expression import COUNT_SCALES
 from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.rows import (
     SHARE_OF_TIME,
@@ -232,7 +233,8 @@ class Run:
         priors = self.arguments.priors
         known = self._noises.setdefault((stage.number, stage.outliers.tobytes()), {})
         update = partial(update_noise, data, columns, priors=priors, deadline=deadline, found=known)
-        for scale in dict.fromkeys(one.expression.target for one in best_first):
+        scales = dict.fromkeys(one.expression.target for one in best_first)
+        for scale in (one for one in scales if one not in COUNT_SCALES):
             of_scale = [one for one in best_first if one.expression.target == scale]
             ahead = _needed_ahead(of_scale, stage, ends=ends)
             best = best_first[0].score

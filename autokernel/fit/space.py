@@ -21,6 +21,7 @@ from autokernel.deadline import Deadline
 from autokernel.evidence import check_expression
 from autokernel.exceptions import warn_user
 from autokernel.expression import (
+    COUNT_SCALES,
     IDENTITY,
     Expression,
     Grammar,
@@ -198,6 +199,7 @@ class Space:
                     f"{argument} must have CAT on columns of categories, got {text}: its levels "
                     "have no order; convert numbers that are texts, as by astype(float)"
                 )
+        expression = self.grammar.placed(expression) if self._given.is_count else expression
         self.check_scales(expression)
         self._check_offsets(kernel, expression, argument=argument)
         return expression
@@ -312,8 +314,10 @@ def searched_columns(columns: Columns, arguments: Arguments) -> list[int]:
     """
     chosen = _by_column(columns, "base_kernels", arguments.by_column)
     varying = [number for number, column in enumerate(columns.every) if column.varies]
+    if arguments.exposure is not None:
+        chosen |= {columns.index_of(arguments.exposure, argument="exposure"): ()}
     used = [number for number in varying if chosen.get(number, arguments.base_kernels) != ()]
-    if varying and not used:
+    if varying and not used and arguments.exposure is None:
         raise ValueError(
             "base_kernels must leave base kernels to a column of X that is not constant, but "
             f"columns {varying} have none"
@@ -368,15 +372,26 @@ def targets_of(
     given: FitData, target: Target, name: str, *, min_ratio: float = MIN_RATIO_OF_TARGET
 ) -> tuple[str, ...]:
     """Return the scales of the target: the one that a user chooses, or those possible."""
+    if given.is_count:
+        return given.families
     if name == IDENTITY or target.is_constant:
         return (IDENTITY,)
     if name == AUTO:
-        return (IDENTITY, *scales_of_target(given.y, min_ratio, offset=given.log_offset))
+        scales = scales_of_target(given.y, min_ratio, offset=given.log_offset)
+        return (IDENTITY, *scales, *given.families)
     _check_target(name, given, argument="target_scale")
     return (name,)
 
 
 def _check_target(name: str, given: FitData, *, argument: str) -> None:
+    if name in COUNT_SCALES or given.is_count:
+        if name not in given.families:
+            known = [one.replace("_", " ") for one in given.families]
+            raise ValueError(
+                f"{argument} must have a distribution of y, by noise, exposure and n_trials one "
+                f"of {known or ['normal']}, got {name.replace('_', ' ')}"
+            )
+        return
     y, rows, offset = given.y, given.rows, given.log_offset
     check_possible(name, y, rows, argument=argument, what="the target", offset_of_target=offset)
 

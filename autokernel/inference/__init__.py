@@ -14,6 +14,7 @@ from autokernel.inference.data import TrainingData
 from autokernel.inference.exact import (
     ExactLikelihood,
     ExactPredictor,
+    at_mode,
     exact_work,
     lack_of_memory,
 )

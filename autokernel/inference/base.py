@@ -110,9 +110,16 @@ class Predictor(ABC):
         block: int,
     ) -> None:
         self._whole = Term(expression, np.exp(theta[:-1]))
-        self.jitter, self.noise_variance = jitter, float(np.exp(theta[-1])) + jitter
         self._data, self._block = data.on(expression.target), max(1, block)
+        noise = 0.0 if self._data.has_counts else float(np.exp(theta[-1]))  # of the function
+        self.jitter, self.noise_variance = jitter, noise + jitter
         self._columns, self._rounding_by_target = data.inputs.columns, self._data.rounding_by_target
+
+    @property
+    def typical_noise(self) -> float:
+        """The noise variance, or the median of what single counts leave open."""
+        has_counts, known = self._data.has_counts, self._data.noise.known
+        return float(np.median(known)) if has_counts else self.noise_variance
 
     def mean(self, X: FloatArray) -> FloatArray:
         """Compute the predictive mean (n,) at inputs (n, n_features)."""

@@ -1,12 +1,15 @@
 """The rows of a fit as inference sees them: inputs, targets, and pairs of inputs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from autokernel.data import CONSTANT, Columns, Inputs, NoiseFunction, RowNoise, Target
+from autokernel.data.counts import Local
 from autokernel.data.plain import as_text, read_text
+from autokernel.data.scales import CountScale
 from autokernel.expression import IDENTITY, Leaf, Tree, View
 from autokernel.inference.packed import pack
 from autokernel.inference.pairs import PackedPairs, with_gaps
@@ -20,7 +23,8 @@ class TrainingData:
     Inputs that are an array X (n_samples, n_features) are used as they come, and so is a target
     without its standardisation. The noise is nothing but that of all rows by default. The targets
     ``u`` are those of the search, and ``y`` the same on a scale. On a scale of ``varying``, the
-    noise varies with the inputs.
+    noise varies with the inputs. On one of counts, each row has a value and a known error that its
+    count suggests by itself.
     """
 
     def __init__(
@@ -39,9 +43,15 @@ class TrainingData:
         self.known_noise = RowNoise(np.ones(len(u))) if noise is None else noise
         self.target = Target.raw(u) if target is None else target
         self.varying = varying or {}
-        self.y, log_slopes = self.target.scales[scale].forward_and_log_slope(u)
+        self.scale = self.target.scales[scale].of_rows(self.target.exposures(inputs), 0.0)
+        self.y, log_slopes = self.scale.forward_and_log_slope(u)
         known = self.known_noise
         self.noise = known if scale == IDENTITY else known.on_scale(log_slopes)
+        self.counts: FloatArray | None = None
+        if isinstance(self.scale, CountScale):
+            self.counts, _ = self.scale.counts(u)
+            errors, w = self.scale.errors(u) / known.weights, known.weights
+            self.noise = RowNoise(w, errors, log_slopes=w * log_slopes, counts=np.ones(len(u)))
         self.noise_function = self.varying.get(scale, CONSTANT)
         if self.noise_function.terms:
             self.noise = self.noise.changed(log_factors=self.noise_function.log_factors(inputs))
@@ -54,6 +64,28 @@ class TrainingData:
     def X(self) -> FloatArray:  # noqa: N802 - a matrix
         """The inputs (n_samples, n_features), NaN where values are missing."""
         return self.inputs.values
+
+    @property
+    def has_counts(self) -> bool:
+        """Whether targets are counts, given a function on the scale of their rates."""
+        return self.counts is not None
+
+    def local(self, log_noise: float) -> Callable[[FloatArray], Local]:
+        """Return how log probabilities of the counts follow from a function (n_samples,)."""
+        assert isinstance(self.scale, CountScale)
+        scale = self.scale.of_rows(self.scale.rates.e, log_noise)
+        return partial(scale.local, self.counts, self.known_noise.weights)
+
+    def at_mode(self, t: FloatArray, local: Local) -> "TrainingData":
+        """Return the data with the values and errors of rows to which a function leads.
+
+        Their normal densities have the same slope and curvature as the probabilities of the counts.
+        """
+        other, errors = object.__new__(TrainingData), 1 / local.curvature
+        ones, log_slopes = np.ones(len(t)), self.noise.log_slopes
+        noise = RowNoise(ones, errors, log_slopes=log_slopes, log_factors=-np.inf)
+        vars(other).update(vars(self), y=t + local.slope * errors, noise=noise)
+        return other
 
     def on(self, scale: str) -> "TrainingData":
         """Return the data with the target on a scale."""

@@ -3,15 +3,18 @@
 import os
 from copy import copy
 from functools import partial
+from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
 from sklearn.utils import gen_batches
 
 from autokernel.data import RowNoise
+from autokernel.data.counts import Local
 from autokernel.data.noise import LOG_2PI
+from autokernel.data.scales import CountScale
 from autokernel.expression import Expression
-from autokernel.inference.base import GlobalPredictor, Likelihood, finite, log_normal
+from autokernel.inference.base import GlobalPredictor, Likelihood, Moments, finite, log_normal
 from autokernel.inference.covariance import Covariance, cross_covariance, diagonal_covariance
 from autokernel.inference.data import TrainingData
 from autokernel.inference.packed import (
@@ -21,8 +24,15 @@ from autokernel.inference.packed import (
     diagonal_by_row,
     factorise_with_jitter,
     pack,
+    unpack,
 )
 from autokernel.typing import FloatArray
+
+MAX_NEWTON_STEPS = 100  # to the mode of the function of counts
+_SMALL_STEP, _SMALLEST_STEP = 1e-4, 1e-10  # the last ones, for a value and for a gradient
+_SHARES = 0.5 ** np.arange(12)  # of a step
+_ROUNDING = 1e-12  # of a log posterior
+_STEP = 1e-4  # of the log of the dispersion, for a derivative
 
 
 def exact_work(n_samples: int, n_leaves: int) -> float:
@@ -33,10 +43,68 @@ def exact_work(n_samples: int, n_leaves: int) -> float:
     return n_samples**2 * (n_samples + 100 * n_leaves) if n_leaves else n_samples
 
 
+class Mode(NamedTuple):
+    """The mode of a function given counts, and the log likelihood by Laplace's method."""
+
+    value: float  # nats
+    f: FloatArray  # (n,)
+    local: Local
+    data: TrainingData  # with values and errors of rows that have the same mode
+    cholesky: Cholesky  # of the covariance of these values
+    alpha: FloatArray  # (n,)
+
+
+def find_mode(
+    K: FloatArray,
+    data: TrainingData,
+    log_noise: float,
+    factorise: type[Cholesky],
+    *,
+    start: FloatArray,
+    mean: FloatArray | float = 0.0,
+    tolerance: float = _SMALL_STEP,
+) -> Mode:
+    """Find the mode of a function with the prior N(mean, K), packed or a diagonal, given counts.
+
+    Newton's method begins at the ``start`` (n,). Steps are halved while they lower the log
+    posterior of the function. The last one is shorter than the ``tolerance``, with an error of its
+    square. A ``LinAlgError`` is raised if there is no end.
+
+    R&W algorithm 3.1 and eq. 3.32, with their B as the matrix of a regression of pseudo-targets.
+    """
+    f, alpha, height, before = start, None, -np.inf, np.inf
+    diagonal = diagonal_by_row(len(f)) if factorise is PackedCholesky else np.arange(len(f))
+    local_at = data.local(log_noise)
+    local = local_at(f)
+    for _ in range(MAX_NEWTON_STEPS):
+        A, errors = K.copy(), 1 / local.curvature
+        A[diagonal] += errors
+        cholesky = factorise(A)
+        beta = cholesky.solve(f + errors * local.slope - mean)
+        step = errors * (local.slope - beta)
+        size = float(np.abs(step).max())
+        if size < tolerance or (before < _SMALL_STEP and size > before / 2):
+            log_sizes = cholesky.log_determinant() + np.log(local.curvature).sum()
+            value = float(local.value.sum() - 0.5 * ((f - mean) @ beta + log_sizes))
+            value += data.noise.correction(log_noise)
+            return Mode(finite(value), f, local, data.at_mode(f, local), cholesky, beta)
+        begin, old, before = f, beta if alpha is None else alpha, size
+        for share in _SHARES[: 1 if alpha is None else None]:
+            f, alpha = begin + share * step, old + share * (beta - old)
+            local = local_at(f)
+            value = float(local.value.sum() - 0.5 * (f - mean) @ alpha)
+            if value >= height - _ROUNDING * abs(height):
+                break
+        height = value
+    raise LinAlgError("Newton's method has found no mode of the function of the counts")
+
+
 class ExactLikelihood(Likelihood):
     """``log N(y; 0, K_theta + s I)`` where theta holds the logs of the parameters, ``s`` last.
 
-    With weights and known variances ``V``, the noise is ``s / w_i + V_i`` instead of ``s``.
+    With weights and known variances ``V``, the noise is ``s / w_i + V_i`` instead of ``s``. Of
+    counts, it is Laplace's approximation (R&W section 3.4): at the mode of the function, each row
+    has a value and a known error.
 
     A value takes O(n^3 / 3), and a gradient O(n^3). The matrix of noise alone is diagonal: only its
     diagonal is stored, and every cost is O(n).
@@ -45,6 +113,7 @@ class ExactLikelihood(Likelihood):
     def __init__(self, expression: Expression, data: TrainingData) -> None:
         super().__init__(expression, data)
         self.noise, n = self.data.noise, len(data.y)
+        self._mode: Mode | None = None  # the last one that was found, of counts
         self.factorise: type[Cholesky]  # of K, which has the variance of each row at the diagonal
         if expression.leaves:
             self._covariance = Covariance(expression, data.pairs)
@@ -63,14 +132,24 @@ class ExactLikelihood(Likelihood):
         return other
 
     def _value(self, theta: FloatArray) -> float:
-        return self.value_of(self.matrix(theta), theta[-1])[0]
+        return self.value_of(self._prior(theta), theta[-1])[0]
 
-    def value_of(self, K: FloatArray, log_noise: float) -> tuple[float, Cholesky, FloatArray]:
-        """Compute the log likelihood in nats given the matrix with its noise, which is overwritten.
+    def value_of(
+        self, K: FloatArray, log_noise: float, *, tolerance: float = _SMALL_STEP
+    ) -> tuple[float, Cholesky, FloatArray]:
+        """Compute the log likelihood in nats given the matrix without noise, which is overwritten.
 
-        Returns also its factor and ``alpha`` (R&W alg. 2.1). A ``LinAlgError`` is raised if there
-        is none, or if the value is not finite.
+        Returns also the factor of that with its noise, and ``alpha`` (R&W alg. 2.1). A
+        ``LinAlgError`` is raised if there is none, or if the value is not finite. The
+        ``tolerance`` is that of the mode of counts.
         """
+        if self.data.has_counts:
+            start = self.data.y if self._mode is None else self._mode.f
+            given = K, self.data, log_noise, self.factorise
+            mode = self._mode = find_mode(*given, start=start, tolerance=tolerance)
+            self.data, self.noise = mode.data, mode.data.noise
+            return mode.value, mode.cholesky, mode.alpha
+        K[self.diagonal] += self.noise.variance(np.exp(log_noise))
         cholesky, y, n = self.factorise(K), self.data.y, len(self.data.y)
         alpha = cholesky.solve(y)
         value = -0.5 * (y @ alpha + cholesky.log_determinant() + n * LOG_2PI)
@@ -86,11 +165,54 @@ class ExactLikelihood(Likelihood):
         They are those in the logs of the parameters of the expression, and of the part of the
         noise variance of each row (n,) that is not known.
         """
-        value, cholesky, alpha = self.value_of(self.matrix(theta), theta[-1])
+        value, cholesky, alpha = self.value_of(
+            self._prior(theta), theta[-1], tolerance=_SMALLEST_STEP
+        )
         adjoint = cholesky.evidence_adjoint(alpha)
-        of_rows = self.noise.slopes_of_corrections(theta[-1])
-        of_rows += np.exp(theta[-1]) * adjoint[self.diagonal] * self.noise.slope
+        if self.data.has_counts:
+            of_rows = self._gradient_of_mode(adjoint, alpha, theta[-1])
+        else:
+            of_rows = self.noise.slopes_of_corrections(theta[-1])
+            of_rows += np.exp(theta[-1]) * adjoint[self.diagonal] * self.noise.slope
         return value, self._covariance.backward(adjoint), of_rows
+
+    def _gradient_of_mode(
+        self, adjoint: FloatArray, alpha: FloatArray, log_noise: float
+    ) -> FloatArray:
+        """Add to the adjoint what the mode of counts adds (R&W eq. 5.23).
+
+        Returns the derivatives of the rows (n,) in the log of the noise.
+        """
+        assert self._mode is not None
+        (_, f, local, *_), n = self._mode, len(alpha)
+        ends = (self.data.local(log_noise + step)(f) for step in (-_STEP, _STEP))
+        by_noise = Local(*(np.diff([*ends], axis=0)[0] / (2 * _STEP)))
+        variance = 1 / local.curvature  # of the function, less what the prior explains
+        variance -= (alpha**2 - 2 * adjoint[self.diagonal]) * variance**2
+        of_mode = 0.5 * variance * local.third
+        v = of_mode
+        if self.expression.leaves:
+            inner = unpack(adjoint, n)  # alpha alpha' - A^-1
+            inner[np.diag_indices(n)] *= 2
+            v = of_mode / local.curvature
+            v = alpha * (alpha @ v) - inner @ v
+            both = np.outer(v, alpha)
+            both[np.diag_indices(n)] *= 0.5
+            adjoint += pack(both + both.T)
+        moved = (of_mode - v) / local.curvature
+        return by_noise.value - 0.5 * variance * by_noise.curvature + moved * by_noise.slope
+
+    def of_rounding(self, theta: FloatArray) -> float:
+        """Compute by how much the log probability of rounded targets exceeds the log likelihood.
+
+        That is of normal errors of rounding. The ratio of both is that for each row given all
+        others. A ``LinAlgError`` is raised if there is no factor.
+        """
+        (errors, variances), data, noise = self.leave_one_out_errors(theta), self.data, self.noise
+        both = data.y - errors, np.maximum(variances - noise.known, 1e-12)
+        rounded = data.scale.log_density(data.u, *both, step=data.known_noise.resolution)
+        found = rounded - log_normal(errors, variances) - noise.log_slopes
+        return float(found[noise.weights == 1].sum())  # others are means of several readings
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n,) of each target given all others. O(n^3).
@@ -102,6 +224,10 @@ class ExactLikelihood(Likelihood):
             errors, variances = self.leave_one_out_errors(theta)
         except LinAlgError:
             return np.full(len(self.data.y), -np.inf)
+        if isinstance(scale := self.data.scale, CountScale):
+            scale = scale.of_rows(scale.rates.e, theta[-1])
+            variances = np.maximum(variances - self.noise.known, 0.0)
+            return scale.log_density(self.data.u, self.data.y - errors, variances)
         return log_normal(errors, variances) + self.noise.corrections(theta[-1])
 
     def leave_one_out_errors(
@@ -112,6 +238,8 @@ class ExactLikelihood(Likelihood):
         Returns the errors (n,) of the predictions, and the variances (n,) of these errors, both on
         the scale on which the kernel acts.
         """
+        if self.data.has_counts:
+            self._value(theta)  # at the mode
         cholesky = self.factorise(self.matrix(theta, jitter))
         alpha = cholesky.solve(self.data.y)
         precision = cholesky.inverse_diagonal()
@@ -119,10 +247,13 @@ class ExactLikelihood(Likelihood):
 
     def matrix(self, theta: FloatArray, jitter: float = 0.0) -> FloatArray:
         """Compute ``K_theta + (s + jitter) I`` in the storage of its Cholesky factor."""
-        params = np.exp(theta)
-        K = self._covariance.forward(params[:-1]).copy()  # the reverse sweep needs the original
-        K[self.diagonal] += self.noise.variance(params[-1]) + jitter
+        K = self._prior(theta)
+        K[self.diagonal] += self.noise.variance(np.exp(theta[-1])) + jitter
         return K
+
+    def _prior(self, theta: FloatArray) -> FloatArray:
+        # the reverse sweep needs the original
+        return self._covariance.forward(np.exp(theta[:-1])).copy()
 
 
 _COVARIANCES_IN_CACHE = 2**15  # so that the arrays of a block stay in the cache
@@ -146,10 +277,10 @@ class ExactPredictor(GlobalPredictor):
         *,
         first: "ExactPredictor | None" = None,
     ) -> None:
-        data = data.on(expression.target)
+        data = at_mode(expression, theta, data.on(expression.target))
         # without a kernel rows are independent, and one is enough
         rows = data if expression.leaves else data.take(np.arange(1))
-        if first is None or not expression.leaves:
+        if first is None or not expression.leaves or data.has_counts:
             self._cholesky, jitter = _factorise(expression, theta, rows)
         else:
             self._cholesky, jitter = first._extended(expression, theta, rows)
@@ -157,6 +288,7 @@ class ExactPredictor(GlobalPredictor):
         block = max(64, _COVARIANCES_IN_CACHE // len(rows.X))
         super().__init__(expression, theta, data, jitter=jitter, block=block)
         self.knots, self.weights = rows.inputs, self._cholesky.solve(rows.y)
+        self._log_noise = theta[-1]
 
     def _extended(
         self, expression: Expression, theta: FloatArray, rows: TrainingData
@@ -181,6 +313,25 @@ class ExactPredictor(GlobalPredictor):
 
     def _projected(self, cross: FloatArray) -> tuple[FloatArray, ...]:
         return (self._cholesky.half_solve(cross.T),)
+
+    def log_density(self, rows: TrainingData, moments: Moments) -> float:
+        on_scale, (mean, K) = rows.on(self._whole.expression.target), moments
+        if not on_scale.has_counts:
+            return super().log_density(rows, moments)
+        how = on_scale, self._log_noise, PackedCholesky
+        return find_mode(pack(K), *how, start=on_scale.y, mean=mean).value
+
+
+def at_mode(expression: Expression, theta: FloatArray, data: TrainingData) -> TrainingData:
+    """Return data with the values and errors of rows at the mode of the function of counts.
+
+    Other data stay as they are.
+    """
+    if not data.has_counts:
+        return data
+    likelihood = ExactLikelihood(expression, data)
+    likelihood.value(theta)
+    return likelihood.data
 
 
 def _factorise(

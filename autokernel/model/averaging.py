@@ -25,7 +25,8 @@ from autokernel.typing import FloatArray, IntArray
 _SCORE_WINDOW = 5.0  # nats below the best score beyond which a kernel is left out
 _MAX_KERNELS = 12
 _MIN_PROBABILITY = 1e-3
-_BENDS = (IDENTITY, "logit", "sqrt", "log")  # scales, those on which growth accelerates most last
+_SHARES, _RATES = ("logit", "binomial", "beta_binomial"), ("log", "poisson", "negative_binomial")
+_BENDS = (IDENTITY, *_SHARES, "sqrt", *_RATES)  # scales, as growth accelerates more and more
 _PROBABLE = 0.1  # a kernel; others are taken at their best parameters
 
 

@@ -13,15 +13,16 @@ from sklearn.utils import check_random_state
 
 from autokernel.data import Columns, FitData, Series, Target
 from autokernel.data.plain import as_text, read_text
-from autokernel.data.scales import Scale
+from autokernel.data.scales import CountScale, Scale
 from autokernel.evidence import Evaluation
 from autokernel.exceptions import EvaluationError, fallback, kernel_errors, warn_user
-from autokernel.expression import IDENTITY, View, changes_along
+from autokernel.expression import COUNT_SCALES, IDENTITY, View, changes_along
 from autokernel.inference import (
     ExactPredictor,
     MakePredictor,
     Moments,
     TrainingData,
+    at_mode,
     one_blas_thread,
 )
 from autokernel.model.averaging import KernelPosterior, MixtureComponent
@@ -210,13 +211,38 @@ class FittedModel:
 
     @property
     def scale(self) -> Scale:
-        """The scale of the target on which the best kernel acts."""
-        return self.target.scales[self.evaluation.expression.target]
+        """The scale of the target on which effects of the best kernel add up."""
+        return self.target.scales[self.evaluation.expression.target].link
 
     @property
     def transformed(self) -> TrainingData:
-        """The rows of the fit, with the target on that scale."""
-        return self.mixture.data.on(self.evaluation.expression.target)
+        """The rows of the fit, with the target, or what counts show, on that scale."""
+        best = self.evaluation
+        return at_mode(best.expression, best.theta, self.mixture.data.on(best.expression.target))
+
+    def of_one(self, scaled: FloatArray) -> FloatArray:
+        """Return scaled inputs (n, n_features) with an exposure, or a trial, of one."""
+        if (column := self.target.exposure) is None:
+            return scaled
+        known, found = self.columns[column], scaled.copy()
+        found[:, column] = (1 - known.low) / known.extent
+        return found
+
+    def residuals(self, X: FloatArray, y: FloatArray) -> FloatArray:
+        """Compute the deviations (n,) of targets from predictions, on the scale of effects."""
+        scale = self.target.scales[self.evaluation.expression.target]
+        fit = self.mean(X) if self.has_mean else self.quantiles(X, np.array([0.5]))[:, 0]
+        if isinstance(scale, CountScale):
+            e = self.target.exposures(self.columns.inputs(X))
+            of_y, of_fit = (scale.family.of_each(one, e)[0] for one in (y, fit))
+            return of_y - of_fit
+        of_y, of_fit = (scale.forward(self.target.forward(one)) for one in (y, fit))
+        return np.asarray(scale.width * (of_y - of_fit))
+
+    @property
+    def has_mean(self) -> bool:
+        """Whether means, and not medians, are what effects add up to."""
+        return self.evaluation.expression.target in (IDENTITY, *COUNT_SCALES)
 
     @property
     def kernel(self) -> Kernel:

@@ -10,8 +10,9 @@ from scipy.optimize import elementwise
 from scipy.special import logsumexp, ndtr, ndtri, softmax
 from sklearn.exceptions import ConvergenceWarning
 
+from autokernel.data.counts import MAX_COUNT
 from autokernel.data.plain import as_text, read_text
-from autokernel.data.scales import Identity, Scale
+from autokernel.data.scales import CountScale, Identity, Scale
 from autokernel.exceptions import KERNEL_ERRORS, reason_of, warn_user
 from autokernel.expression import IDENTITY, Expression
 from autokernel.inference import (
@@ -29,6 +30,7 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
 MAX_LOST = 0.01  # of all weights, that fail without a warning
+SEED_OF_COUNTS = [1985, 76]  # of probabilities; data that users simulate have others
 Made = TypeVar("Made")
 _Normals = tuple[FloatArray, Sequence[Scale], FloatArray, FloatArray]
 """Weights (n_normals, n), scales of the target, and means and deviations (n_normals, n) on them."""
@@ -176,7 +178,7 @@ class MixturePredictor:
             scale.inverse(one.mean(X))
             if scale.is_linear
             else scale.moments(*one.mean_and_variance(X))[0]
-            for scale, one in self._on_scales
+            for scale, one in self._on_scales(X)
         ]
         return self.weights @ np.array(means)
 
@@ -185,7 +187,7 @@ class MixturePredictor:
     ) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and the variance (n,), without ``noise`` those of the function."""
         both, marginal, factor = [], marginal or self._marginal(X), self.law.deviation**2
-        for (scale, one), (mean, variance) in zip(self._on_scales, marginal, strict=True):
+        for (scale, one), (mean, variance) in zip(self._on_scales(X), marginal, strict=True):
             centre, spread = scale.moments(mean, variance)
             if not noise:
                 own = factor * one.noise_at(X, mean)
@@ -204,19 +206,35 @@ class MixturePredictor:
         Returns means, variances, and probabilities (n,) of smaller targets by normal components.
         """
         marginal, probability = [], np.zeros(len(rows.y))
-        every = zip(self.weights, self.components, self.predictors, strict=True)
-        for weight, component, one in every:
+        every = zip(self.weights, self.components, self._on_scales(rows.X), strict=True)
+        for weight, component, (scale, one) in every:
             mean, variance = one.mean_and_variance(rows.X)
             on_scale = rows.on(component.expression.target)
-            variance = variance + one.excess_noise(on_scale, mean)
+            if not on_scale.has_counts:
+                variance = variance + one.excess_noise(on_scale, mean)
             marginal.append((mean, variance))
-            probability += weight * ndtr((on_scale.y - mean) / np.sqrt(variance))
+            probability += weight * self._probability(scale, on_scale, mean, variance)
         return *self.moments(rows.X, marginal), probability
+
+    def _probability(
+        self, scale: Scale, rows: TrainingData, mean: FloatArray, variance: FloatArray
+    ) -> FloatArray:
+        """Compute the probabilities (n,) of smaller targets; those of counts are random within it.
+
+        They are uniform if predictions are right (Smith 1985).
+        """
+        if not rows.has_counts:
+            return np.asarray(ndtr((rows.y - mean) / np.sqrt(variance)))
+        u, step = rows.u, 1 / rows.target.width
+        low, high = (scale.below(one, mean, variance) for one in (u - step, u))
+        drawn, order = np.empty(len(u)), np.lexsort((mean.round(9), u))  # whatever that of the rows
+        drawn[order] = np.random.default_rng(SEED_OF_COUNTS).uniform(size=len(u))
+        return low + drawn * (high - low)
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and covariance (n, n), noise included."""
         both, factor = [], self.law.deviation**2
-        for scale, one in self._on_scales:
+        for scale, one in self._on_scales(X):
             of_mean, K = one.mean_and_covariance(X)
             covariance = scale.covariance(of_mean, factor * K)
             both.append((scale.moments(of_mean, np.diag(K))[0], covariance))
@@ -230,7 +248,7 @@ class MixturePredictor:
         """Draw new observations (n, n_samples), each from one component."""
         n_each = rng.multinomial(n_samples, self.weights) if len(self.weights) > 1 else [n_samples]
         draws = []
-        for (scale, one), number in zip(self._on_scales, n_each, strict=True):
+        for (scale, one), number in zip(self._on_scales(X), n_each, strict=True):
             if number or not n_samples:
                 drawn = one.samples(X, int(number), rng)
                 if self.law != NORMAL:
@@ -248,7 +266,7 @@ class MixturePredictor:
                     is_wild = rng.uniform(size=drawn.shape) < self.law.wild
                     wild = one.mean(X)[:, None] + WILD * rng.normal(size=drawn.shape)
                     drawn = np.where(is_wild, wild, drawn)
-                draws.append(scale.inverse(drawn))
+                draws.append(scale.drawn(drawn, rng))
         if len(draws) == 1:
             return draws[0]
         return np.concatenate(draws, axis=1)[:, rng.permutation(n_samples)]
@@ -257,17 +275,14 @@ class MixturePredictor:
         """Draw the mean of the target given the function (n_draws, n), each from one component."""
         rng, draws = np.random.default_rng(0), []
         counts = np.bincount(systematic(self.weights, n_draws), minlength=len(self.weights))
-        for (scale, one), count in zip(self._on_scales, counts, strict=True):
+        for (scale, one), count in zip(self._on_scales(X), counts, strict=True):
             mean, covariance = one.mean_and_covariance(X)
             noise = one.noise_at(X, mean)
             covariance[np.diag_indices(len(X))] -= noise
             # rounding may leave eigenvalues just below zero
             how: dict[str, Any] = {"check_valid": "ignore", "method": "eigh"}
             function = rng.multivariate_normal(mean, covariance, count, **how)
-            noises = np.broadcast_to(noise, function.shape)
-            function = mean + self.law.deviation * (function - mean)
-            means, _ = scale.moments(function.ravel(), noises.ravel())
-            draws.append(means.reshape(function.shape))
+            draws.append(scale.means(mean + self.law.deviation * (function - mean), noise))
         return np.concatenate(draws)
 
     def quantiles(
@@ -281,6 +296,9 @@ class MixturePredictor:
 
     def _quantiles(self, normals: _Normals, probabilities: FloatArray) -> FloatArray:
         weights, scales, means, stds = normals
+        if any(isinstance(one, CountScale) for one in scales):
+            every = (self._count_quantile(normals, one) for one in probabilities)
+            return np.column_stack(list(every))
         scale = scales[0]
         are_on_one = all(other == scale for other in scales)  # where quantiles are found, then
         maps = [Identity(IDENTITY)] * len(scales) if are_on_one else scales
@@ -306,6 +324,25 @@ class MixturePredictor:
             found = elementwise.find_root(excess, (-margin, width + margin), args=args)
             low = low + np.where(found.success, found.x, width / 2)  # equal ends, but for rounding
         return scale.inverse(low) if are_on_one else low
+
+    def _count_quantile(self, normals: _Normals, probability: float) -> FloatArray:
+        """Find the smallest counts (n,) up to which targets are with at least a probability."""
+
+        def below(k: FloatArray) -> FloatArray:
+            found = np.zeros(len(k))
+            for weight, scale, mean, std in zip(*normals, strict=True):
+                rounded = k if isinstance(scale, CountScale) else k + 0.5
+                found += weight * scale.below(self.data.target.forward(rounded), mean, std**2)
+            return found
+
+        low, high = -np.ones(normals[2].shape[1]), np.zeros(normals[2].shape[1])
+        while (is_low := (below(high) < probability) & (high < MAX_COUNT)).any():
+            low, high = np.where(is_low, high, low), np.where(is_low, 2 * high + 1, high)
+        while (high - low > 1).any():
+            middle = np.floor((low + high) / 2)
+            is_low = below(middle) < probability
+            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+        return self.data.target.forward(high)
 
     def log_density(
         self, X: FloatArray, y: FloatArray, marginal: _Marginal | None = None
@@ -333,19 +370,25 @@ class MixturePredictor:
         """
         data = self.data
         probability, error = np.zeros(len(data.y)), np.zeros(len(data.y))
-        every = zip(self.weights, self.components, self._on_scales, strict=True)
+        every = zip(self.weights, self.components, self._on_scales(data.X), strict=True)
         for weight, component, (scale, one) in every:
             likelihood = ExactLikelihood(component.expression, data)
             residual, variance = likelihood.leave_one_out_errors(component.theta, jitter=one.jitter)
-            probability += weight * ndtr(residual / np.sqrt(variance))
-            mean, _ = scale.moments(likelihood.data.y - residual, variance)
-            error += weight * (data.u - mean)
+            mean, rows = likelihood.data.y - residual, likelihood.data
+            if rows.has_counts:
+                variance = np.maximum(variance - rows.noise.known, 0.0)
+            probability += weight * self._probability(scale, rows, mean, variance)
+            error += weight * (data.u - scale.moments(mean, variance)[0])
         return probability, error
 
-    @property
-    def _on_scales(self) -> list[tuple[Scale, Predictor]]:
-        """The predictors, each with its scale of the target."""
-        scales = (self.data.target.scales[one.expression.target] for one in self.components)
+    def _on_scales(self, X: FloatArray) -> list[tuple[Scale, Predictor]]:
+        """Return the predictors, each with its scale of the target at inputs (n, n_features)."""
+        data = self.data
+        exposures = data.target.exposures(data.inputs.columns.scaled(X))
+        own = (
+            (data.target.scales[one.expression.target], one.theta[-1]) for one in self.components
+        )
+        scales = (scale.of_rows(exposures, log_noise) for scale, log_noise in own)
         return list(zip(scales, self.predictors, strict=True))
 
     def _marginal(self, X: FloatArray) -> _Marginal:
@@ -361,7 +404,7 @@ class MixturePredictor:
         is_new, marginal = self._is_new(X), marginal or self._marginal(X)
         for rows in filter(len, (np.flatnonzero(~is_new), np.flatnonzero(is_new))):
             found, ones = [], np.ones(len(rows))
-            every = zip(self.weights, self._on_scales, marginal, strict=True)
+            every = zip(self.weights, self._on_scales(X[rows]), marginal, strict=True)
             for weight, (scale, one), (of_all, variance) in every:
                 mean = of_all[rows]
                 own = variance[rows] - (0.0 if rounded else one.rounding_at(mean))

@@ -17,7 +17,14 @@ from autokernel.evidence import Estimate, Evaluation
 from autokernel.evidence.evaluation import WarmStart
 from autokernel.evidence.evaluator import digest
 from autokernel.exceptions import OutOfTimeError
-from autokernel.expression import NOISE, Expression, normal_form, simplifications, without_leaves
+from autokernel.expression import (
+    COUNT_SCALES,
+    NOISE,
+    Expression,
+    normal_form,
+    simplifications,
+    without_leaves,
+)
 from autokernel.kernels import hash_of
 from autokernel.search.climb import known_gains
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect, columns_of_products
@@ -388,13 +395,15 @@ def simpler_than_best(history: History, task: Task, *, max_loss: float) -> list[
     to be better, and those whose estimate is farther below the best score are left out. Before them
     comes a kernel without all leaves whose removal alone raises the evidence, or without half of
     them if that one is known. The best kernel on other scales counts as one of them, because the
-    probabilities of scales need its score. If noise is best, the best kernel is tried on its scale.
+    probabilities of scales need its score. If noise is best, the best kernel is tried on its scale
+    and, of counts, on all that they may have: noise with more dispersion hides structures.
     """
     if (best := history.best) is None or not np.isfinite(best.score):
         return []
     if not best.expression.leaves:  # perhaps only because no other kernel is on its scale
         kernels = (one.expression for one in history.best_first() if one.expression.leaves)
-        on_scale = (one.on(best.expression.target) for one in islice(kernels, 1))
+        targets = [t for t in task.grammar.targets if t in (best.expression.target, *COUNT_SCALES)]
+        on_scale = [one.on(target) for one in islice(kernels, 1) for target in targets]
         return history.without_known([one for one in on_scale if task.grammar.spans(one)])
     forms = [*simplifications(best.expression), *task.grammar.rescalings(best.expression)]
     if not (simpler := history.without_known([one for one in forms if task.grammar.spans(one)])):

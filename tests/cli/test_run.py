@@ -260,7 +260,7 @@ def test_categories_gaps_and_weights_reach_the_model_and_its_files(tmp_path, cap
 
 @pytest.mark.filterwarnings("default")
 def test_warnings_are_sentences_and_noise_alone_has_no_picture(tmp_path, capsys):
-    path = write(tmp_path, "x,z,y\n" + "".join(f"1,2,{i % 5}\n" for i in range(20)))
+    path = write(tmp_path, "x,z,y\n" + "".join(f"1,2,{i % 5 / 2}\n" for i in range(20)))
     made = ["--plot", str(tmp_path / "p.png"), "--report", str(tmp_path / "r.html")]
     assert main([str(path), "--n-iter", "0", *made]) == 0
     shown = capsys.readouterr()

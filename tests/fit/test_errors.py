@@ -123,7 +123,7 @@ AVERAGED = "explain.decomposition.AveragedFunction"  # whose first call succeeds
 PLACES = [
     ("evidence.mode_search.ModeSearch.__call__", evaluate, ROW),
     ("evidence.criteria.Laplace.__call__", evaluate, ROW),
-    ("inference.exact.ExactLikelihood.matrix", evaluate, ROW),
+    ("inference.exact.ExactLikelihood.value_of", evaluate, ROW),
     ("evidence.mode_search.ModeSearch.__call__", search, RAISED),
     ("evidence.mode_search.ModeSearch.rough_mode", evaluate_roughly, ROW),
     ("many_rows.bounds.BoundedEvaluator._enclose", evaluate_by_bounds, ROW),
