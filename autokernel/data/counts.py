@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
-from scipy.special import betaln, expit, gammaln, log_expit, polygamma
+from scipy.special import betainc, betaln, expit, gammaln, log_expit, pdtr, polygamma
 from scipy.stats import betabinom, binom, nbinom, poisson
 
 from autokernel.typing import BoolArray, FloatArray
@@ -71,9 +71,9 @@ class Family(ABC):
     def slopes(self, y: FloatArray, f: FloatArray, by: Rates) -> Slopes:
         """Compute the first three derivatives of the log probabilities in the function."""
 
+    @abstractmethod
     def below(self, k: FloatArray, m: FloatArray, by: Rates) -> FloatArray:
-        """Compute the probabilities of numbers that are at most k."""
-        return np.asarray(self.law(m, by).cdf(k))
+        """Compute the probabilities of numbers that are at most k, faster than :meth:`law`."""
 
 
 class Poisson(Family):
@@ -88,6 +88,9 @@ class Poisson(Family):
     def slopes(self, y: FloatArray, f: FloatArray, by: Rates) -> Slopes:
         m = by.e * self.rate(f)
         return y - m, -m, -m
+
+    def below(self, k: FloatArray, m: FloatArray, by: Rates) -> FloatArray:
+        return np.asarray(pdtr(k, m))
 
 
 class NegativeBinomial(Family):
@@ -109,6 +112,9 @@ class NegativeBinomial(Family):
         second = -(1 + by.a * y) * m * p * p
         return (y - m) * p, second, second * (2 * p - 1)
 
+    def below(self, k: FloatArray, m: FloatArray, by: Rates) -> FloatArray:
+        return np.asarray(betainc(1 / by.a, k + 1, 1 / (1 + by.a * m)))
+
 
 class Binomial(Family):
     """Successes in e independent trials."""
@@ -116,7 +122,7 @@ class Binomial(Family):
     is_share = True
 
     def law(self, m: FloatArray, by: Rates) -> Any:
-        return binom(by.e, m / by.e)
+        return binom(np.rint(by.e).astype(int), m / by.e)
 
     def log_density(self, y: FloatArray, f: FloatArray, by: Rates) -> FloatArray:
         return np.asarray(_log_choose(y, by.e) + y * log_expit(f) + (by.e - y) * log_expit(-f))
@@ -126,6 +132,10 @@ class Binomial(Family):
         second = -by.e * p * (1 - p)
         return y - by.e * p, second, second * (1 - 2 * p)
 
+    def below(self, k: FloatArray, m: FloatArray, by: Rates) -> FloatArray:
+        found = betainc(np.maximum(by.e - k, 0.5), k + 1, 1 - m / by.e)
+        return np.where(k >= by.e, 1.0, found)
+
 
 class BetaBinomial(Family):
     """Successes in e trials, the chance of which has a beta distribution."""
@@ -134,7 +144,7 @@ class BetaBinomial(Family):
 
     def law(self, m: FloatArray, by: Rates) -> Any:
         p = np.clip(m / by.e, 1e-12, 1 - 1e-12)
-        return betabinom(by.e, p / by.a, (1 - p) / by.a)
+        return betabinom(np.rint(by.e).astype(int), p / by.a, (1 - p) / by.a)
 
     def log_density(self, y: FloatArray, f: FloatArray, by: Rates) -> FloatArray:
         b, c = expit(f) / by.a, expit(-f) / by.a
@@ -152,11 +162,15 @@ class BetaBinomial(Family):
         return d1 * w, d2 * w**2 + d1 * w1, d3 * w**3 + 3 * d2 * w * w1 + d1 * w2
 
     def below(self, k: FloatArray, m: FloatArray, by: Rates) -> FloatArray:
-        f, found = np.log(m / (by.e - m)), np.zeros(np.broadcast_shapes(np.shape(k), np.shape(m)))
-        for number in range(int(np.max(k, initial=-1)) + 1):  # much faster than that of scipy
-            y = np.minimum(number, by.e)
-            found += (number <= np.minimum(k, by.e)) * np.exp(self.log_density(y, f, by))
-        return np.minimum(found, 1.0)
+        e, p, is_most = by.e, m / by.e, m > by.e / 2  # so that the first terms do not vanish
+        k, p = np.where(is_most, e - k - 1, k), np.where(is_most, 1 - p, p)
+        b, c, found = p / by.a, (1 - p) / by.a, np.zeros(np.shape(k))
+        mass = np.exp(betaln(b, e + c) - betaln(b, c))  # of zero, and then of each number in turn
+        for number in range(int(np.max(k, initial=-1)) + 1):
+            found = found + np.where(number <= k, mass, 0.0)
+            left = np.maximum(e - number - 1, 0.0) + c
+            mass = mass * np.maximum(e - number, 0.0) * (number + b) / ((number + 1) * left)
+        return np.where(is_most, 1 - found, found)
 
 
 def _log_choose(y: FloatArray, n: FloatArray | float) -> FloatArray:

@@ -25,7 +25,7 @@ LARGEST_LOG = 690.0  # so that its exponential does not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
 MIN_CURVATURE = 1e-8  # of a log probability in a standardised function
 MIN_DISPERSION = 1e-6  # below which digits are lost, and counts show none
-MIN_NODES, MAX_NODES, FARTHEST = 24, 1024, 8.5  # of sums over functions, and their deviations
+MIN_NODES, MAX_NODES, FARTHEST = 14, 1024, 6.0  # of sums over functions, and their deviations
 _N_NODES, _N_TERMS = 64, 32  # of a Gauss-Hermite rule, and of a Hermite series
 
 
@@ -303,7 +303,7 @@ class CountScale(Scale):
 
     def of_rows(self, exposure: FloatArray | float, log_noise: float) -> "CountScale":
         """Return the scale of targets with an exposure (n,), given the log of the noise."""
-        other, exposure = replace(self), np.rint(exposure) if self.family.is_share else exposure
+        other = replace(self)
         dispersion = max(self.width**2 * float(np.exp(log_noise)), MIN_DISPERSION)
         object.__setattr__(other, "rates", Rates(exposure, dispersion))
         return other
@@ -354,7 +354,7 @@ class CountScale(Scale):
     def _nodes(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return values (n, n_nodes) of a normal ``t``, as dense as counts need, and weights."""
         spread = self.width * np.sqrt(variance * np.minimum(self._means(mean)[0], MAX_COUNT))
-        n = np.clip(4 * FARTHEST * spread.max(initial=0.0), MIN_NODES, MAX_NODES)
+        n = np.clip(3 * FARTHEST * spread.max(initial=0.0), MIN_NODES, MAX_NODES)
         z = np.linspace(-FARTHEST, FARTHEST, int(n))
         weights = np.exp(-0.5 * z**2)
         return mean[:, None] + np.sqrt(variance)[:, None] * z, weights / weights.sum()

@@ -299,11 +299,13 @@ class FittedModel:
     def scaled(self, X: FloatArray) -> FloatArray:
         """Scale new inputs (n, n_features), in which each NaN is another draw of its column."""
         changes = set().union(*(changes_along(one.expression) for one in self.mixture.components))
-        for column in sorted(changes):
+        exposures = {one for one in [self.target.exposure] if one is not None}
+        for column in sorted(changes | exposures):
             if len(missing := np.flatnonzero(np.isnan(X[:, column]))):
+                why = "counts are of it" if column in exposures else "the kernel changes along it"
                 raise ValueError(
-                    f"column {self.columns[column].name!r} must have no missing values, as the "
-                    f"kernel changes along it, got one in row {missing[0]}: leave out such rows"
+                    f"column {self.columns[column].name!r} must have no missing values, as {why}, "
+                    f"got one in row {missing[0]}: leave out such rows"
                 )
         return self.columns.inputs(X).values
 
