@@ -183,8 +183,7 @@ class AveragedFunction:
         points, every = _Points(X, self._background, self._knots), self._signed(effect)
         with_knots, prior = self._crosses(every, points), np.zeros((len(X), len(X)))
         for place, (number, own, sign) in enumerate(every):
-            same_product = (one for one in every[place:] if one[0] == number)
-            for _, other, other_sign in same_product:
+            for _, other, other_sign in (one for one in every[place:] if one[0] == number):
                 between = self._between(number, own, other, points)
                 if other != own:  # the covariance of the other with this one
                     between = between + between.T
@@ -199,8 +198,7 @@ class AveragedFunction:
         """
         assert isinstance(self.predictor, ExactPredictor)
         P, weights = self.predictor.precision(), self.predictor.weights
-        points = _Points(X, self._background, self._knots)
-        with_knots = self._crosses(self._signed(effect), points)
+        with_knots = self._crosses(self._signed(effect), _Points(X, self._background, self._knots))
         return (with_knots @ weights)[:, None] - with_knots @ P * (weights / np.diag(P))
 
     def _crosses(self, every: Iterable[tuple[int, Subset, int]], points: _Points) -> FloatArray:
