@@ -266,8 +266,7 @@ class AveragedFunction:
 
     def _with_knots(self, number: int, own: Subset, points: _Points) -> FloatArray:
         """Compute the covariances (n, n_knots) of an average, (1, n_knots) if nothing is fixed."""
-        inside = self._inside(number, own)
-        if inside is not None:
+        if (inside := self._inside(number, own)) is not None:
             average = self._average(number, inside)[0][None]
             return self._product(number, inside, points, "knots", average)
         return self._by_rows(number, self._moved(own, points), self._knots, np.ones(1))

@@ -53,8 +53,7 @@ def _columns(model: FittedModel, given: Mapping[int, Column] | None) -> dict[int
     if not series:
         what = "forecast needs a column of dates, or of numbers at equal steps"
         raise ValueError(f"{what}, got the columns {names}: give the rows to predict_quantiles")
-    missing = [names[n] for n in sorted(model.used_columns.difference(series, known))]
-    if missing:
+    if missing := [names[n] for n in sorted(model.used_columns.difference(series, known))]:
         what = "it" if len(missing) == 1 else "them"
         got = "no X" if given is None else f"X without {what}"
         raise ValueError(
@@ -98,8 +97,7 @@ def _rows(
     elif len(given) < len(groups):
         raise ValueError(f"X must have all columns that make up a group, or none, got only {given}")
     for name in np.unique(rows[:, groups], axis=0):
-        own = _are_of(rows, groups, name)
-        if len(own) != horizon:
+        if len(own := _are_of(rows, groups, name)) != horizon:
             of_group = " for each group" * bool(groups)
             raise ValueError(f"X must have horizon={horizon} rows{of_group}, got {len(own)}")
         at = _are_of(past, groups, name)

@@ -317,8 +317,7 @@ class ComponentFacts:
 
         A rise or fall on average over all rows that those of each group contradict is not said.
         """
-        slopes = within_and_between(self._explained, self._part)
-        if slopes is None:
+        if (slopes := within_and_between(self._explained, self._part)) is None:
             return said
         say, series = self._say, self._explained.model.series
         groups, texts, found = listing([say.names[one] for one in series.groups]), [], []
@@ -802,8 +801,7 @@ class InteractionFacts:
             return []
         if words - {*WAYS, *FLAT, "swings"}:  # not all are of one kind
             return found
-        differ = self._differ(curves, about, quantity)
-        if differ is None:
+        if (differ := self._differ(curves, about, quantity)) is None:
             return found if any(halves) else []
         found[-1] = found[-1].said(f"{found[-1].text}; {differ.text}")
         return [*found, differ.said("")]
