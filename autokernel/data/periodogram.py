@@ -49,12 +49,12 @@ def periodogram_periods(
     """
     if len(distinct := distinct_values(x)) < _MIN_DISTINCT:
         return np.empty(0)
+    weights = np.ones(len(x)) if weights is None else weights
     extent = distinct[-1] - distinct[0]
     centred = (x - distinct[0]) / extent - 0.5
     residual = y
     if precision is None:
-        roots = None if weights is None else np.sqrt(weights)
-        residual = y - np.polynomial.Polynomial.fit(centred, y, 2, w=roots)(centred)
+        residual = y - np.polynomial.Polynomial.fit(centred, y, 2, w=np.sqrt(weights))(centred)
     cycles, half = _cycles_to_try(distinct, len(x), within)
     is_flat = within is None and np.ptp(residual) <= 1e-10 * max(1.0, np.ptp(y))
     if is_flat or not len(cycles):
@@ -98,7 +98,7 @@ def periodogram(
     cycles: FloatArray,
     half: float = np.inf,
     *,
-    weights: FloatArray | None = None,
+    weights: FloatArray,
     precision: FloatArray | None = None,
     amplitude: FloatArray | None = None,
 ) -> FloatArray:
@@ -111,7 +111,6 @@ def periodogram(
     frequencies = 2 * np.pi * cycles
     amplitude = np.ones(len(centred)) if amplitude is None else amplitude
     if precision is None:
-        weights = np.ones(len(centred)) if weights is None else weights
         sums = _sums_of_waves(weights * amplitude * residual, centred, frequencies)
         weights = weights * amplitude**2
         doubled, total = _sums_of_waves(weights, centred, 2 * frequencies), weights.sum()

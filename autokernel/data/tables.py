@@ -78,8 +78,7 @@ class _Given:
 def in_memory(X: Any) -> Any:
     """Return a table whose rows are computed, and an array with NaN where it is masked."""
     X = nw.to_native(X, pass_through=True)
-    if hasattr(X, "__dask_graph__"):
-        X = X.compute()
+    X = X.compute() if hasattr(X, "__dask_graph__") else X
     if isinstance(X, np.ma.MaskedArray):
         nothing: Any = {"M": np.datetime64("NaT"), "O": None, "U": None}
         return np.where(np.ma.getmaskarray(X), nothing.get(X.dtype.kind, np.nan), X.data)

@@ -66,8 +66,7 @@ def set_ticks(ax: "Axes", which: str, values: npt.NDArray[Any], *, is_log: bool 
         axis.set_major_formatter("{x:.12g}")
         axis.set_minor_locator(ticker.NullLocator())
     else:
-        is_whole = not np.any(values % 1 > 0)
-        axis.get_major_locator().set_params(steps=[1, 2, 5, 10], integer=is_whole)
+        axis.get_major_locator().set_params(steps=[1, 2, 5, 10], integer=not np.any(values % 1 > 0))
 
 
 def set_title(ax: "Axes", text: str, pad: float | None = None) -> None:

@@ -191,8 +191,7 @@ class EffectsDisplay:
                 style.set_ticks(ax, which, panel.mean, is_log=is_log)
                 label = "factor" if is_log else fill(f"effect on {self.y_name}", 28)
             else:
-                has_names = panel.axes[column].dtype == object
-                values = (panel.axes if has_names else panel.rows)[column]
+                values = (panel.axes if panel.axes[column].dtype == object else panel.rows)[column]
                 style.set_ticks(ax, which, values, is_log=panel.is_log[column])
                 label = literal(panel.names[column])
             ax.set(**{f"{which}label": label})

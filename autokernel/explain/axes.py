@@ -2,7 +2,7 @@
 
 import calendar
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
@@ -128,23 +128,10 @@ def axes_of(
     columns: Columns, units: Mapping[str, str] | None, target_name: str | None = None
 ) -> tuple[list[Axis], str]:
     """Return columns with their units, and the unit of the target."""
-    own = _checked_units(units, columns.names, target_name)
-    for name in (column.name for column in columns.every if column.is_date):
-        if own.get(name, SINCE) not in {"day", "days", "date", "dates", SINCE}:
-            what = f"'days' for {name!r}, which holds dates, or leave it out"
-            raise ValueError(f"units must have {what}, got {own[name]!r}")
-        own[name] = SINCE
-    return [Axis.of(one, own.get(one.name, "")) for one in columns.every], own.get(Y_NAME, "")
-
-
-def _checked_units(
-    units: Mapping[str, str] | None, names: Sequence[str], target_name: str | None
-) -> dict[str, str]:
     if units is not None and not isinstance(units, Mapping):
         raise ValueError(f"units must be a mapping such as {{'time': 'years'}}, got {units!r}")
-    given = {**(units or {})}
+    given, known = units or {}, {*columns.names, Y_NAME}
     own = {Y_NAME if name == target_name else name: unit for name, unit in given.items()}
-    known = {*names, Y_NAME}
     for name, unit in own.items():
         if name not in known or not isinstance(unit, str):
             what = f"names out of {sorted(known)} to texts such as 'years'"
@@ -153,7 +140,12 @@ def _checked_units(
     if len(own) < len(given):
         got = f"one for {target_name!r} and one for {Y_NAME!r}: leave one of them out"
         raise ValueError(f"units must have one unit for the target, got {got}")
-    if {Y_NAME} <= own.keys() & {*names}:
+    if Y_NAME in own and Y_NAME in columns.names:
         what = "is that of the target, and a column has this name too: give it another name"
         raise ValueError(f"units[{Y_NAME!r}] {what}")
-    return own
+    for name in (column.name for column in columns.every if column.is_date):
+        if own.get(name, SINCE) not in {"day", "days", "date", "dates", SINCE}:
+            what = f"'days' for {name!r}, which holds dates, or leave it out"
+            raise ValueError(f"units must have {what}, got {own[name]!r}")
+        own[name] = SINCE
+    return [Axis.of(one, own.get(one.name, "")) for one in columns.every], own.get(Y_NAME, "")

@@ -173,8 +173,7 @@ def _shared_by_far_rows(
     shared = shared_by(inputs, is_far, seed=0) if n else None
     if shared is None or shared.kind == "day":
         return
-    known = shared.groups[is_far & ~np.isnan(shared.groups)]
-    found, counts = np.unique(known, return_counts=True)
+    found, counts = np.unique(shared.groups[is_far & ~np.isnan(shared.groups)], return_counts=True)
     most, axis = found[[np.argmax(counts)]], axes[shared.column]
     text = f"are of {axis.name} {axis.names_of(most)[0]}"
     if shared.kind == "weekday":
@@ -186,8 +185,7 @@ def _shared_by_far_rows(
 
 def _alarm(pvalue: float, fact: Fact, text: str) -> list[Fact]:
     """Return a fact with its sentence and probability if a test is clear, and else nothing."""
-    is_clear = pvalue < FALSE_ALARM
-    return [replace(fact, probability=1 - float(pvalue), text=text)] if is_clear else []
+    return [replace(fact, probability=1 - float(pvalue), text=text)] * bool(pvalue < FALSE_ALARM)
 
 
 def _changing_spread(

@@ -248,8 +248,7 @@ class ExplainedFunction:
         if len(part.columns) == 1 and len(some) > MAX_PLACES:
             some = np.append(np.linspace(0, some[-2], MAX_PLACES - 1).astype(int), some[-1])
         mean = self.mean(part, places)
-        std = self._std_of(part, places[some], mean[some])
-        return mean[rank], np.interp(rank, some, std)
+        return mean[rank], np.interp(rank, some, self._std_of(part, places[some], mean[some]))
 
     def left_without(self, part: Part) -> FloatArray:
         """Compute which part (n_samples,) of the deviation of a part is left without each row.
@@ -532,11 +531,10 @@ class ExplainedFunction:
     def _are_separable(self, season: Part, rest: Part) -> bool:
         """Whether each is not uncertain by half of what it varies while their sum is known well."""
         about = self.X[:: max(1, len(self.X) // 200), season.column]
-        points, errors = self._points([season.column], about[:, None]), []
-        for one in (season, rest, rest.joined_with(season)):
-            _, variances = self._function.moments(one.effect, points)
-            errors.append(self._spread * float(np.sqrt(variances.mean())))
-        *errors, error = errors
+        points = self._points([season.column], about[:, None])
+        effects = (one.effect for one in (season, rest, rest.joined_with(season)))
+        variances = [self._function.moments(one, points)[1].mean() for one in effects]
+        *errors, error = (self._spread * np.sqrt(variances)).tolist()
         varies = min(float(self.mean(part, about).std()) for part in (season, rest))
         return error >= INSEPARABLE * min(errors) or min(errors) <= INSEPARABLE * varies
 

@@ -183,8 +183,7 @@ class AveragedFunction:
         points, every = _Points(X, self._background, self._knots), self._signed(effect)
         with_knots, prior = self._crosses(every, points), np.zeros((len(X), len(X)))
         for place, (number, own, sign) in enumerate(every):
-            same_product = (one for one in every[place:] if one[0] == number)
-            for _, other, other_sign in same_product:
+            for _, other, other_sign in (one for one in every[place:] if one[0] == number):
                 between = self._between(number, own, other, points)
                 if other != own:  # the covariance of the other with this one
                     between = between + between.T
@@ -199,8 +198,7 @@ class AveragedFunction:
         """
         assert isinstance(self.predictor, ExactPredictor)
         P, weights = self.predictor.precision(), self.predictor.weights
-        points = _Points(X, self._background, self._knots)
-        with_knots = self._crosses(self._signed(effect), points)
+        with_knots = self._crosses(self._signed(effect), _Points(X, self._background, self._knots))
         return (with_knots @ weights)[:, None] - with_knots @ P * (weights / np.diag(P))
 
     def _crosses(self, every: Iterable[tuple[int, Subset, int]], points: _Points) -> FloatArray:
@@ -268,8 +266,7 @@ class AveragedFunction:
 
     def _with_knots(self, number: int, own: Subset, points: _Points) -> FloatArray:
         """Compute the covariances (n, n_knots) of an average, (1, n_knots) if nothing is fixed."""
-        inside = self._inside(number, own)
-        if inside is not None:
+        if (inside := self._inside(number, own)) is not None:
             average = self._average(number, inside)[0][None]
             return self._product(number, inside, points, "knots", average)
         return self._by_rows(number, self._moved(own, points), self._knots, np.ones(1))

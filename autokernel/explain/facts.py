@@ -136,8 +136,7 @@ def central(x: FloatArray, places: FloatArray) -> tuple[float, float]:
 def curve_of(explained: ExplainedFunction, part: Part, values: FloatArray) -> Curve:
     """Compute a component along values of its column, on average over the kernels that have it."""
     mean, draws = map(explained.in_unit, explained.draws(part, values))
-    places = explained.view(part).forward(values)
-    return Curve(places, mean, draws, explained.probability(part))
+    return Curve(explained.view(part).forward(values), mean, draws, explained.probability(part))
 
 
 def within_and_between(explained: ExplainedFunction, part: Part) -> tuple[Ends, Ends] | None:
@@ -443,8 +442,7 @@ def _swing(waves: Quantity, curve: Curve, subject: str, sure: float) -> list[Fac
     found = {"swing": curve.measured(lambda curves: np.ptp(waves(curves)[:, 1], axis=1))}
     for at, name in ((1, "swing"), (0, "first swing")):
         for word, function in (("lowest", np.min), ("highest", np.max)):
-            ends = curve.measured(partial(extreme, at=at, function=function))
-            found[f"{word} of {name}"] = ends
+            found[f"{word} of {name}"] = curve.measured(partial(extreme, at=at, function=function))
     how = "wave within a cycle"
     return [Fact(subject, name, *ends, "", sure, how) for name, ends in found.items()]
 

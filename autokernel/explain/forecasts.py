@@ -53,8 +53,7 @@ def _columns(model: FittedModel, given: Mapping[int, Column] | None) -> dict[int
     if not series:
         what = "forecast needs a column of dates, or of numbers at equal steps"
         raise ValueError(f"{what}, got the columns {names}: give the rows to predict_quantiles")
-    missing = [names[n] for n in sorted(model.used_columns.difference(series, known))]
-    if missing:
+    if missing := [names[n] for n in sorted(model.used_columns.difference(series, known))]:
         what = "it" if len(missing) == 1 else "them"
         got = "no X" if given is None else f"X without {what}"
         raise ValueError(
@@ -90,18 +89,19 @@ def _rows(
     """Return the next rows (n_rows, n_features) of all groups."""
     time, *groups = model.series.columns
     x, names = past[:, time], np.unique(past[:, groups], axis=0)
-    if future is None:
-        rows = np.full((len(names) * horizon, past.shape[1]), np.nan)
-        rows[:, groups] = np.repeat(names, horizon, axis=0)
-    else:
-        rows = _of_each_group(*future, names, groups)
+    rows, known = future or (np.full((horizon, past.shape[1]), np.nan), {})
+    given = [known[number].name for number in groups if number in known]
+    if groups and not given:  # all have these rows
+        n_rows, rows = len(rows), np.tile(rows, (len(names), 1))
+        rows[:, groups] = np.repeat(names, n_rows, axis=0)
+    elif len(given) < len(groups):
+        raise ValueError(f"X must have all columns that make up a group, or none, got only {given}")
     for name in np.unique(rows[:, groups], axis=0):
-        own = _are_of(rows, groups, name)
-        if len(own) != horizon:
+        if len(own := _are_of(rows, groups, name)) != horizon:
             of_group = " for each group" * bool(groups)
             raise ValueError(f"X must have horizon={horizon} rows{of_group}, got {len(own)}")
         at = _are_of(past, groups, name)
-        if future is None or time not in future[1]:
+        if time not in known:
             rows[own, time] = rows_ahead_of_group(
                 x[at], np.delete(x, at), horizon, are_dates=column.is_date, zone=column.zone
             )
@@ -113,21 +113,6 @@ def _rows(
 
 def _are_of(rows: FloatArray, groups: Sequence[int], name: FloatArray) -> IntArray:
     return np.flatnonzero(np.all(rows[:, groups] == name, axis=1))
-
-
-def _of_each_group(
-    future: FloatArray, known: Mapping[int, Column], names: FloatArray, groups: Sequence[int]
-) -> FloatArray:
-    """Return future rows, for every group if they have no column of groups."""
-    given = [number for number in groups if number in known]
-    if len(given) == len(groups):
-        return future
-    if given:
-        own = [known[number].name for number in given]
-        raise ValueError(f"X must have all columns that make up a group, or none, got only {own}")
-    rows = np.tile(future, (len(names), 1))
-    rows[:, groups] = np.repeat(names, len(future), axis=0)
-    return rows
 
 
 def _shown(column: Column, x: FloatArray) -> npt.NDArray[np.generic]:

@@ -256,8 +256,8 @@ class ComponentFacts:
         if self._shows_period(part, region):
             return self._repeating(region)
         if self._whole is not part:
-            curve, fact = self._level(self._whole)
-            said = self._around(curve) or [self._curve(curve, fact)]
+            curve = level_of(self._explained, self._whole)
+            said = self._around(curve) or [self._curve(curve, direction(curve, self._subject))]
         else:
             said = self._along((region and region.inner) or WHOLE_COLUMN)
         said = self._in_groups(said)
@@ -290,7 +290,6 @@ class ComponentFacts:
         return middle if steps.max() < 2.5 * middle else 0.0  # nearly regular
 
     def _along(self, ends: tuple[float, float]) -> list[Fact]:
-        """Describe the curve between two ends of the column."""
         values, is_rough = self._values(ends)
         curve = replace(curve_of(self._explained, self._part, values), is_rough=is_rough)
         if self._region and curve.reach < self._explained.model.noise_variance**0.5:  # nearly flat
@@ -318,8 +317,7 @@ class ComponentFacts:
 
         A rise or fall on average over all rows that those of each group contradict is not said.
         """
-        slopes = within_and_between(self._explained, self._part)
-        if slopes is None:
+        if (slopes := within_and_between(self._explained, self._part)) is None:
             return said
         say, series = self._say, self._explained.model.series
         groups, texts, found = listing([say.names[one] for one in series.groups]), [], []
@@ -496,11 +494,6 @@ class ComponentFacts:
         first, *others = measured
         return [first.said(f"{self._begin or f'Levels of {self._name}: '}{text}."), *others]
 
-    def _level(self, whole: Part) -> tuple[Curve, Fact]:
-        """Return the averages over a cycle, and where they lead."""
-        curve = level_of(self._explained, whole)
-        return curve, direction(curve, self._subject)
-
     def _around(self, level: Curve) -> list[Fact]:
         """Say how far a trend is from its averages, if much farther than these are from each other.
 
@@ -527,8 +520,7 @@ class ComponentFacts:
         if drift > SMALL * self._part.span:
             drift, how = float(self._explained.in_unit(drift)), "parameters of the best kernel"
             text = f"Its level drifts by about {self._say.amount(drift)} from one row to the next."
-            fact = Fact(self._subject, "drifts", drift, evidence=how, text=text)
-            yield self._say.measured(fact)
+            yield self._say.measured(Fact(self._subject, "drifts", drift, evidence=how, text=text))
 
     def _beyond(self, said: Sequence[Fact]) -> list[Fact]:
         """Say how a curve continues beyond the data; among other columns, only that of dates.
@@ -561,8 +553,7 @@ class ComponentFacts:
         """Describe a season, or a curve with a season around it, and how it continues."""
         part = self._part
         if part.is_season and part.period < 2 * self._regular_step:
-            how = "two gaps between rows"
-            fact = Fact(self._subject, "is faster than the rows", evidence=how)
+            fact = Fact(self._subject, "is faster than the rows", evidence="two gaps between rows")
             text = f"a cycle in {self._name} that is faster than the rows, or seems so"
             return [self._begun(fact, text)], []
         low, high = self._explained.ends(part.column)
@@ -572,7 +563,8 @@ class ComponentFacts:
         if part.is_season:
             said, ahead = self._cycle(sizes, grows, lasts, self._begin)
             return said, [] if region is not None and region.has_ended else ahead
-        said = [self._curve(*self._level(self._whole))]
+        level = level_of(self._explained, self._whole)
+        said = [self._curve(level, direction(level, self._subject))]
         ahead = self._beyond(said)
         if sizes[0].probability >= SURE:
             cycle, beyond = self._cycle(sizes, grows, lasts, "Around it there is ")
@@ -682,7 +674,8 @@ class ComponentFacts:
         if len(self._explained.along(part.column)) > 1:
             return []  # the other part has the trend
         whole = replace(part, is_season=False, is_whole=True)  # with trends of other kernels
-        curve, level = self._level(whole)
+        curve = level_of(self._explained, whole)
+        level = direction(curve, self._subject)
         word, *linearly = level.predicate.split()
         extent = float(np.ptp(self._x)) if linearly else 1.0
         is_far = abs(level.value) * extent >= 0.2 * swing and level.probability >= CERTAIN
@@ -709,8 +702,7 @@ class InteractionFacts:
         """Say how much both columns explain besides the effects of each, and how."""
         about, share = self._about, self._pair.share
         found = self._details()
-        if all(one.predicate == OPEN for one in found):
-            found = []
+        found = [] if all(one.predicate == OPEN for one in found) else found
         clauses = [one.text for one in found if one.text]
         how = f": {listing(clauses)}" if clauses else ", in a way that is uncertain"
         size = f"explains {percent(share)} of the variance of the fit"
@@ -809,8 +801,7 @@ class InteractionFacts:
             return []
         if words - {*WAYS, *FLAT, "swings"}:  # not all are of one kind
             return found
-        differ = self._differ(curves, about, quantity)
-        if differ is None:
+        if (differ := self._differ(curves, about, quantity)) is None:
             return found if any(halves) else []
         found[-1] = found[-1].said(f"{found[-1].text}; {differ.text}")
         return [*found, differ.said("")]
@@ -869,8 +860,7 @@ class InteractionFacts:
     def _half_ways(self, column: int, curves: Sequence[Curve], facts: Sequence[Fact]) -> list[str]:
         """Say until where half of each rise or fall happens, if these places surely differ."""
         axis, view = self._say.axes[column], self._view(column)
-        is_log = self._say.scale == "log"
-        halves = [half_way(curve, axis.name, is_log=is_log) for curve in curves]
+        halves = [half_way(one, axis.name, is_log=self._say.scale == "log") for one in curves]
         known = [one for one in halves if one is not None and np.isfinite(one.low)]
         ways = {one.predicate for one in facts}
         are_known = len(known) == len(curves) and len(ways) == 1 and ways <= {*WAYS}
@@ -929,8 +919,7 @@ class InteractionFacts:
 def _of_many(texts: Sequence[str], facts: Sequence[Fact], by: str, about: str) -> str:
     """List the highest and lowest levels of those that surely differ from the average."""
     n, n_each = len(facts), MAX_LEVELS // 2
-    pairs = zip(texts, facts, strict=True)
-    surely = [text for text, one in pairs if not one.low <= 0 <= one.high]
+    surely = [text for text, one in zip(texts, facts, strict=True) if not one.low <= 0 <= one.high]
     if not surely:
         text = f"{n} levels have a standard deviation of {by}"
         return f"{text}, and none surely differs from the average"
@@ -984,8 +973,7 @@ def _course(curve: Curve, about: Fact, *, reach: float, quantity: Quantity) -> F
     errors = np.ptp(curve.draws - curve.mean, axis=1)
     is_seen = curve.reach > np.quantile(errors, INTERVAL_ENDS[1])
     if abs(change) < HALF * curve.reach and is_seen:
-        size = curve.measured(curve.range_of)
-        return replace(about, predicate="goes up and down").moved(*size)
+        return replace(about, predicate="goes up and down").moved(*curve.measured(curve.range_of))
     turned = direction(curve, about.subject)
     if " then " in turned.predicate or (turned.predicate == "goes up and down" and is_seen):
         return replace(turned, evidence=about.evidence)

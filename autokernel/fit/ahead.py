@@ -56,8 +56,7 @@ def mixture_ahead(
         return None
     block, before = np.flatnonzero(folds[0]), data.take(np.flatnonzero(folds[0] == 0))
     kernels = _kernels(run, best.expression, data, deadline)
-    fits = _fits([best.expression, *kernels], best, before, data, run, deadline)
-    if not fits:
+    if not (fits := _fits([best.expression, *kernels], best, before, data, run, deadline)):
         return None
     whole, scored = Evaluator(data, priors=arguments.priors, seed=run.seed), list[KernelPosterior]()
     for fit, of_block in fits:

@@ -225,10 +225,9 @@ def model_of(
     law = SERIES_LAW if is_of_series else PRIOR_LAW
     if left_out is not None and not is_of_series:
         share = left_out.weights.sum() / stage.data.noise.counts.sum()  # of all rows
-        of_outliers = share * given.noise.counts[stage.outliers]
         law = ErrorLaw.learned(
             np.append(ndtri(left_out.probability), deviations[stage.outliers]),
-            np.append(left_out.weights, of_outliers),
+            np.append(left_out.weights, share * given.noise.counts[stage.outliers]),
             has_width=run.arguments.averaging is not None,
         )
     if run.arguments.averaging is None:  # moments are those of the best kernel

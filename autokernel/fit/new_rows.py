@@ -103,15 +103,13 @@ def _of_rows(joint: Sequence[Moments], rows: IntArray) -> list[Moments]:
 
 
 def _predicted(model: FittedModel, given: FitData, rows: TrainingData) -> Outcomes:
-    """List given rows with what is predicted for them."""
     target, predicted = model.target, np.empty((4, len(given.y)))
     for some, mixture in model.by_time(given.X):
         X = rows.X[some]
         marginal = [one.mean_and_variance(X) for one in mixture.predictors]
-        ends = mixture.quantiles(X, ends_of_interval(COVERAGE), marginal)
-        predicted[0, some] = mixture.moments(X, marginal)[0]
-        predicted[1:3, some] = ends.T
-        predicted[3, some] = mixture.log_density(X, rows.u[some], marginal)
+        ends = mixture.quantiles(X, ends_of_interval(COVERAGE), marginal).T
+        log_density = mixture.log_density(X, rows.u[some], marginal)
+        predicted[:, some] = mixture.moments(X, marginal)[0], *ends, log_density
     *inside, log_density = predicted
     mean, low, high = map(target.inverse, inside)
     return {
