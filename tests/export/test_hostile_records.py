@@ -18,8 +18,8 @@ MODEL, COLUMN = ("model",), ("model", "columns", "every", 0)
 FITTED = ("model", "kernels", 0, "evaluation")
 FAULTS = [
     (("format",), "other", "'autokernel', as to_dict writes it, got 'other'"),
-    (("version",), 7, "record.version must be 19, the version that"),
-    (("version",), nested(5000), "record.version must be 19, the version that"),
+    (("version",), 7, "record.version must be 20, the version that"),
+    (("version",), nested(5000), "record.version must be 20, the version that"),
     (("model",), None, "record.model must be an object, got None"),
     (("model",), {}, "record.model must have the keys "),
     (("code",), "import os", "but has an unknown 'code'"),
