@@ -366,11 +366,8 @@ def _scanned(
 
 def _next(of_rows: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
     """Return for each row what belongs to the next one."""
-    found = np.empty_like(of_rows)
-    found[:-1] = of_rows[1:]
-    found[-1, :-1] = of_rows[0, 1:]
-    found[-1, -1] = last
-    return found
+    of_last_step = np.concatenate([of_rows[0, 1:], last[None]])
+    return np.concatenate([of_rows[1:], of_last_step[None]])
 
 
 def _given_rows(P: FloatArray, J: FloatArray) -> FloatArray:

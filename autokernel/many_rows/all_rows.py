@@ -58,7 +58,6 @@ def fit_all_rows(
 def _race_fit_choose(
     best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None
 ) -> tuple[Evaluation, MakePredictor]:
-    """Fit the best kernels to all rows, fit the winner further, and choose how it predicts."""
     noise, kernels = _entrants(best_first[:1] if rows.criterion is None else best_first)
     winner = kernels if rows.criterion is None else _race(kernels, rows, task)
     [fit, *_] = _fitted(winner, rows, thorough=True) or winner or noise
