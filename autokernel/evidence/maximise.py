@@ -242,12 +242,9 @@ class Maximum:
 
     def reordered(self, order: IntArray) -> "Maximum":
         """Return the same maximum with the parameters in another order."""
-        return Maximum(
-            Point(self.mode.theta[order], self.mode.log_posterior),
-            self.hessian[np.ix_(order, order)],
-            self.gradient[order],
-            self.outward[order],
-        )
+        mode = Point(self.mode.theta[order], self.mode.log_posterior)
+        hessian = self.hessian[np.ix_(order, order)]
+        return Maximum(mode, hessian, self.gradient[order], self.outward[order])
 
 
 def measure_maximum(

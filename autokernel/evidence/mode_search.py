@@ -141,11 +141,10 @@ class CoordinateScan:
         for entry, parameter in enumerate(leaf.node.parameters, start=leaf.entries.start):
             if len(values := self._grid_values(parameter, _view(leaf))):
                 (at if parameter.unit == Unit.NONE else axes)[entry] = values
-        grid = np.meshgrid(*axes.values(), indexing="ij")
-        shape = tuple(map(len, axes.values()))
+        grid, shape = list(product(*axes.values())), tuple(map(len, axes.values()))
         for combination in product(*at.values()):
-            thetas = np.tile(theta, (int(np.prod(shape)), 1))
-            thetas[:, list(axes)] = np.reshape(grid, (len(axes), -1)).T
+            thetas = np.tile(theta, (len(grid), 1))
+            thetas[:, list(axes)] = grid
             thetas[:, list(at)] = combination
             yield from self._local_maxima(thetas, shape)[:3]
 
@@ -160,10 +159,11 @@ class CoordinateScan:
 
     def _exchanged(self, theta: FloatArray, one: Slot, other: Slot) -> list[Point]:
         """List the point at which two leaves exchange the parameters of the same name."""
-        swapped, named = theta.copy(), _named_entries(other)
-        for name, entry in _named_entries(one).items():
-            if name in named:
-                swapped[[entry, named[name]]] = theta[[named[name], entry]]
+        swapped = theta.copy()
+        own, others = (enumerate(e.node.parameters, start=e.entries.start) for e in (one, other))
+        for (n, mine), (m, theirs) in product(own, others):
+            if (mine.name, mine.unit) == (theirs.name, theirs.unit):
+                swapped[[n, m]] = theta[[m, n]]
         return self._local_maxima(swapped[None], (1,))
 
     def _decaying_cycles(self, theta: FloatArray, periodic: Slot, other: Slot) -> Iterator[Point]:
@@ -206,10 +206,6 @@ def _has_grid(slot: Slot) -> bool:
 
 def _view(slot: Slot) -> View:  # an operator on no column is scanned as on the first
     return slot.node.view or View(0)
-
-
-def _named_entries(slot: Slot) -> dict[tuple[str, Unit], int]:
-    return {(p.name, p.unit): slot.entries.start + n for n, p in enumerate(slot.node.parameters)}
 
 
 def find_modes(

@@ -133,8 +133,7 @@ class Screening:
         estimates = []
         for gain, (expression, point, *_) in found.values():
             nodes = tuple(range(len(expression.nodes)))
-            of_few = WarmStart(nodes, point.theta, point.curvature)
-            begin = of_few.for_rows(self._rows_for_each)
+            begin = WarmStart(nodes, point.theta, point.curvature).for_rows(self._rows_for_each)
             estimates.append(Estimate(expression, fit.score + gain, start=begin))
         return sorted(estimates, key=lambda one: (-one.score, one.expression.canonical))
 
@@ -168,8 +167,7 @@ class Screening:
         theta[theta_order(neighbour, known.nodes)] = known.theta
         new = [node for node in range(len(slots)) if node not in known.nodes]
         has_other_target = neighbour.target != self._fit.expression.target
-        is_leaf = len(new) == 1 and isinstance(slots[new[0]].node, Leaf)
-        if is_leaf and not has_other_target:
+        if len(new) == 1 and isinstance(slots[new[0]].node, Leaf) and not has_other_target:
             return self._with_leaf(neighbour, theta, new[0], shared)
         posterior = self._posterior(neighbour)
         thetas = theta[None]

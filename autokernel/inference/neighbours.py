@@ -158,8 +158,7 @@ class Blocks:
         n_blocks, n_rows = self.shape
         values = self._covariance.forward(params[:-1]).reshape(n_blocks, -1)
         K = np.empty((n_blocks, n_rows, n_rows))
-        K[:, self._i, self._j] = values
-        K[:, self._j, self._i] = values
+        K[:, self._i, self._j] = K[:, self._j, self._i] = values
         numbers = np.arange(n_rows)
         K[:, numbers, numbers] += self._noise.variance(params[-1])
         # the static type of solve allows for less than double precision

@@ -13,6 +13,7 @@ Saerkkae and Garcia-Fernandez (2021, IEEE Trans. Automatic Control 66).
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
+from itertools import pairwise
 from math import ceil, sqrt
 from typing import Any, NamedTuple
 
@@ -153,9 +154,10 @@ class StateSpace:
         self._leaves = [(leaf.kernel, np.r_[entries]) for leaf, (_, entries) in slots]
         found = [(MARKOV[type(one)], at) for one, at in self._leaves if type(one) in MARKOV]
         self.processes = found or [(_NOTHING, np.arange(0))]
-        self.places = np.cumsum([0, *(len(one.origin(params[at])) for one, at in self.processes)])
-        self.level = np.zeros(self.places[-1])  # by which states add up to the function
-        self.level[self.places[:-1]] = 1.0
+        ends = np.cumsum([0, *(len(one.origin(params[at])) for one, at in self.processes)])
+        self.own = [slice(*both) for both in pairwise(ends)]  # states of each process
+        self.level = np.zeros(ends[-1])  # by which states add up to the function
+        self.level[ends[:-1]] = 1.0
         self.seasons = [at for one, at in self._leaves if isinstance(one, Periodic)]
         self.n_harmonics = [
             _n_harmonics(params[at[0]], params[at[2]] / (2 * step) if step else np.inf)
@@ -194,8 +196,7 @@ class StateSpace:
     def steps(self, d: FloatArray) -> FloatArray:
         """Compute transitions and noises (2, n, n_states, n_states) of all states for steps."""
         found = np.zeros((2, len(d), len(self.level), len(self.level)))
-        for number, (process, at) in enumerate(self.processes):
-            own = slice(*self.places[number : number + 2])
+        for own, (process, at) in zip(self.own, self.processes, strict=True):
             found[:, :, own, own] = process.steps(self.params[at], d)
         return found
 
@@ -206,8 +207,7 @@ class StateSpace:
 
         Yields the number of a parameter, the states that it changes, and their derivatives.
         """
-        for number, (process, entries) in enumerate(self.processes):
-            own = slice(*self.places[number : number + 2])
+        for own, (process, entries) in zip(self.own, self.processes, strict=True):
             changes = process.changes(self.params[entries], d, x)
             for entry, (of_steps, of_start) in zip(entries, changes, strict=True):
                 yield entry, own, of_steps, of_start
@@ -366,11 +366,8 @@ def _scanned(
 
 def _next(of_rows: NDArray[Any], last: NDArray[Any]) -> NDArray[Any]:
     """Return for each row what belongs to the next one."""
-    found = np.empty_like(of_rows)
-    found[:-1] = of_rows[1:]
-    found[-1, :-1] = of_rows[0, 1:]
-    found[-1, -1] = last
-    return found
+    of_last_step = np.concatenate([of_rows[0, 1:], last[None]])
+    return np.concatenate([of_rows[1:], of_last_step[None]])
 
 
 def _given_rows(P: FloatArray, J: FloatArray) -> FloatArray:

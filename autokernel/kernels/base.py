@@ -261,9 +261,7 @@ class WeightedTerms(BaseKernel):
         """Compute the terms, elementwise, in the order of their variances, which precede c."""
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        value = reduce(np.add, map(np.multiply, params[:-1], self.terms(pairs)))
-        value += params[-1]
-        return value
+        return reduce(np.add, map(np.multiply, params[:-1], self.terms(pairs))) + params[-1]
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
         sums = [np.vdot(adjoint, term) for term in self.terms(pairs)]

@@ -32,13 +32,7 @@ from autokernel.kernels.parameters import (
     VARIANCE,
     KernelParameter,
 )
-from autokernel.kernels.series import (
-    DampedTrend,
-    IntegratedWalk,
-    Matern12,
-    RandomWalk,
-    Saturating,
-)
+from autokernel.kernels.series import DampedTrend, IntegratedWalk, Matern12, RandomWalk, Saturating
 from autokernel.typing import FloatArray
 
 # Shapes of the Gamma prior of a known period, and of one of the calendar: its standard deviation is
@@ -117,10 +111,7 @@ class RationalQuadratic(DistanceKernel):
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         lengthscale, _, alpha = params
-        exponent = pairs.squared_distance * (0.5 / (alpha * lengthscale**2))
-        np.log1p(exponent, out=exponent)
-        exponent *= -alpha
-        return exponent
+        return -alpha * np.log1p(pairs.squared_distance * (0.5 / (alpha * lengthscale**2)))
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
         # with z = d^2 / (2 a l^2) the exponent is -a log(1 + z)
@@ -184,9 +175,7 @@ class Periodic(ExponentialKernel):
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         lengthscale, _, period = params
-        exponent = pairs.periodic(period)
-        exponent *= -0.5 / lengthscale**2
-        return exponent
+        return pairs.periodic(period) * (-0.5 / lengthscale**2)
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
         lengthscale, _, period = at.params

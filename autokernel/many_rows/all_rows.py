@@ -1,6 +1,6 @@
 """The fit of the best kernels of a search to all rows: race, fit further, choose."""
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
@@ -58,7 +58,6 @@ def fit_all_rows(
 def _race_fit_choose(
     best_first: Sequence[Evaluation], rows: ManyRows, task: Task | None
 ) -> tuple[Evaluation, MakePredictor]:
-    """Fit the best kernels to all rows, fit the winner further, and choose how it predicts."""
     noise, kernels = _entrants(best_first[:1] if rows.criterion is None else best_first)
     winner = kernels if rows.criterion is None else _race(kernels, rows, task)
     [fit, *_] = _fitted(winner, rows, thorough=True) or winner or noise
@@ -101,7 +100,8 @@ def _race(kernels: Sequence[Evaluation], rows: ManyRows, task: Task | None) -> S
     if (raced := _fitted(kernels, rows)) and task is not None:
         with_term = with_another_level if rows.approximation.is_exact else with_rough_term
         raced += _fitted(with_term(raced[0], rows.data, task), rows)
-    return _best_on_held_out(_best_first(raced)[:3], rows) or kernels[:1]
+    raced.sort(key=lambda fit: -fit.score)
+    return _best_on_held_out(raced[:3], rows) or kernels[:1]
 
 
 def _fitted(
@@ -109,11 +109,7 @@ def _fitted(
 ) -> list[Evaluation]:
     """Fit kernels to all rows while there is time, and return what succeeds, the best first."""
     fits = in_time(rows.fit(kernel, thorough=thorough) for kernel in kernels)
-    return _best_first(fit for fit in fits if np.isfinite(fit.score))
-
-
-def _best_first(fits: Iterable[Evaluation]) -> list[Evaluation]:
-    return sorted(fits, key=lambda fit: -fit.score)
+    return sorted((fit for fit in fits if np.isfinite(fit.score)), key=lambda fit: -fit.score)
 
 
 def _against_noise(

@@ -367,8 +367,7 @@ class Search:
     def _definition(self) -> str:
         """Digest of all that proposals depend on, besides the history."""
         own = type(self._strategy)
-        structure_prior = self.task.evaluator.structure_prior
-        objects = sorted(self._strategy.get_params().items()), structure_prior
+        objects = sorted(self._strategy.get_params().items()), self.task.evaluator.structure_prior
         settings = hash_of(objects) or uuid4().hex  # then they are made again
         strategy = (own.__module__, own.__qualname__, settings)
         return digest(*self.task.definition, strategy, self._seed, self._batch_size)

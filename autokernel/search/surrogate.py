@@ -111,7 +111,7 @@ class SurrogateGP:
         prior: tuple[FloatArray, FloatArray] | None = None,
         variances: FloatArray | float = 0.0,
     ) -> None:
-        self._kernel, self._offset = kernel, offset
+        self._kernel, self._offset, self._items = kernel, offset, list(items)
         scores = scores - self._offsets(items)
         self._shift, self._scale = 0.0, 1.0
         if prior is None:
@@ -131,7 +131,7 @@ class SurrogateGP:
         fit = minimize(objective, start, jac=True, method="L-BFGS-B", bounds=bounds, options=limits)
         self.theta: FloatArray = fit.x
         self.weights, _ = kernel.weights(self.theta[_KERNEL])
-        self._condition(items, distances, y, variances)
+        self._condition(distances, y, variances)
 
     def given(
         self, items: Sequence[Expression], scores: FloatArray, variances: FloatArray | float = 0.0
@@ -140,22 +140,17 @@ class SurrogateGP:
 
         With the predicted means as scores (kriging believer) the predicted mean does not change.
         """
-        every, other = [*self._items, *items], copy(self)
+        other = copy(self)
+        other._items = [*self._items, *items]
         new = (scores - self._offsets(items) - self._shift) / self._scale
         errors = np.append(self._variances, np.broadcast_to(variances, new.shape))
-        distances = self._kernel.distances(every, every)
-        other._condition(every, distances, np.append(self._y, new), errors)
+        distances = self._kernel.distances(other._items, other._items)
+        other._condition(distances, np.append(self._y, new), errors)
         return other
 
-    def _condition(
-        self,
-        items: Sequence[Expression],
-        distances: FloatArray,
-        y: FloatArray,
-        variances: FloatArray,
-    ) -> None:
+    def _condition(self, distances: FloatArray, y: FloatArray, variances: FloatArray) -> None:
         """Condition on standardised scores at the fitted hyperparameters (R&W alg. 2.1)."""
-        self._items, self._y, self._variances = list(items), y, variances
+        self._y, self._variances = y, variances
         noise = np.exp(self.theta[_LOG_NOISE]) + variances
         self._L = cholesky(self._covariance(distances) + np.diag(noise), lower=True)
         self._alpha = cho_solve((self._L, True), y - self.theta[_MEAN])

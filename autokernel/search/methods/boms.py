@@ -164,8 +164,7 @@ class HellingerKernel(KernelKernel):
 
     def distances(self, items: Sequence[Expression], others: Sequence[Expression]) -> FloatArray:
         """Compute distances (1, n, m) between 0 and 1, or little more on different targets."""
-        indices = self._indices([*items, *others])
-        rows, columns = np.split(indices, [len(items)])
+        rows, columns = np.split(self._indices([*items, *others]), [len(items)])
         i, j = np.nonzero(np.isnan(self._table[np.ix_(rows, columns)]))
         low, high = np.minimum(rows[i], columns[j]), np.maximum(rows[i], columns[j])
         block = high // (self._max_kept // 2)  # whose covariances fit into the cache
