@@ -261,7 +261,9 @@ class WeightedTerms(BaseKernel):
         """Compute the terms, elementwise, in the order of their variances, which precede c."""
 
     def value(self, params: FloatArray, pairs: Pairs) -> FloatArray:
-        return reduce(np.add, map(np.multiply, params[:-1], self.terms(pairs))) + params[-1]
+        value = reduce(np.add, map(np.multiply, params[:-1], self.terms(pairs)))
+        value += params[-1]
+        return value
 
     def gradient(self, params: FloatArray, pairs: Pairs, adjoint: FloatArray) -> FloatArray:
         sums = [np.vdot(adjoint, term) for term in self.terms(pairs)]

@@ -175,7 +175,9 @@ class Periodic(ExponentialKernel):
 
     def exponent(self, params: FloatArray, pairs: Pairs) -> FloatArray:
         lengthscale, _, period = params
-        return pairs.periodic(period) * (-0.5 / lengthscale**2)
+        exponent = pairs.periodic(period)
+        exponent *= -0.5 / lengthscale**2
+        return exponent
 
     def exponent_gradient(self, at: Exponent, weights: FloatArray) -> FloatArray:
         lengthscale, _, period = at.params
