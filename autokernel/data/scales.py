@@ -281,25 +281,17 @@ class CountScale(Scale):
 
     rates: Rates = field(init=False, compare=False, default=Rates())
 
-    @classmethod
-    def of_counts(
-        cls,
-        name: str,
-        y: FloatArray,
-        exposure: FloatArray | float,
-        weights: FloatArray,
-        *,
-        origin: float,
-        unit: float,
+    def fitted(
+        self, y: FloatArray, exposure: FloatArray | float, weights: FloatArray
     ) -> "CountScale":
-        """Make the scale on which counts (n,) have the mean zero and about unit variance."""
-        e, family = np.broadcast_to(exposure, y.shape), FAMILIES[name]
+        """Return the scale on which counts (n,) have the mean zero and about unit variance."""
+        e, family = np.broadcast_to(exposure, y.shape), self.family
         total = float(weights @ e)
         most = 1 - 0.5 / total if family.is_share else None
         rate = np.clip(weights @ y / total, 0.5 / total, most)
         centre = logit(rate) if family.is_share else np.log(rate)
         variance = np.average((family.of_each(y, e)[0] - centre) ** 2, weights=weights)
-        return cls(name, origin, unit, float(centre), float(np.sqrt(variance)))
+        return replace(self, shift=float(centre), width=float(np.sqrt(variance)))
 
     def of_rows(self, exposure: FloatArray | float, log_noise: float) -> "CountScale":
         """Return the scale of targets with an exposure (n,), given the log of the noise."""
@@ -328,10 +320,6 @@ class CountScale(Scale):
     def function(self, t: FloatArray) -> FloatArray:
         """Compute the function, of which a rate is a logarithm or a logit."""
         return np.minimum(self.shift + self.width * t, LARGEST_LOG)
-
-    def errors(self, u: FloatArray) -> FloatArray:
-        """Compute the variance (n,) of the error of the ``t`` that each target suggests."""
-        return self.family.of_each(self.counts(u)[0], self.rates.e)[1] / self.width**2
 
     def local(self, y: Any, weights: FloatArray, t: FloatArray) -> Local:
         """Compute the log probabilities of counts (n,) with weights (n,), and what changes them."""

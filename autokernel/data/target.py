@@ -81,9 +81,8 @@ class Target:
                 spread = float(np.sqrt(variance))
                 found[name] = Scale(name, (shift + offset) / width, width, centre, spread, offset)
         e = 1.0 if exposure is None or X is None else X[:, exposure]
-        units = {"origin": shift / width, "unit": width}
         for name in families:
-            found[name] = CountScale.of_counts(name, y, e, noise.weights, **units)
+            found[name] = CountScale(name, shift / width, width).fitted(y, e, noise.weights)
         return cls(shift, width, found, exposure)
 
     @classmethod

@@ -434,8 +434,12 @@ class Description:
         if self._is_rough:
             return
         means = model.target.inverse(model.mixture.mean(model.mixture.data.X))
-        every = best.theta, *self.explained.parameters
-        ratios = [self._dispersion(scale, means, one) for one in every]
+        exposure = model.target.exposures(model.mixture.data.inputs)
+        alone, ratios = FAMILIES["binomial" if family.is_share else "poisson"], list[float]()
+        for theta in (best.theta, *self.explained.parameters):
+            rates = scale.of_rows(exposure, theta[-1]).rates
+            both = (one.law(means, rates).var().mean() for one in (family, alone))
+            ratios.append(float(np.divide(*both)))
         ratio, (low, high) = ratios[0], interval(np.array(ratios[1:]))
         text = f"The noise is that of {of}."
         if family.has_dispersion:
@@ -443,14 +447,6 @@ class Description:
             text = f"The noise has {times} times the variance of {of}."
         how = "parameter of the best kernel"
         yield Fact(Y_NAME, "noise", ratio, float(low), float(high), evidence=how, text=text)
-
-    def _dispersion(self, scale: CountScale, means: FloatArray, theta: FloatArray) -> float:
-        """Compute by how much the variance exceeds that of independent events, on average."""
-        exposure = self.model.target.exposures(self.model.mixture.data.inputs)
-        own = scale.of_rows(exposure, theta[-1])
-        alone = FAMILIES["binomial" if own.family.is_share else "poisson"]
-        variances = (one.law(means, own.rates).var().mean() for one in (own.family, alone))
-        return float(np.divide(*variances))
 
     def _scale(self) -> Iterator[Fact]:
         every = ((one.evaluation.expression.target, one.probability) for one in self.model.kernels)

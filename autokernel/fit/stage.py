@@ -160,8 +160,7 @@ def _without_counts(given: FitData) -> FitData:
     """Return the data whose noise is normal, as approximations have no other, or refuse them."""
     if given.is_count:
         raise ValueError(
-            f"noise of counts must be fitted exactly, got {len(given.y)} rows: approximation="
-            "'exact' and another strategy than 'skc' do, or noise='auto' without exposure and "
-            "n_trials"
+            f"noise of counts must be fitted exactly, got {len(given.y)} rows: give approximation="
+            "'exact' and another strategy than 'skc'"
         )
     return replace(given, families=())

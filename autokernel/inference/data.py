@@ -49,9 +49,10 @@ class TrainingData:
         self.noise = known if scale == IDENTITY else known.on_scale(log_slopes)
         self.counts: FloatArray | None = None
         if isinstance(self.scale, CountScale):
-            self.counts, _ = self.scale.counts(u)
-            errors, w = self.scale.errors(u) / known.weights, known.weights
-            self.noise = RowNoise(w, errors, log_slopes=w * log_slopes, counts=np.ones(len(u)))
+            (self.counts, _), w = self.scale.counts(u), known.weights
+            errors = self.scale.family.of_each(self.counts, self.scale.rates.e)[1] / w
+            errors, ones = errors / self.scale.width**2, np.ones(len(u))
+            self.noise = RowNoise(w, errors, log_slopes=w * log_slopes, counts=ones)
         self.noise_function = self.varying.get(scale, CONSTANT)
         if self.noise_function.terms:
             self.noise = self.noise.changed(log_factors=self.noise_function.log_factors(inputs))
