@@ -424,6 +424,7 @@ def _catboost(
     texts = [name for name in X if X[name].dtype.kind not in "if"]
     X, X_new = (one.astype(dict.fromkeys(texts, str)) for one in (X, X_new))
     options = {"iterations": 500, "random_seed": 0, "verbose": False, "thread_count": 1}
+    options |= {"allow_writing_files": False}
     if is_share:
         model = CatBoostClassifier(loss_function="CrossEntropy", **options)
         model.fit(Pool(X, y / e, cat_features=texts, weight=e))
