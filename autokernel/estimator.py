@@ -202,7 +202,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
     noise_variance_ : float
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel, of a
         row of weight one without a known error, with the rounding of a typical row; zero up to
-        rounding for a constant target. If it varies, its geometric mean over the searched rows.
+        rounding for a constant target. If it varies, its geometric mean over the searched rows. Of
+        counts, what a typical row leaves open of the log of its rate, or the logit of its chance.
     resolution_ : float
         The largest round step of which all targets are multiples, such as 0.5 or 20, in the unit of
         y, or zero. Its rounding is a known error of every row, and of new observations.

@@ -6,8 +6,9 @@ import re
 import numpy as np
 
 from autokernel.estimator import AutoKernelGPRegressor
-from autokernel.expression import IDENTITY, Leaf, Operation, fold
+from autokernel.expression import COUNT_SCALES, IDENTITY, Leaf, Operation, fold
 from autokernel.kernels import ADD, MULTIPLY, BaseKernel, Role, Unit
+from autokernel.model import FittedModel
 from autokernel.typing import FloatArray
 
 _DIGITS = 4
@@ -74,12 +75,19 @@ def to_latex(model: AutoKernelGPRegressor) -> str:
     varies = dict.fromkeys(one.column for one in fitted.transformed.noise_function.terms)
     factor = rf"\,e^{{g({', '.join(names[column] for column in varies)})}}" if varies else ""
     noise = rf"{_number(fitted.noise_variance)}{factor}\,\delta_{{xx'}}"
-    best, target = fitted.evaluation, fitted.scale
-    text = fold(best.expression, np.exp(best.theta[:-1]), of_leaf, join)
-    covariance = rf"{_number(target.width**2)} \left({text}\right) + {noise}" if text else noise
+    best = fitted.evaluation
+    return _stated(fitted, fold(best.expression, np.exp(best.theta[:-1]), of_leaf, join), noise)
+
+
+def _stated(fitted: FittedModel, text: str, noise: str) -> str:
+    """Write the covariance of a target on its scale, or of the function of the rates of counts."""
+    target, is_count = fitted.scale, fitted.evaluation.expression.target in COUNT_SCALES
+    terms = [rf"{_number(target.width**2)} \left({text}\right)"] if text else []
+    covariance = " + ".join(terms + [noise] * (not is_count)) or "0"
     if target.name == IDENTITY:
         return f"k(x, x') = {covariance}"
-    y, other = (_on_scale(one, target.name, target.offset) for one in ("y", "y'"))
+    both = [_on_scale(one, target.name, target.offset) for one in ("y", "y'")]
+    y, other = ("f(x)", "f(x')") if is_count else both
     return rf"\operatorname{{cov}}({y}, {other}) = {covariance}"
 
 

@@ -1,5 +1,6 @@
 """Likelihoods of kernels that differ by one leaf, from values of leaves that are kept."""
 
+from copy import copy
 from functools import cache, lru_cache
 
 import numpy as np
@@ -63,7 +64,7 @@ class LeafValues:
         assert isinstance(leaf, Leaf)
         if (scale := expression.prefix) not in self._likelihoods:  # one serves for any covariance
             self._likelihoods[scale] = ExactLikelihood(expression.with_tree(leaf), self.data)
-        likelihood = self._likelihoods[scale]
+        likelihood = copy(self._likelihoods[scale])  # modes of counts do not depend on other calls
         (scaled,) = np.nonzero([one.unit == Unit.SQUARED_TARGET for one in leaf.parameters])
         found = np.empty(len(thetas))
         for number, theta in enumerate(thetas):

@@ -301,11 +301,14 @@ class FittedModel:
         changes = set().union(*(changes_along(one.expression) for one in self.mixture.components))
         exposures = {one for one in [self.target.exposure] if one is not None}
         for column in sorted(changes | exposures):
-            if len(missing := np.flatnonzero(np.isnan(X[:, column]))):
-                why = "counts are of it" if column in exposures else "the kernel changes along it"
+            least = 0.0 if column in exposures else -np.inf
+            if len(wrong := np.flatnonzero(~(X[:, column] > least))):
+                what, why = "no missing values", "the kernel changes along it"
+                if column in exposures:
+                    what, why = "positive numbers", "counts are of these"
                 raise ValueError(
-                    f"column {self.columns[column].name!r} must have no missing values, as {why}, "
-                    f"got one in row {missing[0]}: leave out such rows"
+                    f"column {self.columns[column].name!r} must have {what}, as {why}, got "
+                    f"{X[wrong[0], column]:g} in row {wrong[0]}: leave out such rows"
                 )
         return self.columns.inputs(X).values
 

@@ -216,8 +216,11 @@ def test_what_cannot_be_is_said(parameters, change, message):
 
 def test_new_rows_must_have_an_exposure(events):
     model, X, *_ = events
-    with pytest.raises(ValueError, match="'years' must have no missing values"):
-        model.predict(X.iloc[:2].assign(years=[1.0, np.nan]))
+    for value in (np.nan, 0.0):
+        with pytest.raises(
+            ValueError, match=f"'years' must have positive numbers.* got {value:g} "
+        ):
+            model.predict(X.iloc[:2].assign(years=[1.0, value]))
 
 
 def test_the_command_line_takes_exposures_and_trials(events, tmp_path, capsys):
