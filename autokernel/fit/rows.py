@@ -22,6 +22,7 @@ from autokernel.fit.arguments import AUTO, Arguments
 from autokernel.fit.space import MAX_FEW_COLUMNS, Space, searched_columns, targets_of
 from autokernel.inference import TrainingData
 from autokernel.kernels import CATEGORICAL, PERIODIC, SMOOTH, Priors
+from autokernel.many_rows.approximation import fits_exactly
 from autokernel.search import Store
 from autokernel.search.columns import MAX_COLUMNS, columns_by_effect
 from autokernel.search.design import kernels_of_series
@@ -44,6 +45,19 @@ def training_data(
     inputs, noise = columns.inputs(given.X, first_row=0), given.noise.multiplied(target.width**-2)
     varying = {} if like is None else like.varying
     return TrainingData(inputs, target.forward(given.y), noise, target, varying=varying)
+
+
+def with_counts_if_exact(given: FitData, arguments: Arguments) -> FitData:
+    """Return the data with normal noise only, or refuse counts, unless they are fitted exactly."""
+    is_exact = fits_exactly(arguments.approximation, len(given.y))
+    if is_exact and not arguments.strategy.scores_by_bounds:
+        return given
+    if given.is_count:
+        raise ValueError(
+            f"noise of counts must be fitted exactly, got {len(given.y)} rows: give approximation="
+            "'exact' and another strategy than 'skc'"
+        )
+    return replace(given, families=())
 
 
 def outliers_before_search(

@@ -21,6 +21,7 @@ from autokernel.fit.rows import (
     outliers_after_search,
     outliers_before_search,
     training_data,
+    with_counts_if_exact,
 )
 from autokernel.fit.stage import Stage
 from autokernel.inference import one_blas_thread
@@ -60,8 +61,8 @@ class Run:
         if self.store.seed is None or isinstance(arguments.random_state, Integral):
             self.store.seed = check_seed(arguments.random_state)
         self.seed = self.store.seed
-        self.given, self.stages = given, list[Stage]()
-        outliers = outliers_before_search(given, arguments, self.store, deadline=deadline)
+        self.given, self.stages = with_counts_if_exact(given, arguments), list[Stage]()
+        outliers = outliers_before_search(self.given, arguments, self.store, deadline=deadline)
         self.stages.append(self.new_stage(outliers=outliers, deadline=deadline))
         self._judged: set[bytes] = set()  # outliers for which kernels were fitted
         self._noises: dict[tuple[int, bytes], dict[str, FittedNoise]] = {}  # for rows, by kernels

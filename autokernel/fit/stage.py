@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 from collections.abc import Set as AbstractSet
-from dataclasses import replace
 from types import MappingProxyType
 from typing import Any
 
@@ -54,14 +53,13 @@ class Stage:
         deadline: Deadline = NEVER,
     ) -> None:
         self.given, self.outliers, self._arguments, self._seed = given, outliers, arguments, seed
-        kept, name, strategy = given.without(outliers), arguments.approximation, arguments.strategy
-        self.approximation = approximation_for(name, n := len(kept.y), arguments.n_inducing)
-        if self.approximation is not None or strategy.scores_by_bounds:
-            kept = _without_counts(kept)
+        kept = given.without(outliers)
         self.rows = kept.rows  # as the user counts them
         self.data = training_data(kept).with_varying(varying)
         self.columns = self.data.inputs.columns
         self._used = searched_columns(self.columns, arguments)
+        name, n, strategy = arguments.approximation, len(kept.y), arguments.strategy
+        self.approximation = approximation_for(name, n, arguments.n_inducing)
         is_series = self._column_of_series is not None
         self.is_long_series = is_series and self.approximation is not None  # by state space
         climbs = strategy.climbs(reduces=arguments.structure_prior is not None)
@@ -154,13 +152,3 @@ class Stage:
             )
         settings |= {"criterion": criterion, "n_inducing": arguments.n_inducing}
         return BoundedEvaluator(data, **settings)
-
-
-def _without_counts(given: FitData) -> FitData:
-    """Return the data whose noise is normal, as approximations have no other, or refuse them."""
-    if given.is_count:
-        raise ValueError(
-            f"noise of counts must be fitted exactly, got {len(given.y)} rows: give approximation="
-            "'exact' and another strategy than 'skc'"
-        )
-    return replace(given, families=())
