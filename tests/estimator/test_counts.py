@@ -105,9 +105,12 @@ def test_new_counts_are_whole_numbers_with_probabilities(events, clumps, shares)
 
 
 def test_probabilities_of_held_out_counts_are_uniform(events):
-    p = np.sort(events[0].left_out_["probability"])
-    distance = np.abs(p - (np.arange(len(p)) + 0.5) / len(p)).max()
-    assert distance < 1.63 / np.sqrt(len(p))  # Kolmogorov's at a level of 1 %
+    X, f, rng = table(5)
+    rare = model_of(noise="poisson").fit(X[["age"]], rng.poisson(np.exp(f - 1)))
+    for model in (events[0], rare):
+        p = np.sort(model.left_out_["probability"])
+        distance = np.abs(p - (np.arange(len(p)) + 0.5) / len(p)).max()
+        assert distance < 1.63 / np.sqrt(len(p))  # Kolmogorov's at a level of 1 %
 
 
 def test_words_are_of_counts(events, clumps, shares):
