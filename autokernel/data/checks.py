@@ -173,6 +173,8 @@ def _families_of(
             f"got {', '.join(others)}{', noise_std' * bool(errors.any())}"
         )
     column = columns.index_of(given[argument], argument=argument) if given else None
+    if column is not None and columns[column].kind != "number":
+        raise ValueError(f"{argument} must be a column of numbers, got a {columns[column].kind}")
     e = np.ones(len(y)) if column is None else X[:, column]
     is_valid = (e >= 1) & (np.rint(e) == e) if is_share else (e > 0) & np.isfinite(e)
     if len(wrong := np.flatnonzero(~is_valid)):

@@ -11,6 +11,7 @@ from scipy.stats import betabinom, binom, nbinom, poisson
 from autokernel.typing import BoolArray, FloatArray
 
 MAX_COUNT = 2.0**53
+MAX_TRIALS = 200  # of which probabilities are added up one by one
 SHARE_OF_SMALL, MAX_SMALL = 0.1, 20.0  # of a target: with larger ones, noise is nearly normal
 
 
@@ -162,7 +163,11 @@ class BetaBinomial(Family):
         return d1 * w, d2 * w**2 + d1 * w1, d3 * w**3 + 3 * d2 * w * w1 + d1 * w2
 
     def below(self, k: FloatArray, m: FloatArray, by: Rates) -> FloatArray:
-        e, p, is_most = by.e, m / by.e, m > by.e / 2  # so that the first terms do not vanish
+        e, p, is_most = by.e, np.clip(m / by.e, 1e-12, 1 - 1e-12), m > by.e / 2
+        if np.max(e) > MAX_TRIALS:  # the share has nearly a beta distribution
+            size = e * (1 + by.a) / (1 + e * by.a) - 1
+            return np.asarray(betainc(p * size, (1 - p) * size, np.minimum((k + 0.5) / e, 1.0)))
+        # from the rarer end, so that the first terms do not vanish
         k, p = np.where(is_most, e - k - 1, k), np.where(is_most, 1 - p, p)
         b, c, found = p / by.a, (1 - p) / by.a, np.zeros(np.shape(k))
         mass = np.exp(betaln(b, e + c) - betaln(b, c))  # of zero, and then of each number in turn

@@ -25,7 +25,8 @@ LARGEST_LOG = 690.0  # so that its exponential does not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
 MIN_CURVATURE = 1e-8  # of a log probability in a standardised function
 MIN_DISPERSION = 1e-6  # below which digits are lost, and counts show none
-MIN_NODES, MAX_NODES, FARTHEST = 14, 1024, 6.0  # of sums over functions, and their deviations
+MAX_SPREAD = 20.0  # of a function in deviations of counts, for sums over it
+MIN_NODES, MAX_NODES, FARTHEST = 14, 400, 6.0  # of sums over functions, and their deviations
 _N_NODES, _N_TERMS = 64, 32  # of a Gauss-Hermite rule, and of a Hermite series
 
 
@@ -291,7 +292,8 @@ class CountScale(Scale):
         rate = np.clip(weights @ y / total, 0.5 / total, most)
         centre = logit(rate) if family.is_share else np.log(rate)
         variance = np.average((family.of_each(y, e)[0] - centre) ** 2, weights=weights)
-        return replace(self, shift=float(centre), width=float(np.sqrt(variance)))
+        width = float(np.sqrt(variance))
+        return replace(self, shift=float(centre), width=width if width > _ROUNDING else 1.0)
 
     def of_rows(self, exposure: FloatArray | float, log_noise: float) -> "CountScale":
         """Return the scale of targets with an exposure (n,), given the log of the noise."""
@@ -339,10 +341,14 @@ class CountScale(Scale):
         e = np.reshape(self.rates.e, (-1, *[1] * (np.ndim(t) - 1)))
         return e * self.family.rate(self.function(t)), self.rates._replace(e=e)
 
+    def _spread(self, mean: FloatArray, variance: FloatArray) -> FloatArray:
+        """Compute the deviation (n,) of the function in those of the counts there."""
+        return self.width * np.sqrt(variance * np.minimum(self._means(mean)[0], MAX_COUNT))
+
     def _nodes(self, mean: FloatArray, variance: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Return values (n, n_nodes) of a normal ``t``, as dense as counts need, and weights."""
-        spread = self.width * np.sqrt(variance * np.minimum(self._means(mean)[0], MAX_COUNT))
-        n = np.clip(3 * FARTHEST * spread.max(initial=0.0), MIN_NODES, MAX_NODES)
+        spread = self._spread(mean, variance).max(initial=0.0)
+        n = np.clip(3 * FARTHEST * spread, MIN_NODES, MAX_NODES)
         z = np.linspace(-FARTHEST, FARTHEST, int(n))
         weights = np.exp(-0.5 * z**2)
         return mean[:, None] + np.sqrt(variance)[:, None] * z, weights / weights.sum()
@@ -355,20 +361,38 @@ class CountScale(Scale):
         return np.where(has, (f - self.shift) / self.width, 0.0), log_unit
 
     def log_density(
-        self, u: FloatArray, mean: FloatArray, variance: FloatArray, *, step: float = 0.0
+        self,
+        u: FloatArray,
+        mean: FloatArray,
+        variance: FloatArray,
+        *,
+        step: float = 0.0,
+        times: FloatArray | float = 1.0,
     ) -> FloatArray:
-        """Compute the log probability (n,) of ``u``, for a unit of the target, in nats."""
+        """Compute the log probability (n,) of ``u``, for a unit of the target, in nats.
+
+        It is that of as many equal targets as ``times`` (n,) says.
+        """
         y, has = self.counts(u)
         nodes, weights = self._nodes(mean, variance)
         logs = self.family.log_density(y[:, None], self.function(nodes), self._means(nodes)[1])
-        return np.where(has, logsumexp(logs, b=weights, axis=1) + np.log(self.unit), -np.inf)
+        found = logsumexp(np.reshape(times, (-1, 1)) * logs, b=weights, axis=1)
+        return np.where(has, found + times * np.log(self.unit), -np.inf)
 
     def below(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the probabilities (n,) of targets up to ``u`` where ``t`` is normal."""
         y = np.floor((u + self.origin) * self.unit + 1e-6)
         nodes, weights = self._nodes(mean, variance)
-        found = self.family.below(np.maximum(y, 0.0)[:, None], *self._means(nodes))
-        return np.where(y >= 0, found @ weights, 0.0)
+        found = self.family.below(np.maximum(y, 0.0)[:, None], *self._means(nodes)) @ weights
+        if (is_large := self._spread(mean, variance) > MAX_SPREAD).any():  # noise of f is normal
+            m, by = self._means(mean)
+            slope = m * (1 - m / by.e) if self.family.is_share else m
+            error = self.family.law(m, by).var() / slope**2
+            most = by.e if self.family.is_share else MAX_COUNT
+            away = self.family.of_each(np.clip(y, 0.0, most), by.e)[0] - self.function(mean)
+            normal = ndtr(away / np.sqrt(self.width**2 * variance + error))
+            found = np.where(is_large & (y < most), normal, found)
+        return np.where(y >= 0, found, 0.0)
 
     def drawn(self, t: FloatArray, rng: np.random.RandomState) -> FloatArray:
         """Draw targets (n, n_draws) of given ``t``."""

@@ -82,6 +82,8 @@ class Description:
         self.axes, unit = axes_of(model.columns, units, target_name)
         offset = model.scale.offset  # on a scale of logs, all amounts are those of this sum
         y_name = (target_name or UNNAMED) + (f" + {offset:g}" if offset else "")
+        if model.scale.name == "logit" and model.target.exposure is not None:
+            y_name = f"{y_name} / {model.columns.names[model.target.exposure]}"
         self._say = Sentences(self.axes, y_name=y_name, unit=unit, scale=self.scale)
         self.names = self._say.names
         self.facts = cache(self._facts)  # what is said of an effect, the main fact first
@@ -426,7 +428,7 @@ class Description:
         per = "" if column is None else f" per unit of {self.names[column]}"
         text = f"The mean of {name} is {with_unit(mean, self._say.unit)}{per}."
         if family.is_share and column is not None:
-            text = f"On average, {name} is {percent(mean)} of {self.names[column]}."
+            text = f"On average, {name} is {percent(mean)}."
         if not best.expression.leaves:
             text = f"No structure was found. {text}"
         how, of = "training targets", "independent trials" if family.is_share else "Poisson counts"

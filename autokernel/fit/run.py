@@ -111,7 +111,7 @@ class Run:
         if not self.stage.space.grammar.columns:
             warn_user(
                 "every column of X is constant, so that the model is noise alone: predictions are "
-                "the mean of y"
+                f"the mean of y{' for each unit of exposure' * (self.given.exposure is not None)}"
             )
         self.was_cut = True  # by Ctrl-C, unless it ends
         observer.say(self.stage.text_of_changes(None))

@@ -7,6 +7,8 @@ from typing import NamedTuple
 
 import numpy as np
 from scipy.linalg import LinAlgError
+from scipy.special import logsumexp
+from scipy.stats import norm
 from sklearn.utils import gen_batches
 
 from autokernel.data import RowNoise
@@ -33,6 +35,7 @@ _SMALL_STEP, _SMALLEST_STEP = 1e-4, 1e-10  # the last ones, for a value and for 
 _SHARES = 0.5 ** np.arange(12)  # of a step
 _ROUNDING = 1e-12  # of a log posterior
 _STEP = 1e-4  # of the log of the dispersion, for a derivative
+_N_NODES, _FARTHEST = 97, 6.0  # of sums over a function, and their deviations
 
 
 def exact_work(n_samples: int, n_leaves: int) -> float:
@@ -209,10 +212,15 @@ class ExactLikelihood(Likelihood):
         others. A ``LinAlgError`` is raised if there is no factor.
         """
         (errors, variances), data, noise = self.leave_one_out_errors(theta), self.data, self.noise
-        both = data.y - errors, np.maximum(variances - noise.known, 1e-12)
-        rounded = data.scale.log_density(data.u, *both, step=data.known_noise.resolution)
-        found = rounded - log_normal(errors, variances) - noise.log_slopes
-        return float(found[noise.weights == 1].sum())  # others are means of several readings
+        single = np.exp(theta[-1] + noise.log_factors)  # noise variance of one reading
+        spread = np.sqrt(np.maximum(variances - noise.variance(np.exp(theta[-1])), 0.0))
+        z = np.linspace(-_FARTHEST, _FARTHEST, _N_NODES)
+        f = (data.y - errors)[:, None] + spread[:, None] * z
+        step, weights = data.known_noise.resolution, norm.pdf(z) / norm.pdf(z).sum()
+        rounded = data.scale.log_density(data.u[:, None], f, single[:, None], step=step)
+        rounded = logsumexp(noise.weights[:, None] * rounded, b=weights, axis=1)
+        found = rounded - log_normal(errors, variances) - noise.corrections(theta[-1])
+        return float(found[noise.counts == noise.weights].sum())  # others are means
 
     def leave_one_out(self, theta: FloatArray) -> FloatArray:
         """Compute the log predictive density (n,) of each target given all others. O(n^3).
@@ -227,7 +235,8 @@ class ExactLikelihood(Likelihood):
         if isinstance(scale := self.data.scale, CountScale):
             scale = scale.of_rows(scale.rates.e, theta[-1])
             variances = np.maximum(variances - self.noise.known, 0.0)
-            return scale.log_density(self.data.u, self.data.y - errors, variances)
+            times = self.data.known_noise.weights
+            return scale.log_density(self.data.u, self.data.y - errors, variances, times=times)
         return log_normal(errors, variances) + self.noise.corrections(theta[-1])
 
     def leave_one_out_errors(
@@ -318,6 +327,8 @@ class ExactPredictor(GlobalPredictor):
         on_scale, (mean, K) = rows.on(self._whole.expression.target), moments
         if not on_scale.has_counts:
             return super().log_density(rows, moments)
+        if not len(mean):
+            return 0.0
         how = on_scale, self._log_noise, PackedCholesky
         return find_mode(pack(K), *how, start=on_scale.y, mean=mean).value
 

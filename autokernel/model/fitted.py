@@ -12,6 +12,7 @@ from sklearn.gaussian_process.kernels import Kernel
 from sklearn.utils import check_random_state
 
 from autokernel.data import Columns, FitData, Series, Target
+from autokernel.data.counts import FAMILIES
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import CountScale, Scale
 from autokernel.evidence import Evaluation
@@ -269,7 +270,9 @@ class FittedModel:
         kernels = [one.expression for one in self.mixture.components]
         of_noise = (self.mixture.data.varying.get(one.target) for one in kernels)
         terms = chain.from_iterable(one.terms for one in of_noise if one is not None)
-        return frozenset(chain(*(one.columns for one in kernels), (one.column for one in terms)))
+        exposures = [one for one in [self.target.exposure] if one is not None]
+        of_terms = (one.column for one in terms)
+        return frozenset(chain(*(one.columns for one in kernels), of_terms, exposures))
 
     def warn_beyond_scales(self, X: FloatArray) -> None:
         """Warn of numbers in X (n, n_features) that the scale of a column does not have."""
@@ -299,13 +302,17 @@ class FittedModel:
     def scaled(self, X: FloatArray) -> FloatArray:
         """Scale new inputs (n, n_features), in which each NaN is another draw of its column."""
         changes = set().union(*(changes_along(one.expression) for one in self.mixture.components))
-        exposures = {one for one in [self.target.exposure] if one is not None}
-        for column in sorted(changes | exposures):
-            least = 0.0 if column in exposures else -np.inf
-            if len(wrong := np.flatnonzero(~(X[:, column] > least))):
-                what, why = "no missing values", "the kernel changes along it"
-                if column in exposures:
-                    what, why = "positive numbers", "counts are of these"
+        if (exposure := self.target.exposure) is not None:
+            changes = changes | {exposure}
+        has_trials = any(FAMILIES[one].is_share for one in self.target.scales if one in FAMILIES)
+        for column in sorted(changes):
+            x, what, why = X[:, column], "no missing values", "the kernel changes along it"
+            is_right = ~np.isnan(x)
+            if column == exposure:
+                is_right = (x > 0) & ((x == np.rint(x)) | (not has_trials))
+                what, why = "positive numbers", "counts are of these"
+                what = "whole numbers from one on" if has_trials else what
+            if len(wrong := np.flatnonzero(~is_right)):
                 raise ValueError(
                     f"column {self.columns[column].name!r} must have {what}, as {why}, got "
                     f"{X[wrong[0], column]:g} in row {wrong[0]}: leave out such rows"
@@ -347,6 +354,13 @@ class FittedModel:
         for rows, mixture in self.by_time(X):
             found[rows] = mixture.quantiles(scaled[rows], probabilities)
         return self.target.inverse(found)
+
+    def below(self, X: FloatArray, counts: FloatArray) -> FloatArray:
+        """Compute the probabilities (n,) that new observations are at most some counts (n,)."""
+        scaled, found = self.scaled(X), np.empty(len(X))
+        for rows, mixture in self.by_time(X):
+            found[rows] = mixture.below(scaled[rows], counts[rows])
+        return found
 
     def log_density(self, X: FloatArray, y: FloatArray) -> FloatArray:
         """Compute the log density (n,) of new observations (n,), in nats."""

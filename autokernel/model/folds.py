@@ -42,7 +42,9 @@ class LeftOut(NamedTuple):
 def share_explained(errors: FloatArray, targets: FloatArray, weights: FloatArray) -> float:
     """Compute which share of the variance of targets (n,) is explained, below zero for none."""
     spread = np.average((targets - np.average(targets, weights=weights)) ** 2, weights=weights)
-    return 1 - float(np.average(errors**2, weights=weights) / max(spread, np.finfo(float).tiny))
+    with np.errstate(over="ignore"):  # of a constant
+        left = np.average(errors**2, weights=weights) / max(spread, np.finfo(float).tiny)
+    return 1 - float(left)
 
 
 Refit = Callable[[TrainingData], MixturePredictor]

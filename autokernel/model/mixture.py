@@ -325,16 +325,23 @@ class MixturePredictor:
             low = low + np.where(found.success, found.x, width / 2)  # equal ends, but for rounding
         return scale.inverse(low) if are_on_one else low
 
+    def below(self, X: FloatArray, counts: FloatArray) -> FloatArray:
+        """Compute the probabilities (n,) of new observations up to counts (n,)."""
+        found = np.empty(len(X))
+        for rows, normals in self._normals(X, None):
+            found[rows] = self._count_below(normals, counts[rows])
+        return found
+
+    def _count_below(self, normals: _Normals, k: FloatArray) -> FloatArray:
+        found = np.zeros(len(k))
+        for weight, scale, mean, std in zip(*normals, strict=True):
+            rounded = k if isinstance(scale, CountScale) else k + 0.5
+            found += weight * scale.below(self.data.target.forward(rounded), mean, std**2)
+        return found
+
     def _count_quantile(self, normals: _Normals, probability: float) -> FloatArray:
         """Find the smallest counts (n,) up to which targets are with at least a probability."""
-
-        def below(k: FloatArray) -> FloatArray:
-            found = np.zeros(len(k))
-            for weight, scale, mean, std in zip(*normals, strict=True):
-                rounded = k if isinstance(scale, CountScale) else k + 0.5
-                found += weight * scale.below(self.data.target.forward(rounded), mean, std**2)
-            return found
-
+        below = partial(self._count_below, normals)
         low, high = -np.ones(normals[2].shape[1]), np.zeros(normals[2].shape[1])
         while (is_low := (below(high) < probability) & (high < MAX_COUNT)).any():
             low, high = np.where(is_low, high, low), np.where(is_low, 2 * high + 1, high)

@@ -122,7 +122,7 @@ def test_words_are_of_counts(events, clumps, shares):
     assert "years is constant" not in text
     assert "times the variance of Poisson counts" in clumps[0].describe()
     text = shares[0].describe()
-    assert "% of trials" in text
+    assert "On average, cured / trials is" in text
     assert "The noise is that of independent trials." in text
     table = events[0].explain(events[1].iloc[:1])
     rate = events[0].predict(events[1].iloc[:1].assign(years=1.0))
@@ -136,6 +136,30 @@ def test_comparisons_of_counts_have_new_counts(events):
     new = np.array([found["new_low"][:2], found["new_high"][:2]])
     np.testing.assert_allclose(new, np.rint(new), atol=1e-9)
     assert new.min() >= 0
+
+
+def test_slopes_along_an_exposure_are_those_of_predictions(events):
+    model, X, *_ = events
+    steeper = model.predict(X.assign(years=X.years + 1)) - model.predict(X)
+    assert model.slopes("years", X)["estimate"][0] == pytest.approx(steeper.mean(), rel=1e-5)
+
+
+def test_calibration_of_new_counts_is_random_within_their_probability(events):
+    pytest.importorskip("matplotlib")
+    from autokernel.displays import CalibrationDisplay
+
+    model, X, *_ = events
+    y = model.sample_y(X, 1, random_state=3)[:, 0]
+    pit = np.sort(CalibrationDisplay.from_estimator(model, X, y).pit)
+    assert np.abs(pit - (np.arange(N) + 0.5) / N).max() < 1.63 / np.sqrt(N)
+
+
+def test_nearly_all_successes():
+    X, trials = np.linspace(0, 1, 40)[:, None], np.arange(40) % 4 + 1
+    y = np.append(0, trials[1:])
+    X = np.column_stack([X, trials])
+    model = model_of(noise="beta_binomial", n_trials=1).fit(X, y)
+    np.testing.assert_allclose(model.predict_quantiles(X[:4], [0.5])[:, 0], trials[:4], atol=1e-9)
 
 
 def test_files_and_pickles_predict_the_same(events, shares):
@@ -152,6 +176,9 @@ def test_updates_join_counts(events):
     later = clone(model).fit(X[:45], y[:45]).update(X[45:], y[45:])
     assert later.outcomes_["inside"].mean() > 0.8
     np.testing.assert_allclose(later.predict(X), model.predict(X), rtol=0.4)
+    with pytest.warns(UserWarning, match="such rows are excluded"):
+        later.update(X[:1], [-1])
+    assert later.outliers_.tolist() == [N]
     with pytest.raises(ValueError, match="is not defined"):
         clone(model).set_params(outliers=None).fit(X[:45], y[:45]).update(X[45:], y[45:] + 0.5)
 
@@ -198,6 +225,7 @@ def test_a_series_of_rare_events_has_whole_bands():
         ({"exposure": "years"}, {"years": 0.0}, "exposure must hold positive numbers, got 0"),
         ({"n_trials": "trials"}, {"trials": 2.5}, "n_trials must hold whole numbers"),
         ({"n_trials": "trials"}, {"trials": 1}, "at most the 1 of n_trials"),
+        ({"exposure": "site"}, {}, "exposure must be a column of numbers, got a category"),
         ({"noise": "poisson"}, {"y": 0.5}, "y must hold counts, whole numbers from zero on, got"),
         ({"noise": "poisson"}, {"y": -1.0}, "y must hold counts"),
         ({"noise": "poisson", "approximation": "inducing"}, {}, "must be fitted exactly"),
@@ -217,7 +245,10 @@ def test_what_cannot_be_is_said(parameters, change, message):
         model_of(**parameters).fit(X, y)
 
 
-def test_new_rows_must_have_an_exposure(events):
+def test_new_rows_must_have_an_exposure(events, shares):
+    model, X, *_ = shares
+    with pytest.raises(ValueError, match="'trials' must have whole numbers from one on"):
+        model.predict(X.iloc[:2].assign(trials=[2.5, 3]))
     model, X, *_ = events
     for value in (np.nan, 0.0):
         with pytest.raises(

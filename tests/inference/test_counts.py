@@ -164,3 +164,42 @@ def test_a_rounded_normal_has_the_probability_of_its_interval():
         found = rough + likelihood.of_rounding(theta)
         assert found == pytest.approx(exact, abs=0.01)
         assert abs(found - exact) < abs(rough - exact)
+
+
+def test_equal_rows_have_the_probability_of_all_their_readings():
+    X = np.repeat([[0.1, 1.0], [0.6, 1.0], [0.9, 1.0]], 4, axis=0)
+    y = np.array([1, 1, 2, 2, 3, 3, 3, 3, 0, 0, 1, 1])
+    table, first, times = np.unique(
+        np.column_stack([X, y]), axis=0, return_index=True, return_counts=True
+    )
+    merged = training(table[:, :2], table[:, 2], "poisson", times * 1.0, rounding=1 / 12)
+    apart = training(X + [1e-9, 0] * np.arange(12)[:, None], y, "poisson", rounding=1 / 12)
+    for text in ("SE[0]", "poisson(y) ~ SE[0]"):
+        likelihoods = [ExactLikelihood(parse_expression(text), one) for one in (merged, apart)]
+        values = [one.value_and_gradient(THETA)[0] for one in likelihoods]
+        if text == "SE[0]":
+            values = [one.value(THETA) + one.of_rounding(THETA) for one in likelihoods]
+        # the rounding of a mean of two readings is not that of each
+        assert values[0] == pytest.approx(values[1], abs=0.02 if text == "SE[0]" else 1e-5)
+    assert len(first) < 12
+
+
+def test_probabilities_of_many_trials_are_those_of_the_distribution():
+    family, e = FAMILIES["beta_binomial"], np.array([400.0, 1000, 5000])
+    for p, a in ((0.3, 0.05), (0.9, 0.01), (0.5, 2.0)):
+        law = family.law(p * e, Rates(e, a))
+        for share in (0.2, 0.5, 0.9):
+            k = np.floor(share * e)
+            # a beta distribution of the same moments, of which a step is a tail of 1 / e
+            np.testing.assert_allclose(family.below(k, p * e, Rates(e, a)), law.cdf(k), atol=6e-3)
+
+
+@pytest.mark.parametrize("name", FAMILIES)
+def test_large_counts_have_the_quantiles_of_their_draws(name):
+    scale = CountScale(name, shift=0.3, width=0.5).of_rows(5e6, np.log(0.02))
+    t = 0.8 * np.random.default_rng(2).normal(size=(1, 4000))
+    drawn = np.sort(scale.drawn(t, np.random.RandomState(2))[0])
+    at = drawn[[400, 2000, 3600]]
+    found = [scale.below(one[None], np.zeros(1), np.full(1, 0.64))[0] for one in at]
+    # four standard errors of shares of 4000 draws
+    np.testing.assert_allclose(found, [0.1, 0.5, 0.9], atol=4 * np.sqrt(0.25 / 4000))
