@@ -314,7 +314,7 @@ def _by_rates(
     X, X_new = (one.drop(columns=[column] if column else []) for one in (X, X_new))
     fit = _gam if is_gam else _catboost
     fitted = np.zeros(len(y))
-    folds = KFold(N_FOLDS, shuffle=True, random_state=1)
+    folds = KFold(min(N_FOLDS, len(y)), shuffle=True, random_state=1)
     for train, out in folds.split(X):
         some = X.iloc[train], y[train], e[train], X.iloc[out], e[out]
         fitted[out] = fit(*some, is_share=is_share, group=group)
@@ -401,7 +401,7 @@ def _gam(
 
     def loss(size: float) -> float:
         total = 0.0
-        for train, out in KFold(N_FOLDS, shuffle=True, random_state=2).split(B):
+        for train, out in KFold(min(N_FOLDS, len(y)), shuffle=True, random_state=2).split(B):
             m = means(fitted(train, size), B[out], e[out])
             law = (
                 binom(e[out].astype(int), np.clip(m / e[out], 1e-6, 1 - 1e-6))
