@@ -35,6 +35,10 @@ MARKS = {"tab": "\t", "\\t": "\t", "space": r"\s+"}  # pandas takes longer ones 
 MIN_ROWS = 4  # of a fit and its test
 REPORTED_ROWS = 1000  # of predictions in a report
 PREDICTED = ("mean", "std", "lower_95", "upper_95")  # columns of predictions
+OF_FILE = (  # options that need one
+    "target", "weights", "exposure", "trials", "drop", "category", "date_format", "predict",
+    "future",
+)  # fmt: skip
 PARAMETERS = (
     "strategy", "criterion", "operators", "n_iter", "max_time", "n_jobs", "random_state",
     "exposure",
@@ -104,17 +108,7 @@ def parse(arguments: Sequence[str] | None) -> argparse.Namespace:
     parser.add_argument("--version", action="version", version=f"autokernel {__version__}")
     _add_options(parser.add_argument_group)
     options = parser.parse_args(arguments)
-    for name in (
-        "target",
-        "weights",
-        "exposure",
-        "trials",
-        "drop",
-        "category",
-        "date_format",
-        "predict",
-        "future",
-    ):
+    for name in OF_FILE:
         if options.file is None and getattr(options, name):
             parser.error(f"--{name.replace('_', '-')} needs a file: name it before the options")
     if options.predictions and bool(options.predict) == bool(options.horizon):
@@ -131,8 +125,8 @@ def _add_options(group: Callable[[str], Any]) -> None:
     data("file", nargs="?", **path, help="CSV file with a line of column names")
     data("--target", metavar="NAME", help="column to predict (default: the last, without weights)")
     data("--weights", metavar="NAME", help="column of weights, of which only the ratios count")
-    data("--exposure", metavar="NAME", help="column of what each count is of, such as an area")
-    data("--trials", metavar="NAME", help="column of the trials of which the target succeeded")
+    data("--exposure", metavar="NAME", help="column of exposures of counts, such as a population")
+    data("--trials", metavar="NAME", help="column of numbers of trials; the target is successes")
     data("--drop", **star, metavar="NAME*", help="column to leave out")
     data("--category", **star, metavar="NAME*", help="column of categories, as texts always are")
     data("--unit", **star, metavar="NAME=TEXT*", help="unit of a column or of the target")

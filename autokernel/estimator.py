@@ -89,15 +89,14 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         of one column, where the evidence gains more than their price: a line or a smooth function
         of its ranks, a value for each level or for gaps. Small whole numbers from zero on may then
         also be counts, ``"poisson"`` or ``"negative_binomial"``, whichever has most evidence.
-        Counts have a function of the log of their rate, and shares of ``n_trials`` one of the logit
-        of their chance. They are fitted exactly, have no outliers, and predictions of new
-        observations are whole numbers.
+        Kernels describe the logarithm of the rate of counts, and the logit of the chance of a
+        success. Counts are fitted exactly and have no outliers; quantiles are whole numbers.
     exposure : str, int or None, default=None
-        Column of ``X`` of what each count is of, such as a population or a time. Rates are those of
-        an exposure of one, and predictions counts of the exposure in the column of their row.
+        Column of ``X`` with the exposure of each count, such as a population or a time. Kernels
+        describe the rate for an exposure of one; predictions are counts for that of their row.
     n_trials : str, int or None, default=None
-        Column of ``X`` of the number of trials, ``y`` of which were successes. The noise is
-        ``"binomial"`` or, where chances differ for no known reason, ``"beta_binomial"``.
+        Column of ``X`` with the number of trials, if ``y`` counts successes. The noise is then
+        ``"binomial"`` or, if chances differ for no known reason, ``"beta_binomial"``.
     periods : mapping or None, default=None
         Known periods by column, in the unit of the column, such as ``{"month": 12}`` or
         ``{"day": [7, 365.25]}``. Each becomes a periodic kernel such as ``PER12[month]``, and
@@ -203,7 +202,8 @@ class AutoKernelGPRegressor(ExplainMixin, CallbackSupportMixin, RegressorMixin, 
         Variance of the noise, in squared units of y, or of y on the scale of the best kernel, of a
         row of weight one without a known error, with the rounding of a typical row; zero up to
         rounding for a constant target. If it varies, its geometric mean over the searched rows. Of
-        counts, what a typical row leaves open of the log of its rate, or the logit of its chance.
+        counts, the variance with which a typical row determines the log of its rate or the logit
+        of its chance.
     resolution_ : float
         The largest round step of which all targets are multiples, such as 0.5 or 20, in the unit of
         y, or zero. Its rounding is a known error of every row, and of new observations.

@@ -12,7 +12,7 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 from autokernel.validation import index_of_column
 
 NO_VALUE = "no value"  # the origin of a column of which the fit had none
-EXPOSURE = "exposure or trials of counts"  # origin of a column that has these
+EXPOSURE = "exposure or trials of counts"  # the origin of a column of these
 _N_PLACES = 16  # values for which a missing one may stand
 
 

@@ -27,12 +27,12 @@ Slopes = tuple[FloatArray, FloatArray, FloatArray]
 
 
 class Local(NamedTuple):
-    """Log probabilities near a function, in nats, and what changes with it; all are (n,)."""
+    """Log probabilities at a function, in nats, with derivatives in it; all are (n,)."""
 
     value: FloatArray
     slope: FloatArray
     curvature: FloatArray  #: the negative second derivative, positive
-    third: FloatArray  #: derivative
+    third: FloatArray  #: the third derivative
 
 
 class Family(ABC):
@@ -153,8 +153,8 @@ class BetaBinomial(Family):
 
     def slopes(self, y: FloatArray, f: FloatArray, by: Rates) -> Slopes:
         p, q = expit(f), expit(-f)
-        b, c, w = p / by.a, q / by.a, p * q  # w is the derivative of p, and these are its own
-        w1, w2 = w * (q - p), w * (1 - 6 * w)
+        b, c, w = p / by.a, q / by.a, p * q  # w is the derivative of p
+        w1, w2 = w * (q - p), w * (1 - 6 * w)  # and these are its derivatives
         rises = (
             (polygamma(n, y + b) - polygamma(n, b), polygamma(n, by.e - y + c) - polygamma(n, c))
             for n in range(3)

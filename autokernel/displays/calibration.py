@@ -11,7 +11,7 @@ from autokernel.displays import _style as style
 from autokernel.displays._style import BLUE, GREY
 from autokernel.estimator import AutoKernelGPRegressor
 from autokernel.model import whole_counts
-from autokernel.model.mixture import SEED_OF_COUNTS
+from autokernel.model.mixture import random_within
 from autokernel.typing import FloatArray
 
 if TYPE_CHECKING:
@@ -76,11 +76,10 @@ class CalibrationDisplay:
         if X is None or y is None:
             raise ValueError("X and y must both be given, or neither, got one of them")
         check_index("y", y, X)
-        if model.transformed.has_counts:  # random within the probability of each count
+        if model.transformed.has_counts:
             inputs, counts = check_inputs(estimator, X, model.columns), np.asarray(y, float)
             low, high = (model.below(inputs, one) for one in (counts - 1, counts))
-            drawn = np.random.default_rng(SEED_OF_COUNTS).uniform(size=len(counts))
-            return cls(pit=low + drawn * (high - low)).plot(axes)
+            return cls(pit=random_within(low, high, np.lexsort((low, high)))).plot(axes)
         probabilities = np.arange(1, 200) / 200
         quantiles = estimator.predict_quantiles(X, probabilities.tolist())
         pit = [

@@ -310,8 +310,9 @@ class FittedModel:
             is_right = ~np.isnan(x)
             if column == exposure:
                 is_right = (x > 0) & ((x == np.rint(x)) | (not has_trials))
-                what, why = "positive numbers", "counts are of these"
-                what = "whole numbers from one on" if has_trials else what
+                what, why = "positive numbers", "it holds exposures"
+                if has_trials:
+                    what, why = "whole numbers from one on", "it holds numbers of trials"
             if len(wrong := np.flatnonzero(~is_right)):
                 raise ValueError(
                     f"column {self.columns[column].name!r} must have {what}, as {why}, got "

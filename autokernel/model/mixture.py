@@ -63,6 +63,17 @@ def made_for_each(
     return found
 
 
+def random_within(low: FloatArray, high: FloatArray, order: IntArray) -> FloatArray:
+    """Draw numbers (n,) between the probabilities of smaller counts and of counts up to each.
+
+    They are uniform if predictions are right (Smith 1985). The ``order`` of the rows, which should
+    not depend on how they are given, says which drawn number each of them has.
+    """
+    drawn = np.empty(len(low))
+    drawn[order] = np.random.default_rng(SEED_OF_COUNTS).uniform(size=len(low))
+    return low + drawn * (high - low)
+
+
 class MixturePredictor:
     """A mixture of predictive distributions, one for each kernel with its parameters.
 
@@ -219,17 +230,12 @@ class MixturePredictor:
     def _probability(
         self, scale: Scale, rows: TrainingData, mean: FloatArray, variance: FloatArray
     ) -> FloatArray:
-        """Compute the probabilities (n,) of smaller targets; those of counts are random within it.
-
-        They are uniform if predictions are right (Smith 1985).
-        """
+        """Compute the probabilities (n,) of smaller targets, random ones for counts."""
         if not rows.has_counts:
             return np.asarray(ndtr((rows.y - mean) / np.sqrt(variance)))
         u, step = rows.u, 1 / rows.target.width
         low, high = (scale.below(one, mean, variance) for one in (u - step, u))
-        drawn, order = np.empty(len(u)), np.lexsort((mean.round(9), u))  # whatever that of the rows
-        drawn[order] = np.random.default_rng(SEED_OF_COUNTS).uniform(size=len(u))
-        return low + drawn * (high - low)
+        return random_within(low, high, np.lexsort((mean.round(9), u)))
 
     def mean_and_covariance(self, X: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Compute the mean (n,) and covariance (n, n), noise included."""
