@@ -11,8 +11,8 @@ import pytest
 from autokernel import AutoKernelGPRegressor, ExpressionSyntaxError, parse_expression
 from autokernel.expression.notation import MAX_LEAVES
 
-N = 50_000
-MAX_SECONDS, MAX_BYTES = 1.0, 100e6  # of one text
+N, N_SIGNS = 50_000, 500_000  # signs of texts with leaves or brackets, and of others
+MAX_SECONDS, MAX_BYTES = 30.0, 100e6  # of one text; N_SIGNS in quadratic time take minutes
 
 PIECES = (
     "SE", "PER12", "PER0_5", "LIN", "CAT", "NOISE", "CP", "CW", "log(y) ~ ", "log(", "sqrt(", "XY",
@@ -43,7 +43,7 @@ def hostile_text(rng):
 
 
 def read(text):
-    """Return the kernel of a text or the ``ValueError``, which takes less than a second."""
+    """Return the kernel of a text or the ``ValueError``, which does not take for ever."""
     began = time.process_time()
     try:
         found = parse_expression(text)
@@ -63,22 +63,22 @@ def n_bytes_of(text):
 
 
 LONG = {
-    "blanks of a scale": "SE[log(" + " " * N,
-    "blanks of a column": "SE[" + " " * N + "0",
-    "blanks of a name": "SE[a" + " b" * (N // 2) + " " * N,
-    "blanks of a quoted name": 'SE["a"' + " " * N,
-    "backslashes": 'SE["' + "\\" * N,
-    "brackets of a scale": "SE[log(" + ") " * (N // 2),
-    "a word": "S" * N + "[0]",
-    "digits of a period": "PER" + "9" * N + "[0]",
-    "digits of a column": "SE[" + "9" * N + "]",
+    "blanks of a scale": "SE[log(" + " " * N_SIGNS,
+    "blanks of a column": "SE[" + " " * N_SIGNS + "0",
+    "blanks of a name": "SE[a" + " b" * (N_SIGNS // 2) + " " * N_SIGNS,
+    "blanks of a quoted name": 'SE["a"' + " " * N_SIGNS,
+    "backslashes": 'SE["' + "\\" * N_SIGNS,
+    "brackets of a scale": "SE[log(" + ") " * (N_SIGNS // 2),
+    "a word": "S" * N_SIGNS + "[0]",
+    "digits of a period": "PER" + "9" * N_SIGNS + "[0]",
+    "digits of a column": "SE[" + "9" * N_SIGNS + "]",
     "brackets": "(" * N + "SE[0]" + ")" * N,
     "change points": "CP[0](" * (N // 6),
     "a sum": "+".join(["SE[0]"] * (N // 6)),
     "a product": "*".join(["LIN[1]"] * (N // 7)),
     "sums in brackets": "(SE[0]+" * 150 + "+".join(["SE[0]"] * MAX_LEAVES) + ")" * 150,
-    "a scale of the target": "l" * N + "(y) ~ SE[0]",
-    "blanks before a tilde": "log(y)" + " " * N + "SE[0]",
+    "a scale of the target": "l" * N_SIGNS + "(y) ~ SE[0]",
+    "blanks before a tilde": "log(y)" + " " * N_SIGNS + "SE[0]",
 }
 
 
