@@ -22,6 +22,7 @@ MAX_GAP = 0.5  # of the range of the logs of such targets; a larger one parts tw
 MAX_SHARE_OF_ZEROS = 0.05  # of a target that has a logarithm
 MAX_VARIANCE = 1.0  # on the scale of the target, for means; that of all targets, standardised
 LARGEST_LOG = 690.0  # so that its exponential does not overflow
+LARGEST_RATE = 100.0  # of counts, its logarithm: squares of means do not overflow
 _ROUNDING = 1e-12  # standard deviations of the target, within which a number is zero
 MIN_CURVATURE = 1e-8  # of a log probability in a standardised function
 MIN_DISPERSION = 1e-6  # below which digits are lost, and counts show none
@@ -297,9 +298,12 @@ class CountScale(Scale):
 
     def of_rows(self, exposure: FloatArray | float, log_noise: float) -> "CountScale":
         """Return the scale of targets with an exposure (n,), given the log of the noise."""
-        other = replace(self)
         dispersion = max(self.width**2 * float(np.exp(log_noise)), MIN_DISPERSION)
-        object.__setattr__(other, "rates", Rates(exposure, dispersion))
+        return self._with(Rates(exposure, dispersion))
+
+    def _with(self, rates: Rates) -> "CountScale":
+        other = replace(self)
+        object.__setattr__(other, "rates", rates)
         return other
 
     @property
@@ -321,7 +325,7 @@ class CountScale(Scale):
 
     def function(self, t: FloatArray) -> FloatArray:
         """Compute the function, of which a rate is a logarithm or a logit."""
-        return np.minimum(self.shift + self.width * t, LARGEST_LOG)
+        return np.minimum(self.shift + self.width * t, LARGEST_RATE)
 
     def local(self, y: Any, weights: FloatArray, t: FloatArray) -> Local:
         """Compute the log probabilities of counts (n,) with weights (n,), and what changes them."""
@@ -382,16 +386,20 @@ class CountScale(Scale):
     def below(self, u: FloatArray, mean: FloatArray, variance: FloatArray) -> FloatArray:
         """Compute the probabilities (n,) of targets up to ``u`` where ``t`` is normal."""
         y = np.floor((u + self.origin) * self.unit + 1e-6)
-        nodes, weights = self._nodes(mean, variance)
-        found = self.family.below(np.maximum(y, 0.0)[:, None], *self._means(nodes)) @ weights
-        if (is_large := self._spread(mean, variance) > MAX_SPREAD).any():  # noise of f is normal
-            m, by = self._means(mean)
-            slope = m * (1 - m / by.e) if self.family.is_share else m
+        m, by = self._means(mean)
+        most = by.e if self.family.is_share else MAX_COUNT
+        is_large = self._spread(mean, variance) > MAX_SPREAD
+        found = np.ones(len(y))
+        if (is_large & (y < most)).any():  # noise of f is normal
+            slope = np.maximum(m * (1 - m / by.e) if self.family.is_share else m, MIN_CURVATURE)
             error = self.family.law(m, by).var() / slope**2
-            most = by.e if self.family.is_share else MAX_COUNT
             away = self.family.of_each(np.clip(y, 0.0, most), by.e)[0] - self.function(mean)
-            normal = ndtr(away / np.sqrt(self.width**2 * variance + error))
-            found = np.where(is_large & (y < most), normal, found)
+            found = np.where(y < most, ndtr(away / np.sqrt(self.width**2 * variance + error)), 1.0)
+        if len(rows := np.flatnonzero(~is_large)):
+            own = self._with(by._replace(e=np.broadcast_to(by.e, y.shape)[rows]))
+            nodes, weights = own._nodes(mean[rows], variance[rows])
+            counts = np.maximum(y[rows], 0.0)[:, None]
+            found[rows] = self.family.below(counts, *own._means(nodes)) @ weights
         return np.where(y >= 0, found, 0.0)
 
     def drawn(self, t: FloatArray, rng: np.random.RandomState) -> FloatArray:

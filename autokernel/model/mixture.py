@@ -30,6 +30,8 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
 MAX_LOST = 0.01  # of all weights, that fail without a warning
+EDGE = 10.0  # of a normal distribution
+ROUGHNESS = 1e-6  # of quantiles of large counts, relative
 SEED_OF_COUNTS = [1985, 76]  # of probabilities; data that users simulate have others
 Made = TypeVar("Made")
 _Normals = tuple[FloatArray, Sequence[Scale], FloatArray, FloatArray]
@@ -303,8 +305,7 @@ class MixturePredictor:
     def _quantiles(self, normals: _Normals, probabilities: FloatArray) -> FloatArray:
         weights, scales, means, stds = normals
         if any(isinstance(one, CountScale) for one in scales):
-            every = (self._count_quantile(normals, one) for one in probabilities)
-            return np.column_stack(list(every))
+            return np.column_stack([self._count_quantile(normals, one) for one in probabilities])
         scale = scales[0]
         are_on_one = all(other == scale for other in scales)  # where quantiles are found, then
         maps = [Identity(IDENTITY)] * len(scales) if are_on_one else scales
@@ -343,18 +344,26 @@ class MixturePredictor:
         for weight, scale, mean, std in zip(*normals, strict=True):
             rounded = k if isinstance(scale, CountScale) else k + 0.5
             found += weight * scale.below(self.data.target.forward(rounded), mean, std**2)
-        return found
+        return np.minimum(found, 1.0)  # but for rounding
 
     def _count_quantile(self, normals: _Normals, probability: float) -> FloatArray:
         """Find the smallest counts (n,) up to which targets are with at least a probability."""
-        below = partial(self._count_below, normals)
-        low, high = -np.ones(normals[2].shape[1]), np.zeros(normals[2].shape[1])
-        while (is_low := (below(high) < probability) & (high < MAX_COUNT)).any():
-            low, high = np.where(is_low, high, low), np.where(is_low, 2 * high + 1, high)
-        while (high - low > 1).any():
-            middle = np.floor((low + high) / 2)
-            is_low = below(middle) < probability
-            low, high = np.where(is_low, middle, low), np.where(is_low, high, middle)
+        weights, scales, means, stds = normals
+        heaviest, z = int(np.argmax(weights.sum(axis=1))), ndtri(probability)
+        centre, variance = scales[heaviest].moments(means[heaviest], stds[heaviest] ** 2)
+        k = np.clip(self.data.target.inverse(centre + z * np.sqrt(variance)), 0, MAX_COUNT - 1)
+        low, high = np.full(k.shape, -1.0), np.full(k.shape, MAX_COUNT)
+        below, above, was_low = np.full(k.shape, -EDGE), np.full(k.shape, EDGE), np.zeros(k.shape)
+        while (high - low > 1 + ROUGHNESS * high).any():
+            k = np.clip(np.rint(k), low + 1, high - 1)
+            error = np.clip(ndtri(self._count_below(normals, k)), -EDGE, EDGE) - z
+            is_low = error < 0
+            # an end that stays twice counts half (Illinois), so that both come near
+            factor = np.where(is_low == was_low, 0.5, 1.0)
+            low, below = np.where(is_low, [k, error], [low, factor * below])
+            high, above = np.where(is_low, [high, factor * above], [k, error])
+            was_low, ends = is_low, np.log([low + 2, high + 2])
+            k = np.exp(ends[0] + below / (below - above) * (ends[1] - ends[0])) - 2
         return self.data.target.forward(high)
 
     def log_density(

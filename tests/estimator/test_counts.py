@@ -13,6 +13,7 @@ from sklearn.model_selection import cross_val_predict
 
 from autokernel import AutoKernelGPRegressor, evaluate_kernel
 from autokernel.cli import main
+from autokernel.data.checks import check_inputs
 from autokernel.export import from_dict, to_dict, write_report
 
 N = 60
@@ -102,6 +103,23 @@ def test_new_counts_are_whole_numbers_with_probabilities(events, clumps, shares)
         assert p.sum() == pytest.approx(1, abs=1e-3)  # three in ten thousand may be anywhere
         at = np.searchsorted(p.cumsum(), 0.5)
         assert model.predict_quantiles(row, [0.5])[0, 0] == pytest.approx(at, abs=1e-9)
+
+
+def test_quantiles_of_rare_and_of_very_many_events_are_the_smallest_counts(events, shares):
+    model, X, *_ = shares
+    assert (model.predict_quantiles(X, [0.999])[:, 0] <= X.trials + 1e-9).all()
+    model, X, *_ = events
+    X = X.iloc[:10].assign(years=np.geomspace(1e-3, 1e12, 10))
+    inputs = check_inputs(model, X, model.explanation().model.columns)
+    levels = (1e-4, 0.05, 0.5, 0.95, 1 - 1e-4)
+    for level, k in zip(levels, model.predict_quantiles(X, levels).T, strict=True):
+        np.testing.assert_allclose(k, np.rint(k), rtol=1e-9, atol=1e-9)
+        assert (model._fitted.below(inputs, k) >= level).all()
+        less = np.where(k < 1e5, k - 1, k * (1 - 1e-5))  # those of many are not exact
+        assert (model._fitted.below(inputs, less) < level).all()
+    far = X.assign(age=[-1e6, 1e6] * 5)  # warnings are errors
+    for found in (*model.predict(far, return_std=True), model.predict_quantiles(far, levels)):
+        assert np.isfinite(found).all()
 
 
 def test_probabilities_of_held_out_counts_are_uniform(events):
