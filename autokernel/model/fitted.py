@@ -354,7 +354,12 @@ class FittedModel:
         scaled, found = self.scaled(X), np.empty((len(X), len(probabilities)))
         for rows, mixture in self.by_time(X):
             found[rows] = mixture.quantiles(scaled[rows], probabilities)
-        return self.target.inverse(found)
+        return self._observed(found)
+
+    def _observed(self, u: FloatArray) -> FloatArray:
+        """Convert new observations to the units of the user; counts are whole numbers."""
+        y = self.target.inverse(u)
+        return np.maximum(np.rint(y), 0.0) if self.mixture.has_counts else y
 
     def below(self, X: FloatArray, counts: FloatArray) -> FloatArray:
         """Compute the probabilities (n,) that new observations are at most some counts (n,)."""
@@ -385,4 +390,4 @@ class FittedModel:
         rng = check_random_state(random_state)
         for rows, mixture in self.by_time(X):
             found[rows] = mixture.samples(scaled[rows], n_samples, rng)
-        return self.target.inverse(found)
+        return self._observed(found)

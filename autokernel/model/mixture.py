@@ -14,7 +14,7 @@ from autokernel.data.counts import MAX_COUNT
 from autokernel.data.plain import as_text, read_text
 from autokernel.data.scales import CountScale, Identity, Scale
 from autokernel.exceptions import KERNEL_ERRORS, reason_of, warn_user
-from autokernel.expression import IDENTITY, Expression
+from autokernel.expression import COUNT_SCALES, IDENTITY, Expression
 from autokernel.inference import (
     ExactLikelihood,
     ExactPredictor,
@@ -252,6 +252,11 @@ class MixturePredictor:
         within = sum(w * cov for w, (_, cov) in zip(self.weights, both, strict=True))
         return mean, within + between
 
+    @property
+    def has_counts(self) -> bool:
+        """Whether some kernels are of counts, so that observations are."""
+        return any(one.expression.target in COUNT_SCALES for one in self.components)
+
     def samples(self, X: FloatArray, n_samples: int, rng: np.random.RandomState) -> FloatArray:
         """Draw new observations (n, n_samples), each from one component."""
         n_each = rng.multinomial(n_samples, self.weights) if len(self.weights) > 1 else [n_samples]
@@ -304,7 +309,7 @@ class MixturePredictor:
 
     def _quantiles(self, normals: _Normals, probabilities: FloatArray) -> FloatArray:
         weights, scales, means, stds = normals
-        if any(isinstance(one, CountScale) for one in scales):
+        if self.has_counts:
             return np.column_stack([self._count_quantile(normals, one) for one in probabilities])
         scale = scales[0]
         are_on_one = all(other == scale for other in scales)  # where quantiles are found, then
