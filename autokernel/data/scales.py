@@ -299,9 +299,9 @@ class CountScale(Scale):
     def of_rows(self, exposure: FloatArray | float, log_noise: float) -> "CountScale":
         """Return the scale of targets with an exposure (n,), given the log of the noise."""
         dispersion = max(self.width**2 * float(np.exp(log_noise)), MIN_DISPERSION)
-        return self._with(Rates(exposure, dispersion))
+        return self._with_rates(Rates(exposure, dispersion))
 
-    def _with(self, rates: Rates) -> "CountScale":
+    def _with_rates(self, rates: Rates) -> "CountScale":
         other = replace(self)
         object.__setattr__(other, "rates", rates)
         return other
@@ -396,7 +396,7 @@ class CountScale(Scale):
             away = self.family.of_each(np.clip(y, 0.0, most), by.e)[0] - self.function(mean)
             found = np.where(y < most, ndtr(away / np.sqrt(self.width**2 * variance + error)), 1.0)
         if len(rows := np.flatnonzero(~is_large)):
-            own = self._with(by._replace(e=np.broadcast_to(by.e, y.shape)[rows]))
+            own = self._with_rates(by._replace(e=np.broadcast_to(by.e, y.shape)[rows]))
             nodes, weights = own._nodes(mean[rows], variance[rows])
             counts = np.maximum(y[rows], 0.0)[:, None]
             found[rows] = self.family.below(counts, *own._means(nodes)) @ weights

@@ -30,7 +30,7 @@ from autokernel.typing import BoolArray, FloatArray, IntArray
 
 MIN_WEIGHT = 1e-100  # of a component, below which new rows exclude it for good
 MAX_LOST = 0.01  # of all weights, that fail without a warning
-EDGE = 10.0  # of a normal distribution
+EDGE = 40.0  # of a normal distribution: the least probability that is not zero lies at -38.5
 ROUGHNESS = 1e-6  # of quantiles of large counts, relative
 SEED_OF_COUNTS = [1985, 76]  # of probabilities; data that users simulate have others
 Made = TypeVar("Made")

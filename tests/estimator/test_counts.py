@@ -111,7 +111,7 @@ def test_quantiles_of_rare_and_of_very_many_events_are_the_smallest_counts(event
     model, X, *_ = events
     X = X.iloc[:10].assign(years=np.geomspace(1e-3, 1e12, 10))
     inputs = check_inputs(model, X, model.explanation().model.columns)
-    levels = (1e-4, 0.05, 0.5, 0.95, 1 - 1e-4)
+    levels = (1e-40, 1e-4, 0.05, 0.5, 0.95, 1 - 1e-4)
     for level, k in zip(levels, model.predict_quantiles(X, levels).T, strict=True):
         np.testing.assert_array_equal(k, np.rint(k))
         assert (model._fitted.below(inputs, k) >= level).all()
